@@ -1,0 +1,1 @@
+"""postroom: a serverless post office for domains and names."""

@@ -1,0 +1,53 @@
+"""What can go wrong, and whose fault it is.
+
+    PostroomError                 root; `status_hint` is the HTTP status if nobody knows better
+     ├─ TheirError                the message, or its sender's set-up, is at fault: a refusal or a discard
+     ├─ NotNowError               nobody's fault yet: ask again later; never turned into a discard
+     └─ OurError                  we are at fault
+         └─ SettingsError         a setting is missing or wrong: the start is refused
+
+`TheirError` and `NotNowError` carry a member of `reasons.Reason` and a detail that is safe to show to anybody.
+"""
+
+from postroom.reasons import Kind, Reason
+
+
+class PostroomError(Exception):
+    """The root of every error raised on purpose here."""
+
+    status_hint: int = 500
+
+
+class _Reasoned(PostroomError):
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason.value}: {detail or reason.sentence}")
+        self.reason = reason
+        self.detail = detail
+        self.status_hint = reason.status
+
+    def __reduce__(self) -> tuple[type["_Reasoned"], tuple[Reason, str]]:
+        return type(self), (self.reason, self.detail)
+
+
+class TheirError(_Reasoned):
+    """The message or its sender's set-up is at fault; `reason.kind` is refusal or discard."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        assert reason.kind is not Kind.RETRY, reason
+        super().__init__(reason, detail)
+
+
+class NotNowError(_Reasoned):
+    """It could not be found out or done now; `reason.kind` is retry."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        assert reason.kind is Kind.RETRY, reason
+        super().__init__(reason, detail)
+
+
+class OurError(PostroomError):
+    """We are at fault."""
+
+
+class SettingsError(OurError):
+    """A setting is missing or wrong; the sentence names it."""

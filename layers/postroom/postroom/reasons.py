@@ -1,0 +1,196 @@
+"""The one vocabulary of the house: why a message was refused, discarded, or has to wait.
+
+The same member stands in HTTP answers, Feedback, logs, metrics and tests. Its value is the machine code.
+"""
+
+from enum import Enum, StrEnum
+
+
+class Kind(StrEnum):
+    """What a reason does to a message."""
+
+    REFUSAL = "refusal"
+    """Said to the sender's face at the door; nothing is stored; no Feedback follows."""
+    DISCARD = "discard"
+    """Decided by the worker, final; the sender's buffer is told once."""
+    RETRY = "retry"
+    """Could not be found out or done now; the message waits, or the caller is asked to come back."""
+
+
+class Reason(Enum):
+    """A reason: `value` (machine code), `kind`, `status` (HTTP), `sentence` (for people), `section` (its source)."""
+
+    kind: Kind
+    status: int
+    sentence: str
+    section: str
+
+    def __new__(cls, code: str, kind: Kind, status: int, sentence: str, section: str) -> "Reason":
+        """Keep the machine code as the value and the rest as attributes."""
+        member = object.__new__(cls)
+        member._value_ = code
+        member.kind, member.status, member.sentence, member.section = kind, status, sentence, section
+        return member
+
+    # --- refusals: at the door ------------------------------------------------------------------------------
+    NO_SUCH_ROUTE = (
+        "NoSuchRoute", Kind.REFUSAL, 404,
+        "There is nothing at this address; messages are posted to /inbox.", "settlement NLWeb 8",
+    )  # fmt: skip
+    METHOD_NOT_ALLOWED = (
+        "MethodNotAllowed", Kind.REFUSAL, 405,
+        "This address does not answer that HTTP method.", "RFC 9110 §15.5.6",
+    )  # fmt: skip
+    WRONG_CONTENT_TYPE = (
+        "WrongContentType", Kind.REFUSAL, 415,
+        "A message is posted as application/json in UTF-8.", "settlement NLWeb 8",
+    )  # fmt: skip
+    WRONG_CONTENT_ENCODING = (
+        "WrongContentEncoding", Kind.REFUSAL, 415,
+        "The request body must not be compressed.", "settlement NLWeb 8, 15",
+    )  # fmt: skip
+    TOO_LARGE = (
+        "TooLarge", Kind.REFUSAL, 413,
+        "The message is larger than this receiver takes.", "settlement NLWeb 8",
+    )  # fmt: skip
+    NOT_JSON = (
+        "NotJson", Kind.REFUSAL, 400,
+        "The request body is not a JSON text in UTF-8.", "RFC 8259 §2, §8.1",
+    )  # fmt: skip
+    NOT_I_JSON = (
+        "NotIJson", Kind.REFUSAL, 400,
+        "The request body is JSON, but not I-JSON: member names must be unique, "
+        "numbers must fit an IEEE double, strings must be valid Unicode, nesting is limited.",
+        "RFC 7493 §2",
+    )  # fmt: skip
+    WRONG_SHAPE = (
+        "WrongShape", Kind.REFUSAL, 422,
+        "The envelope does not have the members it must have, in the form they must have.",
+        "NLWeb: what is contained in a domain message envelope",
+    )  # fmt: skip
+    UNSUPPORTED_VERSION = (
+        "UnsupportedVersion", Kind.REFUSAL, 422,
+        "The envelope's schema code is of a version or authority that this receiver does not support.",
+        "NLWeb: how do receiver domains handle upgraded schema versions; settlement NLWeb 2",
+    )  # fmt: skip
+    NOT_OURS = (
+        "NotOurs", Kind.REFUSAL, 421,
+        "The message is addressed to a domain that is not served here.",
+        "NLWeb: how do receiver domains know who sent a message",
+    )  # fmt: skip
+    TIMESTAMP_TOO_OLD = (
+        "TimestampTooOld", Kind.REFUSAL, 422,
+        "The message's Timestamp is too long ago.",
+        "NLWeb: how do receiver domains prevent replay attacks; settlement NLWeb 6",
+    )  # fmt: skip
+    TIMESTAMP_TOO_NEW = (
+        "TimestampTooNew", Kind.REFUSAL, 422,
+        "The message's Timestamp is too far in the future.",
+        "NLWeb: how do receiver domains prevent replay attacks; settlement NLWeb 6",
+    )  # fmt: skip
+    HASH_MISMATCH = (
+        "HashMismatch", Kind.REFUSAL, 422,
+        "The Hash is not the lower-case hex SHA-256 of the canonical (RFC 8785) text of Body and Header.",
+        "NLWeb: how to create the canonical hash; settlement NLWeb 1",
+    )  # fmt: skip
+
+    # --- discards: by the worker, or said at once in answer to a synchronous request -----------------------
+    SIGNATURE_INVALID = (
+        "SignatureInvalid", Kind.DISCARD, 401,
+        "Invalid DKIM signature.",
+        "NLWeb: how do receiver domains prevent sender impersonation attacks",
+    )  # fmt: skip
+    SENDER_NOT_SIGNED = (
+        "SenderNotSigned", Kind.DISCARD, 401,
+        "DNSSEC is not implemented on the sender's domain.",
+        "NLWeb: how do receiver domains prevent DNS spoofing attacks; settlement NLWeb 5",
+    )  # fmt: skip
+    DNSSEC_BOGUS = (
+        "DnssecBogus", Kind.DISCARD, 401,
+        "DNSSEC validation of the sender's key record failed.",
+        "RFC 4035 §5; settlement NLWeb 5",
+    )  # fmt: skip
+    KEY_NOT_FOUND = (
+        "KeyNotFound", Kind.DISCARD, 401,
+        "The sender's domain has no key record under this selector.",
+        "RFC 6376 §3.6.2; settlement NLWeb 5",
+    )  # fmt: skip
+    KEY_REVOKED = (
+        "KeyRevoked", Kind.DISCARD, 401,
+        "The sender's key record is revoked (empty p=).", "RFC 6376 §3.6.1",
+    )  # fmt: skip
+    KEY_RECORD_INVALID = (
+        "KeyRecordInvalid", Kind.DISCARD, 401,
+        "The sender's key record is malformed, or there is more than one.",
+        "RFC 6376 §3.6.1; settlement NLWeb 4",
+    )  # fmt: skip
+    KEY_UNUSABLE = (
+        "KeyUnusable", Kind.DISCARD, 401,
+        "The sender's key is of a kind or size that is not accepted.",
+        "settlement NLWeb 4; RFC 8301 §3.2; RFC 8463",
+    )  # fmt: skip
+    WALLET_UNKNOWN = (
+        "WalletUnknown", Kind.DISCARD, 401,
+        "No public key was registered beforehand for this wallet.",
+        "NLWeb: what is the signature for; settlement NLWeb 12",
+    )  # fmt: skip
+    CORRELATION_REUSED = (
+        "CorrelationReused", Kind.DISCARD, 409,
+        "This Correlation was used before for another message.",
+        "NLWeb: how do receiver domains prevent replay attacks; settlement NLWeb 9",
+    )  # fmt: skip
+    UNEXPECTED_SUBJECT = (
+        "UnexpectedSubject", Kind.DISCARD, 404,
+        "The Subject is not one that this receiver handles.",
+        "NLWeb: how do receiver domains differentiate methods; settlement NLWeb 14",
+    )  # fmt: skip
+    FEEDBACK_NOT_KEPT = (
+        "FeedbackNotKept", Kind.DISCARD, 404,
+        "This buffer does not keep Feedback for the domain named in Body.Sender.",
+        "settlement NLWeb 11",
+    )  # fmt: skip
+    TOO_LATE = (
+        "TooLate", Kind.DISCARD, 504,
+        "The message could not be judged within the time a message may wait.",
+        "store protocol: Times; settlement NLWeb 5",
+    )  # fmt: skip
+    UNDELIVERABLE = (
+        "Undeliverable", Kind.DISCARD, 500,
+        "The message could not be processed, though it was tried many times.",
+        "store protocol: Operation",
+    )  # fmt: skip
+
+    # --- retries: could not be found out or done now --------------------------------------------------------
+    NOT_QUEUED = (
+        "NotQueued", Kind.RETRY, 503,
+        "The message could not be taken in just now; send the same message again.",
+        "NLWeb: how do receiver domains reply to incoming messages; settlement NLWeb 8",
+    )  # fmt: skip
+    KEY_LOOKUP_FAILED = (
+        "KeyLookupFailed", Kind.RETRY, 503,
+        "The sender's key record could not be looked up just now.", "settlement NLWeb 5",
+    )  # fmt: skip
+    STILL_WORKING = (
+        "StillWorking", Kind.RETRY, 503,
+        "The same request is being worked on; ask again for its reply.", "settlement NLWeb 8",
+    )  # fmt: skip
+    HANDLER_FAILED = (
+        "HandlerFailed", Kind.RETRY, 503,
+        "The handler of this Subject did not answer just now.", "settlement NLWeb 14",
+    )  # fmt: skip
+    STORE_UNAVAILABLE = (
+        "StoreUnavailable", Kind.RETRY, 503,
+        "The store did not take a write just now.", "store protocol: Steps",
+    )  # fmt: skip
+    OUTBOUND_FAILED = (
+        "OutboundFailed", Kind.RETRY, 503,
+        "The other domain's host could not be reached, or did not take the message.",
+        "NLWeb: how can senders know if receivers discarded messages",
+    )  # fmt: skip
+    SIGNING_KEY_UNAVAILABLE = (
+        "SigningKeyUnavailable", Kind.RETRY, 503,
+        "Our own signing key could not be read just now.", "design: Settings",
+    )  # fmt: skip
+
+    def __str__(self) -> str:
+        return str(self.value)
