@@ -1,0 +1,1 @@
+"""The deployed template on one machine: no AWS account, no Docker, nothing left running afterwards."""

@@ -1,0 +1,115 @@
+"""Brings a SAM template up in the embedded AWS, and calls it up when it is what the template says."""
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from postroom.errors import OurError, SettingsError
+from postroom.local.amend import amend
+from postroom.local.clients import Clients
+from postroom.local.intrinsics import Evaluator, Resource
+from postroom.local.translate import Template, translate
+from postroom.local.verify import verify
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.type_defs import ParameterTypeDef
+
+STACK_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A stack that is up: its outputs by name, and its resources as they were verified."""
+
+    outputs: Mapping[str, str]
+    resources: tuple[Resource, ...]
+
+
+def deploy(
+    template: Path, stack: str, clients: Clients, parameters: Mapping[str, str] | None = None
+) -> Deployed:
+    """Create the stack, or bring an existing one to the template, the code and the parameters of now.
+
+    Raises SettingsError for a parameter that the template does not declare, OurError if the stack fails or is
+    not what the template says (the sentence lists the differences).
+    """
+    given = dict(parameters or {})
+    s3 = clients("s3")
+    # Bucket names are one namespace for all accounts, here as on AWS.
+    artifacts = f"postroom-artifacts-{clients.account}"
+    with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+        s3.create_bucket(Bucket=artifacts)
+
+    def store(key: str, code: bytes) -> None:
+        s3.put_object(Bucket=artifacts, Key=key, Body=code)
+
+    translated = translate(template, artifacts, store, given)
+    unknown = given.keys() - translated.get("Parameters", {}).keys()
+    if unknown:
+        raise SettingsError(f"the template has no parameters {', '.join(sorted(unknown))}")
+    _create_or_update(translated, stack, clients, given)
+    outputs = _wait(stack, clients)
+    pages = clients("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
+    physical = {
+        summary["LogicalResourceId"]: summary.get("PhysicalResourceId", "")
+        for page in pages
+        for summary in page["StackResourceSummaries"]
+    }
+    resources = tuple(Evaluator(translated, given, physical, clients.account, stack).resources())
+    for resource in resources:
+        amend(resource, clients)
+    differences = verify(resources, clients)
+    if differences:
+        listed = "\n  ".join(map(str, differences))
+        raise OurError(f"the embedded AWS did not create what the template says:\n  {listed}")
+    return Deployed(outputs, resources)
+
+
+def _create_or_update(template: Template, stack: str, clients: Clients, given: Mapping[str, str]) -> None:
+    cloudformation = clients("cloudformation")
+    body = json.dumps(template)
+    parameters: list[ParameterTypeDef] = [
+        {"ParameterKey": name, "ParameterValue": value} for name, value in given.items()
+    ]
+    try:
+        cloudformation.describe_stacks(StackName=stack)
+    except ClientError:
+        cloudformation.create_stack(
+            StackName=stack, TemplateBody=body, Parameters=parameters, Capabilities=["CAPABILITY_IAM"]
+        )
+        return
+    try:
+        cloudformation.update_stack(
+            StackName=stack, TemplateBody=body, Parameters=parameters, Capabilities=["CAPABILITY_IAM"]
+        )
+    except ClientError as e:
+        if "No updates are to be performed" not in str(e):
+            raise
+
+
+def _wait(stack: str, clients: Clients) -> dict[str, str]:
+    end = time.monotonic() + STACK_SECONDS
+    cloudformation = clients("cloudformation")
+    while True:
+        found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+        status = found["StackStatus"]
+        if status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            return {o["OutputKey"]: o["OutputValue"] for o in found.get("Outputs", [])}
+        if not status.endswith("IN_PROGRESS") or time.monotonic() > end:
+            raise OurError(f"stack {stack} is {status}: {_failures(stack, clients)}")
+        time.sleep(0.05)
+
+
+def _failures(stack: str, clients: Clients) -> str:
+    events = clients("cloudformation").describe_stack_events(StackName=stack)["StackEvents"]
+    return "; ".join(
+        f"{event.get('LogicalResourceId')}: {event.get('ResourceStatusReason', 'no reason given')}"
+        for event in events
+        if "FAILED" in event.get("ResourceStatus", "")
+    )

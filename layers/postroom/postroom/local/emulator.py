@@ -1,0 +1,162 @@
+"""The embedded AWS: MiniStack, a child process on a loopback port of its own.
+
+What it lets pass and AWS would not, and that matters to code running in it (besides what `verify.KNOWN` and
+`gateway` list):
+
+| here | on AWS |
+|---|---|
+| functions run under this interpreter, whatever `Runtime` says | the runtime named in the template |
+| every package of this environment can be imported | only the function's own, its layers', and boto3 |
+| MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
+| a signature is never checked, and roles grant everything | both are |
+| read units are a constant 0.5 or 1.0; write units are right | both are right |
+| SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
+| SQS slows down with its backlog (10k messages: fine; 100k: 50 a second) | does not |
+"""
+
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, cast
+
+from postroom.errors import OurError
+from postroom.local import leash
+from postroom.local.clients import REGION, Clients
+from postroom.local.ports import HOST, free_port
+
+START_SECONDS = 30.0
+GRACE_SECONDS = 10.0
+"""How long it may take to write its state to disk; without state there is nothing to wait for."""
+
+
+class Emulator:
+    """One MiniStack process; a context manager.
+
+    `port`: a free one unless given. `state_dir`: where everything survives a stop (and a crash of the owner;
+    not of the emulator itself, which writes its state when it ends); without it nothing is kept.
+    `log`: file to which it writes. Raises OurError if it does not come up.
+    """
+
+    def __init__(
+        self, *, port: int | None = None, state_dir: Path | None = None, log: Path | None = None
+    ) -> None:
+        self.port = port or free_port()
+        self.endpoint = f"http://{HOST}:{self.port}"
+        self._state_dir = state_dir
+        self._own = Path(tempfile.mkdtemp(prefix="postroom-aws-"))
+        self.log = log or self._own / "emulator.log"
+        self._leash: subprocess.Popen[bytes] | None = None
+        self._group = 0
+
+    def __enter__(self) -> "Emulator":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def clients(self, account: str) -> Clients:
+        """Return the clients of an account (12 digits): accounts see nothing of each other."""
+        return Clients(self.endpoint, account)
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        script = Path(leash.__file__)
+        grace = GRACE_SECONDS if self._state_dir else 0
+        # -P: neither the folder of the script nor the working directory may shadow a module.
+        command = [sys.executable, "-P", str(script), str(grace), str(self._own)]
+        command += [sys.executable, "-P", "-m", "ministack"]
+        with self.log.open("ab") as log:
+            self._leash = subprocess.Popen(  # noqa: S603 - our own interpreter and modules
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environment(),
+                cwd=self._own,
+                start_new_session=True,
+            )
+        try:
+            self._group = int(_pipe(self._leash.stdout).readline())
+            self._wait_until_healthy(self._leash)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End it and every process it started; when this returns they are gone. May be called twice."""
+        if self._leash is None:
+            shutil.rmtree(self._own, ignore_errors=True)
+            return
+        _pipe(self._leash.stdin).close()
+        code = self._leash.wait()
+        _pipe(self._leash.stdout).close()
+        if code != 0 and self._group:
+            # The leash itself was killed and could not do its work.
+            leash.kill_group(self._group)
+            shutil.rmtree(self._own, ignore_errors=True)
+        self._leash = None
+
+    def _environment(self) -> dict[str, str]:
+        """Return the whole environment, made from nothing: functions inherit it.
+
+        An AWS_CA_BUNDLE, a proxy or a profile of the shell would reach the functions and break them.
+        """
+        environment = {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
+            "HOME": str(self._own),
+            "TMPDIR": str(self._own),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONUNBUFFERED": "1",
+            "BIND_HOST": HOST,
+            "GATEWAY_PORT": str(self.port),
+            "MINISTACK_HOST": HOST,
+            "MINISTACK_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            # It would tidy up containers of other MiniStacks, and open listeners on fixed ports.
+            "DOCKER_HOST": "unix:///nonexistent",
+            "SFTP_ENABLED": "0",
+            "IOT_MTLS_ENABLED": "0",
+        }
+        if self._state_dir:
+            self._state_dir.mkdir(parents=True, exist_ok=True)
+            environment |= {
+                "PERSIST_STATE": "1",
+                "STATE_DIR": str(self._state_dir / "services"),
+                "S3_PERSIST": "1",
+                "S3_DATA_DIR": str(self._state_dir / "s3"),
+            }
+        return environment
+
+    def _wait_until_healthy(self, process: "subprocess.Popen[bytes]") -> None:
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if process.poll() is not None:
+                raise OurError(f"the embedded AWS ended at once: {self._log_tail()}")
+            if self._is_healthy():
+                return
+            time.sleep(0.02)
+        raise OurError(f"the embedded AWS did not answer within {START_SECONDS:.0f} s: {self._log_tail()}")
+
+    def _is_healthy(self) -> bool:
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=2)
+        try:
+            connection.request("GET", "/_ministack/ready")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _log_tail(self) -> str:
+        return self.log.read_text(errors="replace")[-2000:] if self.log.exists() else "(no log)"
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    return cast("IO[bytes]", stream)

@@ -1,0 +1,69 @@
+"""A process on a leash: it ends, with all its children, when whoever started it ends, however that ended.
+
+Run as a script by `emulator.py`, with standard input as the leash: `leash.py GRACE DIRECTORY COMMAND...`.
+The kernel closes the other end of that pipe even when the owner is killed with SIGKILL; that is the only
+signal of a parent's death that works on Linux and macOS alike. On the end of the pipe, on SIGTERM or
+SIGINT, or when the command ends by itself, the command gets GRACE seconds to end (0: none), then its whole
+process group is killed and DIRECTORY (its temporary files) is removed.
+
+Standard library only, and nothing of this package: it runs with a clean environment and must start at once.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from types import FrameType
+
+
+def main(arguments: list[str]) -> None:
+    """Hold the command on the leash until it is over."""
+    grace, directory, command = float(arguments[0]), arguments[1], arguments[2:]
+    over = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        over.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    # A group of its own: this process must outlive the killing of the group to clean up after it.
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603
+
+    def watch_owner() -> None:
+        while os.read(0, 1024):
+            pass
+        over.set()
+
+    def watch_child() -> None:
+        child.wait()
+        over.set()
+
+    for watch in (watch_owner, watch_child):
+        threading.Thread(target=watch, daemon=True).start()
+    # The owner needs the group's number should this process be killed.
+    os.write(1, f"{child.pid}\n".encode())
+    while not over.wait(3600):
+        pass
+    if grace > 0 and child.poll() is None:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(grace)
+    kill_group(child.pid)
+    child.wait()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def kill_group(leader: int) -> None:
+    """Kill whatever is left of the process group; that nothing is left is fine."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        # macOS says EPERM of a group in which only zombies are left.
+        return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,33 @@
+"""Loopback ports."""
+
+import socket
+
+from postroom.errors import OurError
+
+HOST = "127.0.0.1"
+
+
+def free_port() -> int:
+    """Return a port that was free for TCP and UDP a moment ago; the kernel hands them out in turn."""
+    for _ in range(50):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+            tcp.bind((HOST, 0))
+            port = int(tcp.getsockname()[1])
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                try:
+                    udp.bind((HOST, port))
+                except OSError:
+                    continue
+                return port
+    raise OurError(f"no port of {HOST} is free for both TCP and UDP")
+
+
+def require_free(port: int, what: str) -> int:
+    """Return `port`; raises OurError if somebody listens there (TCP)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tcp.bind((HOST, port))
+        except OSError as e:
+            raise OurError(f"port {port} for {what} is taken: {e.strerror}") from e
+    return port

@@ -1,0 +1,104 @@
+"""template.yaml (SAM) as the plain CloudFormation template that the embedded AWS creates."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+from samtranslator.yaml_helper import yaml_parse
+
+from postroom.errors import SettingsError
+from postroom.local.clients import clean_session
+from postroom.local.package import zip_folder
+
+Template = dict[str, Any]
+"""A CloudFormation template: JSON objects, arrays and scalars, as AWS documents them."""
+
+_CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
+
+
+def read(path: Path) -> Template:
+    """Return the SAM template as it stands; raises SettingsError if it is no template."""
+    document = yaml_parse(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict) or "Resources" not in document:
+        raise SettingsError(f"{path} is no SAM template: it has no Resources")
+    return cast("Template", document)
+
+
+def translate(
+    path: Path, bucket: str, store: Callable[[str, bytes], None], parameters: Mapping[str, str]
+) -> Template:
+    """Return the translated template; the code of each function and layer goes to `store(key, zip)`.
+
+    What SAM's `sam build` and `sam deploy` do, offline: the code is the working tree's. HTTP routes come out
+    as resources of their own (`expand_routes`). Raises samtranslator's InvalidDocumentException.
+    """
+    document = read(path)
+    for resource in document["Resources"].values():
+        attribute = _CODE.get(resource["Type"])
+        if attribute is None:
+            continue
+        properties = resource["Properties"]
+        # What `sam build` does with a layer that has a BuildMethod: its sources go below python/.
+        built_layer = attribute == "ContentUri" and "BuildMethod" in resource.get("Metadata", {})
+        code = zip_folder(path.parent / properties[attribute], under="python" if built_layer else "")
+        key = f"{hashlib.sha256(code).hexdigest()}.zip"
+        store(key, code)
+        properties[attribute] = f"s3://{bucket}/{key}"
+    translator = Translator(None, Parser(), boto_session=clean_session())
+    translated = cast(
+        "Template",
+        translator.translate(document, parameter_values=dict(parameters), get_managed_policy_map=dict),
+    )
+    translator.metrics.publish()  # to nowhere; unpublished ones are complained about
+    expand_routes(translated)
+    return translated
+
+
+def expand_routes(template: Template) -> None:
+    """Replace each HTTP API's OpenAPI `Body` by Integration and Route resources.
+
+    SAM writes the routes into the Body, as API Gateway imports it; MiniStack ignores it without a word.
+    """
+    resources = template["Resources"]
+    for name, resource in list(resources.items()):
+        properties = resource.get("Properties", {})
+        if resource["Type"] != "AWS::ApiGatewayV2::Api" or "Body" not in properties:
+            continue
+        body = properties.pop("Body")
+        properties.setdefault("Name", name)
+        properties.setdefault("ProtocolType", "HTTP")
+        for number, (route_key, integration) in enumerate(_routes(body)):
+            resources[f"{name}Integration{number}"] = {
+                "Type": "AWS::ApiGatewayV2::Integration",
+                "Properties": {
+                    "ApiId": {"Ref": name},
+                    "IntegrationType": "AWS_PROXY",
+                    "IntegrationMethod": "POST",
+                    "IntegrationUri": integration["uri"],
+                    "PayloadFormatVersion": integration["payloadFormatVersion"],
+                },
+            }
+            resources[f"{name}Route{number}"] = {
+                "Type": "AWS::ApiGatewayV2::Route",
+                "Properties": {
+                    "ApiId": {"Ref": name},
+                    "RouteKey": route_key,
+                    "Target": {"Fn::Sub": f"integrations/${{{name}Integration{number}}}"},
+                },
+            }
+
+
+def _routes(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    routes = []
+    for path, operations in body["paths"].items():
+        for verb, operation in operations.items():
+            integration = operation.get("x-amazon-apigateway-integration")
+            if integration is None:
+                continue
+            method = "ANY" if verb == "x-amazon-apigateway-any-method" else verb.upper()
+            is_default = operation.get("isDefaultRoute") or path.lstrip("/") == "$default"
+            routes.append(("$default" if is_default else f"{method} {path}", integration))
+    return routes

@@ -1,0 +1,72 @@
+"""Answers with what it was given, or does what the path asks for."""
+
+import base64
+import os
+import time
+
+import boto3
+import fixturelib
+
+
+def handler(event, context):
+    """Echo the event; under /do, show one kind of answer each."""
+    what = (event.get("pathParameters") or {}).get("what")
+    if what is None:
+        return {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": _json(event)}
+    return ANSWERS[what](event)
+
+
+def _json(value):
+    import json
+
+    return json.dumps(value)
+
+
+def _fail(event):
+    raise RuntimeError("a secret of ours")
+
+
+def _queue(event):
+    boto3.client("sqs").send_message(QueueUrl=os.environ["QUEUE"], MessageBody=event["body"])
+    return {"statusCode": 202}
+
+
+def _where(event):
+    print("somebody asked where we are")
+    return {
+        "account": boto3.client("sts").get_caller_identity()["Account"],
+        "greeting": os.environ["GREETING"],
+        "layer": fixturelib.__file__,
+        "version": fixturelib.VERSION,
+        "resolvers": os.environ["RESOLVERS"],
+        "environment": sorted(os.environ),
+    }
+
+
+def _slow(event):
+    time.sleep(1)
+    return "slept"
+
+
+ANSWERS = {
+    "fail": _fail,
+    "exit": lambda event: os._exit(3),
+    "queue": _queue,
+    "where": _where,
+    "slow": _slow,
+    "text": lambda event: "hello",
+    "value": lambda event: {"a": [1, None]},
+    "nothing": lambda event: None,
+    "empty": lambda event: {"statusCode": 204},
+    "plain": lambda event: {"statusCode": 200, "body": "grüße"},
+    "bytes": lambda event: {
+        "statusCode": 200,
+        "headers": {"Content-Type": "application/octet-stream"},
+        "body": base64.b64encode(bytes(range(256))).decode(),
+        "isBase64Encoded": True,
+    },
+    "cookies": lambda event: {"statusCode": 200, "cookies": ["a=1; Secure", "b=2"], "body": "{}"},
+    "huge": lambda event: {"statusCode": 200, "body": "x" * 7_000_000},
+    "large": lambda event: {"statusCode": 200, "body": "x" * 5_000_000},
+    "odd": lambda event: {"statusCode": "two hundred"},
+}

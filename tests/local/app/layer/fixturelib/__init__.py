@@ -1,0 +1,3 @@
+"""What the functions of the fixture share; it can only be imported from the layer."""
+
+VERSION = 1
