@@ -1,0 +1,117 @@
+"""The strict door parser: I-JSON (RFC 7493) or a refusal, before anything else is looked at.
+
+`jiter` does the parsing: it alone of the fast parsers refuses duplicate member names (compared after escapes
+are decoded) and lone surrogates. It lets pass what a walk over the parsed value then refuses: numbers beyond
+IEEE doubles, integers that are not exact as doubles, and deep nesting.
+
+One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 8785 canonicalises them, and
+nothing here depends on their absence.
+"""
+
+from collections.abc import Iterable
+from math import inf
+from typing import TypeAlias, cast
+
+import jiter
+
+from postroom.errors import OurError, TheirError
+from postroom.reasons import Reason
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+
+MAX_EXACT_INTEGER = 2**53 - 1
+"""The largest magnitude at which every integer is exact as an IEEE double (RFC 7493 §2.2)."""
+
+_PARSER_DEPTH = 200
+"""jiter's own limit of nesting, which cannot be set."""
+
+_BOM = b"\xef\xbb\xbf"
+_DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
+_SURROGATE = "an escape stands for half a surrogate pair; strings must be valid Unicode (RFC 7493 §2.1)"
+_BIG_INTEGER = "an integer is beyond ±(2^53-1) and cannot be exact as an IEEE double (RFC 7493 §2.2)"
+_BIG_NUMBER = "a number is beyond the range of IEEE doubles (RFC 7493 §2.2)"
+_NO_NUMBER = "NaN or Infinity stands for a number; numbers must be finite (RFC 8259 §6)"
+
+# What jiter says when it refuses JSON that is not I-JSON; whatever else it says means: not JSON.
+_NOT_I_JSON = {
+    "Detected duplicate key": _DUPLICATE,
+    "lone leading surrogate": _SURROGATE,
+    "unexpected end of hex escape": _SURROGATE,
+    "number out of range": _BIG_NUMBER,
+}
+
+
+def parse(data: bytes, *, max_bytes: int, max_depth: int = 64) -> JsonValue:
+    """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
+
+    A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`, whatever it holds. Raises
+    TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, never what, the sender wrote.
+    """
+    if max_depth > _PARSER_DEPTH:
+        raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
+    if len(data) > max_bytes:
+        raise TheirError(Reason.TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
+    try:
+        value = _parse(data)
+    except ValueError as error:
+        raise _refusal(data, str(error), max_depth) from None
+    _check((value,), 0, max_depth)
+    return value
+
+
+def _parse(data: bytes, allow_inf_nan: bool = False) -> JsonValue:
+    return cast(
+        "JsonValue",
+        jiter.from_json(data, allow_inf_nan=allow_inf_nan, catch_duplicate_keys=True, cache_mode="keys"),
+    )
+
+
+def _check(members: Iterable[JsonValue], depth: int, max_depth: int) -> None:
+    """Refuse what jiter lets pass. Recursion is safe: jiter's own limit of nesting came first."""
+    for member in members:
+        if isinstance(member, str):
+            continue  # most of what there is
+        if isinstance(member, (dict, list)):
+            if depth == max_depth:
+                raise _too_deep(max_depth)
+            _check(member.values() if isinstance(member, dict) else member, depth + 1, max_depth)
+        elif isinstance(member, int):
+            if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
+                raise TheirError(Reason.NOT_I_JSON, _BIG_INTEGER)
+        elif isinstance(member, float) and not -inf < member < inf:
+            raise TheirError(Reason.NOT_I_JSON, _BIG_NUMBER)
+
+
+def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
+    """Put jiter's refusal into our words; of its own only the place is kept, for it may quote the sender."""
+    if said.startswith("recursion limit exceeded"):
+        return _too_deep(max_depth)
+    place = said.rpartition(" at ")[2]
+    for start, sentence in _NOT_I_JSON.items():
+        if said.startswith(start):
+            return TheirError(Reason.NOT_I_JSON, f"{sentence}, at {place}")
+    if data.startswith(_BOM):
+        return TheirError(Reason.NOT_JSON, "it begins with a byte order mark; a JSON text must not")
+    if not data.strip(b" \t\r\n"):
+        return TheirError(Reason.NOT_JSON, "there is nothing in it; a JSON text was expected")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return TheirError(Reason.NOT_JSON, f"not UTF-8, at byte {error.start}")
+    if said.startswith("trailing characters"):
+        return TheirError(Reason.NOT_JSON, f"something follows the end of the JSON text, at {place}")
+    if _parses_with_nan(data):
+        return TheirError(Reason.NOT_I_JSON, f"{_NO_NUMBER}, at {place}")
+    return TheirError(Reason.NOT_JSON, f"not JSON, at {place}")
+
+
+def _parses_with_nan(data: bytes) -> bool:
+    try:
+        _parse(data, allow_inf_nan=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _too_deep(max_depth: int) -> TheirError:
+    return TheirError(Reason.NOT_I_JSON, f"nested deeper than {max_depth} levels")

@@ -1,0 +1,223 @@
+"""RFC 8785: known answers, and the fast way held against the reference."""
+
+import random
+import struct
+import uuid
+from enum import Enum
+
+import pytest
+import rfc8785
+
+from postroom.canonical import NotCanonicalError, jcs
+
+
+def double(bits: str) -> float:
+    return float(struct.unpack(">d", bytes.fromhex(bits))[0])
+
+
+@pytest.mark.parametrize(
+    ("bits", "text"),
+    [
+        ("0000000000000000", "0"),
+        ("8000000000000000", "0"),
+        ("0000000000000001", "5e-324"),
+        ("8000000000000001", "-5e-324"),
+        ("7fefffffffffffff", "1.7976931348623157e+308"),
+        ("ffefffffffffffff", "-1.7976931348623157e+308"),
+        ("4340000000000000", "9007199254740992"),
+        ("c340000000000000", "-9007199254740992"),
+        ("4430000000000000", "295147905179352830000"),
+        ("44b52d02c7e14af5", "9.999999999999997e+22"),
+        ("44b52d02c7e14af6", "1e+23"),
+        ("44b52d02c7e14af7", "1.0000000000000001e+23"),
+        ("444b1ae4d6e2ef4e", "999999999999999700000"),
+        ("444b1ae4d6e2ef4f", "999999999999999900000"),
+        ("444b1ae4d6e2ef50", "1e+21"),
+        ("3eb0c6f7a0b5ed8c", "9.999999999999997e-7"),
+        ("3eb0c6f7a0b5ed8d", "0.000001"),
+        ("41b3de4355555553", "333333333.3333332"),
+        ("41b3de4355555554", "333333333.33333325"),
+        ("41b3de4355555555", "333333333.3333333"),
+        ("41b3de4355555556", "333333333.3333334"),
+        ("41b3de4355555557", "333333333.33333343"),
+        ("becbf647612f3696", "-0.0000033333333333333333"),
+        ("43143ff3c1cb0959", "1424953923781206.2"),
+    ],
+)
+def test_numbers_of_rfc_8785_appendix_b(bits: str, text: str) -> None:
+    assert jcs(double(bits)) == text.encode()
+
+
+@pytest.mark.parametrize("bits", ["7fffffffffffffff", "7ff0000000000000", "fff0000000000000"])
+def test_nan_and_infinity_of_rfc_8785_appendix_b_are_errors(bits: str) -> None:
+    with pytest.raises(NotCanonicalError):
+        jcs(double(bits))
+
+
+def test_the_sample_object_of_rfc_8785_section_3_2_2_to_3_2_4() -> None:
+    sample = {
+        "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 0.000000000000000000000000001],
+        "string": "\u20ac$\u000f\u000aA'\u0042\u0022\u005c\\\"\u002f",
+        "literals": [None, True, False],
+    }
+    assert jcs(sample) == bytes.fromhex(
+        "7b226c69746572616c73223a5b6e756c6c2c747275652c66616c73655d2c226e756d62657273223a5b333333333333333333"
+        "2e333333333333332c31652b33302c342e352c302e3030322c31652d32375d2c22737472696e67223a22e282ac245c7530"
+        "3030665c6e4127425c225c5c5c5c5c222f227d"
+    )
+
+
+def test_members_are_sorted_by_utf_16_code_units_rfc_8785_section_3_2_3() -> None:
+    sample = {
+        "\u20ac": "Euro Sign",
+        "\r": "Carriage Return",
+        "\ufb33": "Hebrew Letter Dalet With Dagesh",
+        "1": "One",
+        "\U0001f600": "Emoji: Grinning Face",
+        "\u0080": "Control",
+        "\u00f6": "Latin Small Letter O With Diaeresis",
+    }
+    text = jcs(sample).decode()
+    order = ["Carriage", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew"]
+    assert [text.index(word) for word in order] == sorted(text.index(word) for word in order)
+
+
+def test_every_code_point_is_written_as_the_reference_writes_it() -> None:
+    for first in range(0, 0x110000, 0x1000):
+        text = [chr(point) for point in range(first, first + 0x1000) if not 0xD800 <= point < 0xE000]
+        assert jcs(text) == rfc8785.dumps(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        2**53,
+        -(2**53),
+        pytest.param(10**5000, id="5001 digits"),
+        [float("nan")],
+        {"a": {"b": float("-inf")}},
+        "\ud800",
+        {"\ud800": 1},
+        {"a": ["\udfff"]},
+        {1: 2},
+        {"a": {None: 2}},
+        uuid.UUID(int=1),
+        [uuid.UUID(int=1)],
+        {"a": Enum("Colour", "RED").RED},
+        b"bytes",
+        {"a": {1, 2}},
+    ],
+)
+def test_what_has_no_canonical_text_is_an_error_of_one_kind(value: object) -> None:
+    with pytest.raises(NotCanonicalError):
+        jcs(value)  # type: ignore[arg-type]
+
+
+def test_a_value_that_contains_itself_is_an_error() -> None:
+    endless: list[object] = []
+    endless.append({"a": endless})
+    with pytest.raises(NotCanonicalError, match="contains itself"):
+        jcs(endless)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("depth", [10, 254, 255, 300])
+def test_nesting_beyond_orjson_is_still_written(depth: int) -> None:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    assert jcs(value) == b"[" * depth + b"1" + b"]" * depth  # type: ignore[arg-type]
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Count(int):
+    pass
+
+
+@pytest.mark.parametrize("value", [(1, (2, "x")), {Text("b"): 1, "a": 2}, Text("x"), Count(7), {"a": (1.5,)}])
+def test_kin_of_the_plain_types_are_written_as_the_reference_writes_them(value: object) -> None:
+    assert jcs(value) == rfc8785.dumps(value)  # type: ignore[arg-type]
+
+
+# --- the property: whatever the value, the same bytes as the reference, or both refuse ---------------------
+
+POINTS = (
+    [chr(point) for point in range(0x80)]
+    + 4 * list("éöÿĀ€\u2028\u2029\ud7ff\ue000\ufb33\ufeff\ufffe\uffff")
+    + 9 * ["\U00010000", "\U0001f600", "🤝", "\U0010ffff"]
+)
+NUMBERS = [0, -0.0, 0.0, 1.0, -1, 0.1, 1e20, 1e21, 1e-6, 1e-7, 5e-324, 1.7976931348623157e308, 2**53 - 1]
+
+
+def random_text(rng: random.Random) -> str:
+    return "".join(rng.choices(POINTS, k=rng.randrange(4)))
+
+
+def random_number(rng: random.Random) -> object:
+    match rng.randrange(8):
+        case 0:
+            return struct.unpack("d", rng.randbytes(8))[0]  # any bit pattern, NaN and infinities too
+        case 1:
+            return rng.choice(NUMBERS)
+        case 2:
+            return rng.randrange(-(2**54), 2**54)  # half of them too big
+        case 3:
+            return round(rng.uniform(-1000, 1000), rng.randrange(4))
+        case 4:
+            return float(rng.randrange(10**6)) * 10.0 ** rng.randrange(-12, 24)
+        case _:
+            return rng.randrange(-1000, 1000)
+
+
+def random_value(rng: random.Random, depth: int) -> object:
+    match rng.randrange(10 if depth else 6):
+        case 0:
+            return rng.choice([None, True, False])
+        case 1:
+            return random_number(rng)
+        case 2 | 3 | 4 | 5:
+            return random_text(rng)
+        case 6 | 7:
+            return [random_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+        case _:
+            ascii_names = rng.random() < 0.7
+            names = (random_text(rng) for _ in range(rng.randrange(5)))
+            return {
+                name.encode("ascii", "ignore").decode() if ascii_names else name: random_value(rng, depth - 1)
+                for name in names
+            }
+
+
+def test_the_fast_way_and_the_reference_agree_on_100_000_random_values() -> None:
+    rng = random.Random(8785)
+    seen = {"written": 0, "refused": 0, "astral beside U+E000": 0}
+    for _ in range(100_000):
+        value = random_value(rng, 3)
+        try:
+            expected = rfc8785.dumps(value)  # type: ignore[arg-type]
+        except ValueError:
+            seen["refused"] += 1
+            with pytest.raises(NotCanonicalError):
+                jcs(value)  # type: ignore[arg-type]
+        else:
+            seen["written"] += 1
+            assert jcs(value) == expected  # type: ignore[arg-type]
+            if isinstance(value, dict):
+                seen["astral beside U+E000"] += any(name > "\uffff" for name in value) and any(
+                    "\ue000" <= name[:1] <= "\uffff" for name in value
+                )
+    assert seen["written"] > 80_000
+    assert seen["refused"] > 1000
+    assert seen["astral beside U+E000"] > 100
+
+
+def test_numbers_are_read_back_as_they_were_in_the_form_of_ecmascript() -> None:
+    rng = random.Random(1)
+    for _ in range(20_000):
+        number = struct.unpack("d", rng.randbytes(8))[0]
+        if number - number == 0:
+            text = jcs(number).decode()
+            assert float(text) == number
+            assert ("e" in text) == (not 1e-6 <= abs(number) < 1e21)

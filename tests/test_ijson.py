@@ -1,0 +1,225 @@
+"""The strict door parser: RFC 7493, RFC 8259, and the limits of the house."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.errors import OurError, TheirError
+from postroom.ijson import parse
+from postroom.reasons import Reason
+
+
+def refusal(data: bytes, max_bytes: int = 1 << 20, max_depth: int = 64) -> TheirError:
+    with pytest.raises(TheirError) as caught:
+        parse(data, max_bytes=max_bytes, max_depth=max_depth)
+    return caught.value
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"null", None),
+        (b" [true, false]\r\n\t", [True, False]),
+        (b'{"a": {"b": 1}, "c": {"b": 2}}', {"a": {"b": 1}, "c": {"b": 2}}),
+        (b'{"a": 1, "A": 2}', {"a": 1, "A": 2}),
+        (b'{"": 1}', {"": 1}),
+        ('"é \\u00e9 \\ud83e\\udd1d 🤝"'.encode(), "é é 🤝 🤝"),
+        (b'"\\ufffe\\uffff\\udbff\\udfff"', "\ufffe\uffff\U0010ffff"),
+        (b'"\\u0000\\b\\f\\n\\r\\t\\"\\\\\\/\x7f"', '\0\b\f\n\r\t"\\/\x7f'),
+        (b"9007199254740991", 2**53 - 1),
+        (b"-9007199254740991", 1 - 2**53),
+        (b"9007199254740993.0", 9007199254740992.0),
+        (b"1E30", 1e30),
+        (b"333333333.33333329", 333333333.3333333),
+        (b"1.7976931348623157e308", 1.7976931348623157e308),
+        (b"5e-324", 5e-324),
+        (b"1e-400", 0.0),
+        (b"0." + b"9" * 100_000, 1.0),
+    ],
+)
+def test_i_json_is_parsed(text: bytes, value: object) -> None:
+    assert parse(text, max_bytes=1 << 20) == value
+
+
+@pytest.mark.parametrize(("text", "kind"), [(b"1", int), (b"1.0", float), (b"1e2", float), (b"-0", int)])
+def test_numbers_without_fraction_and_exponent_are_integers(text: bytes, kind: type) -> None:
+    assert type(parse(text, max_bytes=10)) is kind
+
+
+def test_minus_zero_keeps_its_sign_where_it_has_a_fraction() -> None:
+    zero = parse(b"-0.0", max_bytes=10)
+    assert isinstance(zero, float)
+    assert math.copysign(1, zero) == -1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"", "nothing in it"),
+        (b" \t\r\n", "nothing in it"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
+        (b"\xef\xbb\xbf", "byte order mark"),
+        (b'{"a": "\xff"}', "not UTF-8, at byte 7"),
+        (b'"\xed\xa0\x80"', "not UTF-8"),
+        (b'"\xc0\x80"', "not UTF-8"),
+        ("{}".encode("utf-16"), "not UTF-8"),
+        (b"{} {}", "something follows the end"),
+        (b"{}\x00", "something follows the end"),
+        (b"[1,]", "not JSON, at line 1 column 4"),
+        (b'{"a": 1,}', "not JSON"),
+        (b"{'a': 1}", "not JSON"),
+        (b"{a: 1}", "not JSON"),
+        (b'{"a" 1}', "not JSON"),
+        (b'["a\nb"]', "not JSON"),
+        (b'"\\x41"', "not JSON"),
+        (b'"\\u12"', "not JSON"),
+        (b'"open', "not JSON"),
+        (b"[1, 2", "not JSON"),
+        (b"// comment\n1", "not JSON"),
+        (b"01", "not JSON"),
+        (b"+1", "not JSON"),
+        (b".5", "not JSON"),
+        (b"1.", "not JSON"),
+        (b"0x10", "something follows the end"),
+        (b"True", "not JSON"),
+        (b"nul", "not JSON"),
+        (b"\xc2\xa01", "not JSON"),
+    ],
+)
+def test_what_is_not_json_is_refused(text: bytes, sentence: str) -> None:
+    error = refusal(text)
+    assert error.reason is Reason.NOT_JSON
+    assert sentence in error.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b'{"a": 1, "a": 1}', "occurs twice"),
+        (b'{"a": 1, "\\u0061": 2}', "occurs twice"),
+        ('{"🤝": 1, "\\ud83e\\udd1d": 2}'.encode(), "occurs twice"),
+        (b'[{"x": {"a": 1, "b": 2, "a": 3}}]', "occurs twice"),
+        (b'"\\ud800"', "surrogate"),
+        (b'"\\udc00"', "surrogate"),
+        (b'"\\ud83dx"', "surrogate"),
+        (b'"\\ud83d\\n"', "surrogate"),
+        (b'"\\ud800\\ud800"', "surrogate"),
+        (b'{"\\udfff": 1}', "surrogate"),
+        (b"NaN", "NaN or Infinity"),
+        (b"[Infinity]", "NaN or Infinity"),
+        (b'{"a": -Infinity}', "NaN or Infinity"),
+        (b"1e400", "range of IEEE doubles"),
+        (b"[-1e400]", "range of IEEE doubles"),
+        (b'{"a": {"b": [1.7976931348623159e308]}}', "range of IEEE doubles"),
+        (b"1" + b"0" * 309 + b".0", "range of IEEE doubles"),
+        (b"9" * 100_000, "range of IEEE doubles"),
+        (b"9007199254740992", "2^53-1"),
+        (b'{"a": [-9007199254740992]}', "2^53-1"),
+        (b"9" * 4300, "2^53-1"),
+    ],
+)
+def test_json_that_is_not_i_json_is_refused(text: bytes, sentence: str) -> None:
+    error = refusal(text)
+    assert error.reason is Reason.NOT_I_JSON
+    assert sentence in error.detail
+
+
+def test_the_size_may_reach_the_limit_and_not_pass_it() -> None:
+    assert parse(b"[1]", max_bytes=3) == [1]
+    error = refusal(b"[1] ", max_bytes=3)
+    assert error.reason is Reason.TOO_LARGE
+    assert "4 bytes; at most 3" in error.detail
+
+
+def test_too_large_is_said_before_anything_else_is_looked_at() -> None:
+    assert refusal(b"\xff\xff\xff\xff", max_bytes=3).reason is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "text", [nested(64), b'{"a":' * 64 + b"1" + b"}" * 64, b"[" * 63 + b"{}" + b"]" * 63]
+)
+def test_nesting_may_reach_the_limit(text: bytes) -> None:
+    parse(text, max_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nested(65),
+        nested(200),
+        nested(201),
+        b"[" * 64 + b"1,{}" + b"]" * 64,
+        b'{"a":' * 65 + b"1" + b"}" * 65,
+        b'[0,{"x":[]},' + nested(64) + b"]",
+        b"[" * 1_000_000,
+        b'{"a":' * 150_000,
+    ],
+)
+def test_nesting_beyond_the_limit_is_refused(text: bytes) -> None:
+    error = refusal(text)
+    assert error.reason is Reason.NOT_I_JSON
+    assert "deeper than 64" in error.detail
+
+
+def test_many_containers_side_by_side_are_not_deep() -> None:
+    assert len(parse(b"[" + b",".join([b"[[]]"] * 1000) + b"]", max_bytes=1 << 20, max_depth=3)) == 1000  # type: ignore[arg-type]
+
+
+def test_depth_is_counted_from_the_outermost_container() -> None:
+    assert parse(b"1", max_bytes=10, max_depth=0) == 1
+    assert parse(b"[]", max_bytes=10, max_depth=1) == []
+    assert refusal(b"[]", max_depth=0).reason is Reason.NOT_I_JSON
+
+
+def test_a_limit_of_nesting_that_the_parser_cannot_keep_is_our_own_error() -> None:
+    with pytest.raises(OurError, match="200"):
+        parse(b"1", max_bytes=10, max_depth=201)
+
+
+@pytest.mark.parametrize("text", [b'{"secret": 1, "secret": 2}', b'{"secret": secret}', b'"secret\\ud800"'])
+def test_a_refusal_never_repeats_what_the_sender_wrote(text: bytes) -> None:
+    assert "secret" not in str(refusal(text))
+
+
+def test_many_members_take_no_quadratic_time() -> None:
+    text = b"{" + b",".join(b'"%d":%d' % (i, i) for i in range(70_000)) + b"}"
+    assert len(parse(text, max_bytes=1 << 20)) == 70_000  # type: ignore[arg-type]
+
+
+names = st.text(max_size=5)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(1 - 2**53, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(names, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(values, st.booleans())
+def test_every_i_json_value_comes_back_as_it_was(value: object, ascii_only: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only).encode()
+    parsed = parse(text, max_bytes=1 << 20)
+    assert json.dumps(parsed) == json.dumps(value)
+
+
+TEXT = '{ } [ ] , : " \\ \\ud800 \\udc00 \\u0061 a "a" 1 - . e 400 9999999999999999 null NaN é'
+pieces = st.sampled_from([*TEXT.encode().split(), b" ", b"\xff", b"\xef\xbb\xbf", b"\x00"])
+
+
+@given(st.lists(pieces, max_size=30).map(b"".join) | st.binary(max_size=40))
+def test_whatever_comes_in_is_parsed_as_the_standard_library_does_or_refused(data: bytes) -> None:
+    try:
+        value = parse(data, max_bytes=1 << 20)
+    except TheirError:
+        return
+    assert json.loads(data) == value
