@@ -1,0 +1,262 @@
+"""A real signed zone tree from a few zone texts: its own root, the domains above each zone, real keys.
+
+A zone text is in master format (RFC 1035 §5); SOA, NS and TTL may be left out. Zones above it are made as
+needed, with delegations (NS, glue, DS). Each zone is signed by one ECDSAP256SHA256 key, with an NSEC chain.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import dns.dnssec
+import dns.exception
+import dns.name
+import dns.rdata
+import dns.rdataclass
+import dns.rdataset
+import dns.zone
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from dns.dnssectypes import Algorithm
+from dns.rdatatype import AAAA, DNSKEY, DS, NS, SOA, A, RdataType
+
+from postroom.errors import SettingsError
+from postroom.names.dns.records import DnskeyRecord, RrsigRecord
+
+TTL_SECONDS = 300
+_LIFETIME_SECONDS = 30 * 86_400
+# Signatures begin in the past, so that a clock a little behind ours does not find them too new.
+_BACKDATED_SECONDS = 3_600
+_SIGNING_KEY_FLAGS = 257
+
+Zones = Mapping[dns.name.Name, dns.zone.Zone]
+_log = logging.getLogger(__name__)
+
+
+class Mode(StrEnum):
+    """How a zone is served; the value is the ending of its file's name."""
+
+    SIGNED = "zone"
+    UNSIGNED = "unsigned"
+    """No signatures, and no DS above it."""
+    BOGUS = "bogus"
+    """Signed, with a DS above it; then every signature but that over its keys is broken."""
+
+
+_ENDINGS = frozenset(mode.value for mode in Mode)
+
+
+class Source(NamedTuple):
+    """A zone as somebody wrote it."""
+
+    text: str
+    mode: Mode
+
+
+class ZoneKey(NamedTuple):
+    """The key that signs a zone."""
+
+    private: ec.EllipticCurvePrivateKey
+    record: DnskeyRecord
+
+
+class ZoneTree:
+    """Zones put by hand or found in `directory` as `<origin>.zone`, `<origin>.unsigned`, `<origin>.bogus`.
+
+    With `keys_directory` keys outlive the process, so that the trust anchor does. Thread safe. Raises
+    `SettingsError` for a zone text that cannot be read.
+    """
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        keys_directory: Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._directory = directory
+        self._keys_directory = keys_directory
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._keys: dict[dns.name.Name, ZoneKey] = {}
+        self._put: dict[dns.name.Name, Source] = {}
+        self._files = self._look()
+        self._read = _read_files(self._files)
+        self._zones = self._build()
+
+    def put(self, origin: str, text: str, mode: Mode = Mode.SIGNED) -> None:
+        """Add or replace a zone, signed anew with its old key; it goes before a file of the same origin."""
+        with self._lock:
+            name = dns.name.from_text(origin)
+            before = dict(self._put)
+            self._put[name] = Source(text, mode)
+            try:
+                self._zones = self._build()
+            except SettingsError:
+                self._put = before
+                raise
+
+    def zones(self) -> Zones:
+        """All zones by origin, after a look at what has changed on disk. A broken file changes nothing."""
+        with self._lock:
+            files = self._look()
+            if files != self._files:
+                self._files = files
+                try:
+                    self._read = _read_files(files)
+                    self._zones = self._build()
+                except (SettingsError, OSError) as error:
+                    _log.warning("zones left as they were: %s", error)
+            return self._zones
+
+    @property
+    def anchor_text(self) -> str:
+        """The trust anchor: the DS record of the root of this tree."""
+        ds = dns.dnssec.make_ds(dns.name.root, self.key(".").record, "SHA256")
+        return f". IN DS {ds}\n"
+
+    def key(self, origin: str | dns.name.Name) -> ZoneKey:
+        """The key of a zone: loaded, or made on first use."""
+        name = dns.name.from_text(origin) if isinstance(origin, str) else origin
+        with self._lock:
+            if name not in self._keys:
+                private = self._private_key(name)
+                record = dns.dnssec.make_dnskey(private.public_key(), Algorithm.ECDSAP256SHA256, _SIGNING_KEY_FLAGS)
+                self._keys[name] = ZoneKey(private, record)
+            return self._keys[name]
+
+    def _private_key(self, name: dns.name.Name) -> ec.EllipticCurvePrivateKey:
+        if self._keys_directory is None:
+            return ec.generate_private_key(ec.SECP256R1())
+        path = self._keys_directory / f"zone-{quote(str(name), safe='')}pem"
+        if path.exists():
+            loaded = serialization.load_pem_private_key(path.read_bytes(), None)
+            if not isinstance(loaded, ec.EllipticCurvePrivateKey):
+                raise SettingsError(f"{path} is not an elliptic curve private key")
+            return loaded
+        private = ec.generate_private_key(ec.SECP256R1())
+        pem = private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        self._keys_directory.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(pem)
+        return private
+
+    def _look(self) -> dict[Path, tuple[int, int]]:
+        if self._directory is None:
+            return {}
+        seen = {}
+        for path in self._directory.iterdir():
+            if path.suffix[1:] in _ENDINGS:
+                stat = path.stat()
+                seen[path] = (stat.st_mtime_ns, stat.st_size)
+        return seen
+
+    def _build(self) -> Zones:
+        sources = {**self._read, **self._put}
+        origins = {above for origin in sources for above in _upwards(origin)} | {dns.name.root}
+        zones = {}
+        for origin in origins:
+            source = sources.get(origin, Source("", Mode.SIGNED))
+            zones[origin] = _parse(origin, source.text, int(self._clock()))
+        for origin in origins - {dns.name.root}:
+            mode = sources[origin].mode if origin in sources else Mode.SIGNED
+            _delegate(zones[origin.parent()], zones[origin], None if mode is Mode.UNSIGNED else self.key(origin))
+        for origin, zone in zones.items():
+            mode = sources[origin].mode if origin in sources else Mode.SIGNED
+            if mode is not Mode.UNSIGNED:
+                self._sign(zone, self.key(origin))
+            if mode is Mode.BOGUS:
+                _break_signatures(zone)
+        return zones
+
+    def _sign(self, zone: dns.zone.Zone, key: ZoneKey) -> None:
+        inception = int(self._clock()) - _BACKDATED_SECONDS
+        dns.dnssec.sign_zone(
+            zone,
+            keys=[(key.private, key.record)],
+            inception=inception,
+            expiration=inception + _LIFETIME_SECONDS,
+        )
+
+
+def _upwards(name: dns.name.Name) -> Iterable[dns.name.Name]:
+    yield name
+    while name != dns.name.root:
+        name = name.parent()
+        yield name
+
+
+def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, Source]:
+    sources: dict[dns.name.Name, Source] = {}
+    for path in sorted(paths):
+        origin = dns.name.from_text(path.stem)
+        if origin in sources:
+            raise SettingsError(f"{path}: there is another file for the zone {origin}")
+        sources[origin] = Source(path.read_text(), Mode(path.suffix[1:]))
+    return sources
+
+
+def _parse(origin: dns.name.Name, text: str, serial: int) -> dns.zone.Zone:
+    try:
+        zone = dns.zone.from_text(f"$TTL {TTL_SECONDS}\n{text}", origin=origin, relativize=False, check_origin=False)
+    except (dns.exception.DNSException, ValueError, KeyError) as error:
+        raise SettingsError(f"the zone {origin} cannot be read: {error}") from error
+    host = dns.name.from_text("ns.root-servers" if origin == dns.name.root else "ns", origin)
+    if zone.get_rdataset(origin, NS) is None:
+        _add(zone, origin, NS, str(host))
+        if zone.get_rdataset(host, A) is None:
+            _add(zone, host, A, "127.0.0.1")
+    if zone.get_rdataset(origin, SOA) is None:
+        _add(zone, origin, SOA, f"{host} hostmaster.{host} {serial} 3600 600 86400 60")
+    return zone
+
+
+def _delegate(above: dns.zone.Zone, zone: dns.zone.Zone, key: ZoneKey | None) -> None:
+    """Name servers, their addresses and the DS, unless the zone above was written with its own."""
+    origin = _origin(zone)
+    servers = zone.find_rdataset(origin, NS)
+    if above.get_rdataset(origin, NS) is None:
+        _copy(above, origin, servers)
+        for server in servers:
+            host = dns.name.from_text(server.to_text())
+            for rdtype in (A, AAAA):
+                glue = zone.get_rdataset(host, rdtype) if host.is_subdomain(origin) else None
+                if glue:
+                    _copy(above, host, glue)
+    if key and above.get_rdataset(origin, DS) is None:
+        _add(above, origin, DS, str(dns.dnssec.make_ds(origin, key.record, "SHA256")))
+
+
+def _add(zone: dns.zone.Zone, name: dns.name.Name, rdtype: RdataType, text: str) -> None:
+    record = dns.rdata.from_text(dns.rdataclass.IN, rdtype, text)
+    zone.find_rdataset(name, rdtype, create=True).add(record, TTL_SECONDS)
+
+
+def _copy(zone: dns.zone.Zone, name: dns.name.Name, records: dns.rdataset.Rdataset) -> None:
+    zone.replace_rdataset(name, dns.rdataset.from_rdata_list(TTL_SECONDS, list(records)))
+
+
+def _origin(zone: dns.zone.Zone) -> dns.name.Name:
+    origin = zone.origin
+    if origin is None:
+        raise SettingsError("a zone has no origin")
+    return origin
+
+
+def _break_signatures(zone: dns.zone.Zone) -> None:
+    for name, rdataset in list(zone.iterate_rdatasets()):
+        broken = [
+            record.replace(signature=record.signature[:-1] + bytes([record.signature[-1] ^ 1]))
+            for record in rdataset
+            if isinstance(record, RrsigRecord) and record.type_covered != DNSKEY
+        ]
+        if broken:
+            zone.replace_rdataset(name, dns.rdataset.from_rdata_list(rdataset.ttl, broken))

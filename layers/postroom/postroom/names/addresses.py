@@ -1,0 +1,54 @@
+"""Where a host is: A and AAAA records. Not proven by DNSSEC: TLS proves who answers there."""
+
+import dns.exception
+import dns.message
+import dns.name
+from dns.rdatatype import AAAA, CNAME, A, RdataType
+
+from postroom.errors import NotNowError
+from postroom.names.dns import Ask, Question
+from postroom.names.dns.records import AaaaRecord, ARecord, CnameRecord
+from postroom.reasons import Reason
+
+MAX_ALIASES = 8
+"""CNAMEs followed, as for key records."""
+
+
+def addresses(host: str, ask: Ask) -> list[str]:
+    """The IP addresses of `host` in text form, IPv4 first, CNAMEs followed.
+
+    Raises `NotNowError(OUTBOUND_FAILED)` when there are none, or when they cannot be looked up now.
+    """
+    try:
+        name = dns.name.from_text(host.encode("ascii"))
+    except (dns.exception.DNSException, UnicodeError):
+        raise NotNowError(Reason.OUTBOUND_FAILED, f"{host[:80]!r} is not a host name") from None
+    found: list[str] = []
+    failed = ""
+    for rdtype in (A, AAAA):
+        try:
+            found += _records(Question(name, rdtype), ask)
+        except NotNowError as error:
+            failed = error.detail
+    if not found:
+        raise NotNowError(Reason.OUTBOUND_FAILED, failed or f"{name} has no address")
+    return found
+
+
+def _records(question: Question, ask: Ask) -> list[str]:
+    name, rdtype = question
+    answer = ask(question)
+    for _ in range(MAX_ALIASES + 1):
+        found = [record.address for record in _at(answer, name, rdtype) if isinstance(record, ARecord | AaaaRecord)]
+        alias = next((r for r in _at(answer, name, CNAME) if isinstance(r, CnameRecord)), None)
+        if found or alias is None:
+            return found
+        name = alias.target
+        # A resolver may follow the CNAME for us, or leave that to us.
+        if not any(rrset.name == name for rrset in answer.answer):
+            answer = ask(Question(name, rdtype))
+    return []
+
+
+def _at(answer: dns.message.Message, name: dns.name.Name, rdtype: RdataType) -> list[object]:
+    return [record for rrset in answer.answer if rrset.name == name and rrset.rdtype == rdtype for record in rrset]

@@ -1,0 +1,25 @@
+"""What is asked, and the port through which it is asked."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import dns.message
+import dns.name
+import dns.rdatatype
+
+
+class Question(NamedTuple):
+    """A DNS question of class IN; `name` is absolute."""
+
+    name: dns.name.Name
+    rdtype: dns.rdatatype.RdataType
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.rdtype.name}"
+
+
+Ask = Callable[[Question], dns.message.Message]
+"""Answers a question with a message of rcode NOERROR or NXDOMAIN whose question section is that question.
+
+Raises `NotNowError(KEY_LOOKUP_FAILED)` when nobody gave such an answer in time.
+"""

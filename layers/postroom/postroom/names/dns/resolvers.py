@@ -1,0 +1,105 @@
+"""Several resolvers, asked in turn until one of them answers."""
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+import dns.message
+import httpcore
+
+from postroom.errors import NotNowError
+from postroom.names.dns.question import Ask, Question
+from postroom.names.dns.servers import Server, parse_servers
+from postroom.names.dns.transport import exchange
+from postroom.names.dns.wire import Unusable, check_answer, make_query
+from postroom.reasons import Reason
+
+
+class Resolvers:
+    """Asks the servers in the order given; one that failed lately is asked last. Thread safe; close it.
+
+    `try_seconds` bounds one try at one server, `budget_seconds` everything asked through one `asking()`,
+    `back_off_seconds` how long a failed server comes last. `clock` is monotonic, in seconds.
+    """
+
+    def __init__(
+        self,
+        servers: str | Sequence[Server],
+        *,
+        try_seconds: float = 2.0,
+        budget_seconds: float = 10.0,
+        back_off_seconds: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._servers = parse_servers(servers) if isinstance(servers, str) else tuple(servers)
+        self._try_seconds = try_seconds
+        self._budget_seconds = budget_seconds
+        self._back_off_seconds = back_off_seconds
+        self._clock = clock
+        self._pool = httpcore.ConnectionPool(ssl_context=ssl_context, max_connections=4, keepalive_expiry=30)
+        self._lock = threading.Lock()
+        self._last_until: dict[Server, float] = {}
+
+    def asking(self, budget_seconds: float | None = None) -> Ask:
+        """An `Ask` for one look-up: all questions asked through it share one budget of time."""
+        deadline = self._clock() + (self._budget_seconds if budget_seconds is None else budget_seconds)
+        return lambda question: self._ask(question, deadline)
+
+    def close(self) -> None:
+        """End the connections kept open to https resolvers."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ask(self, question: Question, deadline: float) -> dns.message.Message:
+        failures: list[str] = []
+        for server in self._in_turn():
+            left = deadline - self._clock()
+            if left <= 0:
+                failures.append("out of time")
+                break
+            try:
+                answer = check_answer(exchange(server, make_query(question), min(self._try_seconds, left), self._pool))
+            except (Unusable, OSError, httpcore.NetworkError, httpcore.TimeoutException) as error:
+                failures.append(_said(error))
+            except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, httpcore.ConnectionNotAvailable):
+                failures.append("no proper HTTP answer")
+            else:
+                self._note(server, None)
+                return answer
+            self._note(server, self._clock() + self._back_off_seconds)
+        # Which servers we ask is nobody's business; what went wrong with them is.
+        raise NotNowError(Reason.KEY_LOOKUP_FAILED, f"no resolver answered {question}: {'; '.join(failures)}")
+
+    def _in_turn(self) -> list[Server]:
+        now = self._clock()
+        with self._lock:
+            return sorted(self._servers, key=lambda server: self._last_until.get(server, now) > now)
+
+    def _note(self, server: Server, last_until: float | None) -> None:
+        with self._lock:
+            if last_until is None:
+                self._last_until.pop(server, None)
+            else:
+                self._last_until[server] = last_until
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, Unusable):
+        return str(error)
+    if isinstance(error, TimeoutError | httpcore.TimeoutException):
+        return "timed out"
+    return "not reachable"

@@ -1,0 +1,120 @@
+"""One question to one server: UDP with TCP on truncation, TCP, or HTTPS (RFC 1035 §4.2, 7766, 8484)."""
+
+import ipaddress
+import socket
+import struct
+import time
+
+import dns.flags
+import dns.message
+import httpcore
+
+from postroom.names.dns.servers import Server
+from postroom.names.dns.wire import Unusable, read_answer
+
+_MAX_MESSAGE = 65_535
+_MEDIA_TYPE = b"application/dns-message"
+# A datagram is lost now and then: it is sent again this often within the time of one try.
+_UDP_SENDS = 3
+
+
+def exchange(
+    server: Server, query: dns.message.Message, seconds: float, pool: httpcore.ConnectionPool
+) -> dns.message.Message:
+    """The server's answer to `query`, of any rcode, within `seconds`.
+
+    Raises `Unusable` (no answer to this query), `OSError` (network, time-out) or httpcore's errors.
+    """
+    deadline = time.monotonic() + seconds
+    if server.scheme == "https":
+        return _https(server, query, deadline, pool)
+    if server.scheme == "udp":
+        message = _udp(server, query, deadline)
+        if not message.flags & dns.flags.TC:
+            return message
+    return _tcp(server, query, deadline)
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
+
+
+def _udp(server: Server, query: dns.message.Message, deadline: float) -> dns.message.Message:
+    wire = query.to_wire()
+    patience = _left(deadline) / _UDP_SENDS
+    with socket.socket(_family(server.host), socket.SOCK_DGRAM) as sock:
+        # Connected: the kernel drops datagrams from elsewhere and reports a closed port at once.
+        sock.connect((server.host, server.port))
+        while True:
+            resend_at = time.monotonic() + min(patience, _left(deadline))
+            sock.send(wire)
+            # Datagrams that are no answer to this query are passed over: a forger must not end the wait.
+            while (left := resend_at - time.monotonic()) > 0:
+                sock.settimeout(left)
+                try:
+                    message = read_answer(query, sock.recv(_MAX_MESSAGE))
+                except TimeoutError:
+                    break
+                if message is not None:
+                    return message
+
+
+def _tcp(server: Server, query: dns.message.Message, deadline: float) -> dns.message.Message:
+    wire = query.to_wire()
+    with socket.create_connection((server.host, server.port), _left(deadline)) as sock:
+        sock.settimeout(_left(deadline))
+        sock.sendall(struct.pack("!H", len(wire)) + wire)
+        (length,) = struct.unpack("!H", _receive(sock, 2, deadline))
+        return _expect(query, _receive(sock, length, deadline))
+
+
+def _receive(sock: socket.socket, count: int, deadline: float) -> bytes:
+    received = b""
+    while len(received) < count:
+        sock.settimeout(_left(deadline))
+        part = sock.recv(count - len(received))
+        if not part:
+            raise Unusable("the connection ended early")
+        received += part
+    return received
+
+
+def _https(
+    server: Server, query: dns.message.Message, deadline: float, pool: httpcore.ConnectionPool
+) -> dns.message.Message:
+    left = _left(deadline)
+    with pool.stream(
+        "POST",
+        httpcore.URL(scheme=b"https", host=server.host.encode(), port=server.port, target=server.path.encode()),
+        headers={b"host": _authority(server), b"content-type": _MEDIA_TYPE, b"accept": _MEDIA_TYPE},
+        content=query.to_wire(),
+        extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left)},
+    ) as response:
+        if response.status != 200:
+            raise Unusable(f"HTTP status {response.status}")
+        body = b""
+        for part in response.iter_stream():
+            body += part
+            _left(deadline)
+            if len(body) > _MAX_MESSAGE:
+                raise Unusable("an answer of more than 65535 bytes")
+    return _expect(query, body)
+
+
+def _authority(server: Server) -> bytes:
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return (host if server.port == 443 else f"{host}:{server.port}").encode()
+
+
+def _expect(query: dns.message.Message, wire: bytes) -> dns.message.Message:
+    message = read_answer(query, wire)
+    if message is None:
+        raise Unusable("a malformed answer, or an answer to another question")
+    return message

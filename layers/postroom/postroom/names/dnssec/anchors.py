@@ -1,0 +1,53 @@
+"""Where trust begins: DS records of zones that are configured, not looked up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import dns.dnssec
+import dns.exception
+import dns.name
+import dns.rdatatype
+import dns.zonefile
+
+from postroom.errors import SettingsError
+from postroom.names.dns.records import DnskeyRecord, DsRecord
+
+IANA_ROOT = """\
+; https://data.iana.org/root-anchors/root-anchors.xml: KSK-2017 and KSK-2024
+. IN DS 20326 8 2 E06D44B80B8F1D39A95C0B0D7C65D08458E880409BBC683457104237C7F8EC8D
+. IN DS 38696 8 2 683D2D0ACB8C9B712A1948B27F741219298D0A450D612C483AF444A4C0FB2B16
+"""
+
+
+@dataclass(frozen=True)
+class TrustAnchors:
+    """Zones whose keys are known beforehand, each by the DS records of its key-signing keys."""
+
+    zones: Mapping[dns.name.Name, tuple[DsRecord, ...]]
+
+    @classmethod
+    def parse(cls, text: str = IANA_ROOT) -> Self:
+        """Anchors from lines of DS or DNSKEY records in master format, with full names (RFC 1035 §5).
+
+        Raises `SettingsError` if a line is anything else or there is none.
+        """
+        zones: dict[dns.name.Name, tuple[DsRecord, ...]] = {}
+        try:
+            rrsets = dns.zonefile.read_rrsets(text, rdclass=None, default_ttl=0)
+        except (dns.exception.DNSException, ValueError) as error:
+            raise SettingsError(f"the trust anchor is not DS or DNSKEY records: {error}") from error
+        for rrset in rrsets:
+            for record in rrset:
+                if isinstance(record, DnskeyRecord):
+                    record = dns.dnssec.make_ds(rrset.name, record, "SHA256")
+                if not isinstance(record, DsRecord):
+                    raise SettingsError(f"the trust anchor holds {rrset.rdtype.name}, not DS or DNSKEY")
+                zones[rrset.name] = (*zones.get(rrset.name, ()), record)
+        if not zones:
+            raise SettingsError("the trust anchor is empty; expected DS or DNSKEY records")
+        return cls(zones)
+
+    def cover(self, name: dns.name.Name) -> bool:
+        """Whether an anchor stands at or above `name`."""
+        return any(name.is_subdomain(zone) for zone in self.zones)

@@ -1,0 +1,112 @@
+"""What a verdict rests on, as data: the zones from the anchor down, their keys, the windows of signatures."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dns.dnssec
+import dns.dnssectypes
+
+MAX_JSON_BYTES = 2048
+"""Evidence travels in the receipt of each message, so it is kept small."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A signature that held: the key it was made with and when it is valid (epoch seconds)."""
+
+    algorithm: int
+    key_tag: int
+    inception: int
+    expiration: int
+
+    def as_json(self) -> dict[str, object]:
+        """`{algorithm, tag, from, until}`."""
+        return {
+            "algorithm": algorithm_name(self.algorithm),
+            "tag": self.key_tag,
+            "from": self.inception,
+            "until": self.expiration,
+        }
+
+
+@dataclass(frozen=True)
+class Link:
+    """A zone: the DS digest that vouched for one of its keys, and that key's signature over all its keys."""
+
+    zone: str
+    digest_type: int
+    digest: str
+    """Hex."""
+    keys: Window
+
+    def as_json(self) -> dict[str, object]:
+        """`{zone, ds, keys}`."""
+        digest = dns.dnssectypes.DSDigest.to_text(dns.dnssectypes.DSDigest(self.digest_type))
+        return {"zone": self.zone, "ds": f"{digest}:{self.digest}", "keys": self.keys.as_json()}
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A CNAME that was followed; both names in text form."""
+
+    owner: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The chain for one RRset: `owner` and `rdtype` (of the SOA for an absence) after following `aliases`."""
+
+    owner: str
+    rdtype: str
+    aliases: tuple[Alias, ...]
+    chain: tuple[Link, ...]
+    """From the trust anchor down to the zone that signed the RRset."""
+    signed: Window
+
+    def __str__(self) -> str:
+        """As in `. → example. → sender.example. (RSASHA256 20326 → ECDSAP256SHA256 7 → …)`."""
+        zones = " → ".join(link.zone for link in self.chain)
+        keys = " → ".join(f"{algorithm_name(key.algorithm)} {key.key_tag}" for key in self._windows())
+        return f"{zones} ({keys})"
+
+    def as_json(self) -> dict[str, object]:
+        """JSON-ready, at most 2 kB as compact JSON; what had to be left out is counted in `omitted`."""
+        aliases, chain = list(self.aliases), list(self.chain)
+        while True:
+            value: dict[str, object] = {
+                "owner": _cut(self.owner),
+                "type": self.rdtype,
+                "aliases": [[_cut(alias.owner), _cut(alias.target)] for alias in aliases],
+                "chain": [link.as_json() | {"zone": _cut(link.zone)} for link in chain],
+                "signed": self.signed.as_json(),
+            }
+            omitted = len(self.aliases) + len(self.chain) - len(aliases) - len(chain)
+            if omitted:
+                value["omitted"] = omitted
+            if len(json.dumps(value, separators=(",", ":"))) <= MAX_JSON_BYTES:
+                return value
+            # The ends of the chain say the most: the anchor, and the zone that signed the answer.
+            if len(aliases) > 1:
+                del aliases[0]
+            else:
+                del chain[len(chain) // 2]
+
+    def _windows(self) -> Iterator[Window]:
+        yield from (link.keys for link in self.chain)
+        if (self.signed.algorithm, self.signed.key_tag) != (
+            self.chain[-1].keys.algorithm,
+            self.chain[-1].keys.key_tag,
+        ):
+            yield self.signed
+
+
+def algorithm_name(algorithm: int) -> str:
+    """`ECDSAP256SHA256` for 13, and so on (RFC 8624 §3.1)."""
+    return dns.dnssec.algorithm_to_text(algorithm)
+
+
+def _cut(name: str) -> str:
+    """Names come from strangers: the longest, all of escapes, has a thousand characters."""
+    return name if len(name) <= 255 else f"{name[:80]}…{name[-80:]}"

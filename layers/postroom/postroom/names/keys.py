@@ -1,0 +1,182 @@
+"""Senders' keys by DNS name: looked up, proven by DNSSEC, parsed, remembered."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import dns.exception
+import dns.name
+from dns.rdatatype import TXT
+
+from postroom.errors import NotNowError, TheirError
+from postroom.names.cache import Cache, Kept
+from postroom.names.dns import Ask
+from postroom.names.dns.records import TxtRecord
+from postroom.names.dnssec import (
+    Absent,
+    Bogus,
+    EndlessAlias,
+    Evidence,
+    Insecure,
+    Secure,
+    TrustAnchors,
+    validate,
+)
+from postroom.reasons import Reason
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class FoundKey(Generic[K]):
+    """A parsed key and how it was proven; `expires_at` in epoch seconds.
+
+    `cached`: it was in memory. `refetched`: it was looked up anew because the caller asked for a fresh one.
+    """
+
+    key: K
+    evidence: Evidence
+    expires_at: float
+    cached: bool
+    refetched: bool
+
+
+@dataclass(frozen=True)
+class KeepTimes:
+    """How long things are remembered, in seconds, and how many of them."""
+
+    min_key_seconds: float = 30
+    max_key_seconds: float = 86_400
+    max_negative_seconds: float = 60
+    """A missing or bad record is often about to be repaired."""
+    fresh_floor_seconds: float = 2
+    """A key younger than this is not fetched again: forged mail must not make us hammer anybody's DNS."""
+    back_off_seconds: float = 5
+    """A name whose look-up failed is left alone: a batch of forgeries from a dead domain costs one wait."""
+    max_names: int = 10_000
+
+
+class KeyDirectory(Generic[K]):
+    """Finds key records. Thread safe; one look-up at a time per name, shared by all who wait for it.
+
+    `asking` gives an `Ask` for one look-up (`Resolvers.asking`). `parse` makes a key of the TXT records at
+    the name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch
+    seconds.
+    """
+
+    def __init__(
+        self,
+        asking: Callable[[], Ask],
+        anchors: TrustAnchors,
+        parse: Callable[[Sequence[bytes]], K],
+        *,
+        clock: Callable[[], float],
+        times: KeepTimes | None = None,
+    ) -> None:
+        self._asking = asking
+        self._anchors = anchors
+        self._parse = parse
+        self._clock = clock
+        self._times = times or KeepTimes()
+        self._lock = threading.Lock()
+        self._known: Cache[FoundKey[K] | TheirError] = Cache(self._times.max_names)
+        self._failing: Cache[NotNowError] = Cache(self._times.max_names)
+        self._running: dict[str, Future[FoundKey[K] | TheirError | NotNowError]] = {}
+
+    def find(self, name: str, *, fresh: bool = False) -> FoundKey[K]:
+        """The key at `name`, such as `pk1._domainkey.sender.example`.
+
+        `fresh`: look it up even if it is remembered, unless it was fetched within the last moment.
+        Raises `TheirError` (SENDER_NOT_SIGNED, DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or what
+        `parse` raised) or `NotNowError(KEY_LOOKUP_FAILED)`.
+        """
+        owner = _owner(name)
+        key = owner.canonicalize().to_text()
+        with self._lock:
+            outcome = self._remembered(key, fresh)
+            if outcome is not None:
+                return _given(outcome)
+            mine: Future[FoundKey[K] | TheirError | NotNowError] = Future()
+            running = self._running.setdefault(key, mine)
+        if running is mine:
+            self._run(key, owner, running)
+        outcome = running.result()
+        return _given(replace(outcome, refetched=fresh) if isinstance(outcome, FoundKey) else outcome)
+
+    def _remembered(self, key: str, fresh: bool) -> FoundKey[K] | TheirError | NotNowError | None:
+        now = self._clock()
+        known = self._known.get(key, now)
+        if known and not (fresh and now - known.fetched_at >= self._times.fresh_floor_seconds):
+            return replace(known.value, cached=True) if isinstance(known.value, FoundKey) else known.value
+        failing = self._failing.get(key, now)
+        return failing.value if failing else None
+
+    def _run(self, key: str, owner: dns.name.Name, running: Future[FoundKey[K] | TheirError | NotNowError]) -> None:
+        try:
+            kept = self._look_up(owner)
+        except BaseException as error:
+            with self._lock:
+                del self._running[key]
+            running.set_exception(error)
+            return
+        with self._lock:
+            if isinstance(kept.value, NotNowError):
+                # A remembered key stays: it still proves what it signed.
+                self._failing.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+            else:
+                self._failing.drop(key)
+                self._known.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+            del self._running[key]
+        running.set_result(kept.value)
+
+    def _look_up(self, owner: dns.name.Name) -> Kept[FoundKey[K] | TheirError | NotNowError]:
+        times = self._times
+        started = self._clock()
+        try:
+            verdict = validate(owner, TXT, self._anchors, self._asking(), started)
+        except NotNowError as failed:
+            now = self._clock()
+            return Kept(failed, now, now + times.back_off_seconds)
+        if not isinstance(verdict, Secure):
+            ttl = verdict.ttl if isinstance(verdict, Absent) else times.max_negative_seconds
+            return Kept(_wrong(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
+        try:
+            parsed = self._parse([b"".join(r.strings) for r in verdict.records if isinstance(r, TxtRecord)])
+        except TheirError as wrong:
+            return Kept(wrong, started, started + min(verdict.ttl, times.max_negative_seconds))
+        expires_at = started + min(max(verdict.ttl, times.min_key_seconds), times.max_key_seconds)
+        found = FoundKey(parsed, verdict.evidence, expires_at, cached=False, refetched=False)
+        return Kept(found, started, expires_at)
+
+
+def _wrong(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | EndlessAlias) -> TheirError:
+    match verdict:
+        case Absent():
+            return TheirError(Reason.KEY_NOT_FOUND, f"no TXT record at {owner} ({verdict.kind})")
+        case Insecure():
+            return TheirError(Reason.SENDER_NOT_SIGNED, verdict.why)
+        case Bogus():
+            return TheirError(Reason.DNSSEC_BOGUS, verdict.why)
+        case EndlessAlias():
+            return TheirError(Reason.KEY_RECORD_INVALID, verdict.why)
+
+
+def _given(outcome: FoundKey[K] | TheirError | NotNowError) -> FoundKey[K]:
+    """The key, or the error raised anew: a raised one would gather the tracebacks of all its readers."""
+    if isinstance(outcome, FoundKey):
+        return outcome
+    raise type(outcome)(outcome.reason, outcome.detail)
+
+
+def _owner(name: str) -> dns.name.Name:
+    try:
+        # As bytes and without escapes: a host name is ASCII, and a dot in it parts labels.
+        if "\\" in name:
+            raise dns.name.BadEscape
+        return dns.name.from_text(name.encode("ascii"))
+    except (dns.exception.DNSException, UnicodeError):
+        raise TheirError(
+            Reason.KEY_NOT_FOUND, f"{name[:80]!r} is not a DNS name; expected SELECTOR._domainkey.HOST"
+        ) from None
