@@ -1,0 +1,1 @@
+"""NLWeb and PollyWeb domain messages: the rules, without input or output."""
