@@ -33,7 +33,8 @@ class TheirError(_Reasoned):
     """The message or its sender's set-up is at fault; `reason.kind` is refusal or discard."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
-        assert reason.kind is not Kind.RETRY, reason
+        if reason.kind is Kind.RETRY:
+            raise ValueError(f"{reason} is nobody's fault")
         super().__init__(reason, detail)
 
 
@@ -41,7 +42,8 @@ class NotNowError(_Reasoned):
     """It could not be found out or done now; `reason.kind` is retry."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
-        assert reason.kind is Kind.RETRY, reason
+        if reason.kind is not Kind.RETRY:
+            raise ValueError(f"{reason} is final")
         super().__init__(reason, detail)
 
 

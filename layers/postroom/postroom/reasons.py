@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 
 class Reason(Enum):
-    """A reason: `value` (machine code), `kind`, `status` (HTTP), `sentence` (for people), `section` (its source)."""
+    """A reason: machine code (`value`), `kind`, HTTP `status`, `sentence` for people, `section` it comes from."""
 
     kind: Kind
     status: int
@@ -194,3 +194,11 @@ class Reason(Enum):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+_BY_CODE = {str(reason): reason for reason in Reason}
+
+
+def reason_of(code: str) -> Reason:
+    """The reason with this machine code. Raises KeyError."""
+    return _BY_CODE[code]

@@ -1,0 +1,63 @@
+"""The courier as a Lambda function: notices of discards in, Feedback out."""
+
+import os
+from typing import TypedDict
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from postroom.errors import NotNowError
+from postroom.post.notices import Notice, read_notice
+from postroom.post.wiring import build_courier
+from postroom.settings import read_settings
+
+
+class SqsRecord(TypedDict):
+    """One message of a batch."""
+
+    messageId: str
+    body: str
+
+
+class SqsEvent(TypedDict):
+    """A batch."""
+
+    Records: list[SqsRecord]
+
+
+class Failure(TypedDict):
+    """A message to hand out again."""
+
+    itemIdentifier: str
+
+
+class BatchResult(TypedDict):
+    """A partial batch response."""
+
+    batchItemFailures: list[Failure]
+
+
+logger = Logger()
+metrics = Metrics()
+courier = build_courier(read_settings(os.environ))
+
+
+@metrics.log_metrics
+def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
+    """Deliver one batch of notices."""
+    failures: list[Failure] = []
+    for record in event["Records"]:
+        try:
+            notice = read_notice(record["body"])
+            delivery = courier.deliver(notice)
+        except (NotNowError, ValueError, KeyError) as error:
+            logger.error("to be handed out again", message=record["messageId"], error=type(error).__name__)
+            failures.append({"itemIdentifier": record["messageId"]})
+            continue
+        about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
+        if isinstance(notice, Notice):
+            about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
+        logger.info(str(delivery), extra=about)
+        metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
+    return {"batchItemFailures": failures}

@@ -1,0 +1,49 @@
+"""The keeper as a Lambda function, run by a schedule: dead letters are decided before SQS drops them."""
+
+import os
+import time
+
+import boto3
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from postroom.post.keeper import Letter
+from postroom.post.wiring import build_keeper
+from postroom.settings import read_settings
+
+ROUND_SECONDS = 40
+"""A round ends before the function's time-out; what is left waits for the next."""
+LOOKED_AT_SECONDS = 300
+"""A letter that stays is not seen again in the same round, and free again before the next."""
+
+logger = Logger()
+metrics = Metrics()
+settings = read_settings(os.environ)
+keeper = build_keeper(settings)
+sqs = boto3.client("sqs")
+
+
+@metrics.log_metrics
+def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int]:
+    """One round over the dead letters."""
+    seen = decided = unreadable = 0
+    until = time.monotonic() + ROUND_SECONDS
+    while time.monotonic() < until:
+        messages = sqs.receive_message(
+            QueueUrl=settings.letters_queue_url, MaxNumberOfMessages=10, VisibilityTimeout=LOOKED_AT_SECONDS
+        ).get("Messages", [])
+        if not messages:
+            break
+        kept = keeper.keep([Letter(message["ReceiptHandle"], message["Body"]) for message in messages])
+        for handle in kept.decided:
+            sqs.delete_message(QueueUrl=settings.letters_queue_url, ReceiptHandle=handle)
+        for outcome in kept.outcomes:
+            logger.warning("decided", claim=outcome.claim.id, mailbox=outcome.claim.mailbox, reason=str(outcome.reason))
+        seen, decided = seen + len(messages), decided + len(kept.decided)
+        unreadable += kept.unreadable
+    metrics.add_metric("DeadLetters", MetricUnit.Count, seen - decided)
+    metrics.add_metric("Undeliverable", MetricUnit.Count, decided)
+    if unreadable:
+        logger.error("dead letters that are no claims of ours stay in the queue", count=unreadable)
+    return {"seen": seen, "decided": decided, "unreadable": unreadable}

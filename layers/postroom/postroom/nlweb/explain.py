@@ -1,0 +1,228 @@
+"""Every check of a message in order, going on after a failed one as far as it can: for people, not for the flow."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from postroom.errors import NotNowError, TheirError
+from postroom.ijson import JsonValue, parse
+from postroom.nlweb.envelope import (
+    JsonObject,
+    check_hash,
+    hash_of,
+    read_dialect,
+    read_frame,
+    read_key_selector,
+    read_signature,
+    read_subject,
+    signed_text_of,
+    text_of,
+)
+from postroom.nlweb.keys import PublicKey
+from postroom.nlweb.names import is_uuid, read_correlation, read_receiver, read_sender
+from postroom.nlweb.schema import HANDSHAKE, Dialect
+from postroom.nlweb.timestamp import Window, read_timestamp, write_timestamp
+from postroom.reasons import Kind, Reason
+
+T = TypeVar("T")
+
+FindKey = Callable[[str], tuple[PublicKey, str]]
+"""From the DNS name of a key record (or a wallet's UUID) to the key and how it was proven.
+
+Raises TheirError or NotNowError.
+"""
+
+_VERDICTS: Final = {Kind.REFUSAL: "refused", Kind.DISCARD: "discarded", Kind.RETRY: "retry"}
+_ABOUT_DNSSEC: Final = (Reason.SENDER_NOT_SIGNED, Reason.DNSSEC_BOGUS, Reason.KEY_LOOKUP_FAILED)
+_LONGEST_SHOWN: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what it saw, what it expected, the section of the specification; `reason` where it failed."""
+
+    name: str
+    ok: bool
+    saw: str
+    expected: str
+    section: str
+    reason: Reason | None = None
+
+
+@dataclass(slots=True)
+class Explanation:
+    """The checks that could be made, and the verdict: that of the first that failed."""
+
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def reason(self) -> Reason | None:
+        """The reason of the first failed check; None: the message is accepted."""
+        return next((check.reason for check in self.checks if not check.ok), None)
+
+    @property
+    def verdict(self) -> str:
+        """`accepted`, `refused`, `discarded` or `retry`."""
+        return _VERDICTS[self.reason.kind] if self.reason else "accepted"
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """`{verdict, reason, checks: [{name, ok, saw, expected, section}]}`."""
+        return {
+            "verdict": self.verdict,
+            "reason": str(self.reason) if self.reason else None,
+            "checks": [
+                {"name": c.name, "ok": c.ok, "saw": c.saw, "expected": c.expected, "section": c.section}
+                for c in self.checks
+            ],
+        }
+
+    def look(self, name: str, section: str, expected: str, saw: str, rule: Callable[[], T]) -> T | None:
+        """Apply one rule and note the outcome; None where it failed."""
+        try:
+            value = rule()
+        except (TheirError, NotNowError) as error:
+            shown = f"{saw} ({error.detail})" if error.detail and saw else error.detail or saw
+            self.checks.append(Check(name, False, shown, expected, section, error.reason))
+            return None
+        self.checks.append(Check(name, True, saw, expected, section))
+        return value
+
+
+def explain(
+    data: bytes,
+    *,
+    ours: Iterable[str],
+    now_ms: int,
+    window: Window,
+    max_bytes: int,
+    find_key: FindKey,
+) -> Explanation:
+    """All checks of settlement NLWeb 8, then key and signature. `ours` empty: any receiver is taken for ours."""
+    told = Explanation()
+    json_text = told.look(
+        "json", "RFC 8259; RFC 7493", f"I-JSON of at most {max_bytes} bytes, unique names, depth 64",
+        f"{len(data)} bytes", lambda: (parse(data, max_bytes=max_bytes),),
+    )  # fmt: skip
+    if json_text is None:
+        return told
+    frame = told.look("frame", "MSG schema", "an object with an object Header", _shown(json_text[0]),
+                      lambda: read_frame(json_text[0]))  # fmt: skip
+    if frame is None:
+        return told
+    envelope, header = frame
+    dialect = told.look(
+        "schema", "how do receiver domains handle upgraded schema versions; settlement 2",
+        "nlweb.org/MSG or pollyweb.org/MSG of major version 1",
+        f"{HANDSHAKE} {_shown(envelope.get(HANDSHAKE))}, Header.Schema {_shown(header.get('Schema'))}",
+        lambda: read_dialect(envelope, header),
+    )  # fmt: skip
+    sender = _look_at_members(told, envelope, header)
+    selector = None
+    if dialect and sender:
+        selector = told.look(
+            dialect.selector_member, "RFC 6376 §3.1; settlement 3", "the selector of the sender's key",
+            _shown(header.get(dialect.selector_member)),
+            lambda: (read_key_selector(header, dialect, sender),),
+        )  # fmt: skip
+    signature = told.look("Signature", "how to create a signature; settlement 1", "standard base64 on one line",
+                          _shown(envelope.get("Signature")), lambda: read_signature(envelope))  # fmt: skip
+    _look_at_receiver_and_time(told, header, [domain.lower() for domain in ours], now_ms, window)
+    signed_text = _look_at_hash(told, envelope, header)
+    if dialect and sender and selector:
+        key = _look_at_key(told, dialect, sender, selector[0], find_key)
+        if key and signature is not None and signed_text is not None:
+            _look_at_signature(told, key, signature, signed_text)
+    return told
+
+
+def _look_at_members(told: Explanation, envelope: JsonObject, header: JsonObject) -> str | None:
+    section = "what is contained in a domain message envelope"
+
+    def member(name: str, expected: str, rule: Callable[[str], T]) -> T | None:
+        return told.look(name, section, expected, _shown(header.get(name)),
+                         lambda: rule(text_of(header, name, "Header.")))  # fmt: skip
+
+    sender = member("From", "a host name of A-labels, or a wallet's UUID", read_sender)
+    member("To", "a host name", read_receiver)
+    told.look("Subject", section, "1 to 256 printable characters", _shown(header.get("Subject")),
+              lambda: read_subject(header))  # fmt: skip
+    member("Correlation", "a UUID", read_correlation)
+    member("Timestamp", "RFC 3339 in UTC", read_timestamp)
+    told.look("Hash member", section, "a string", _shown(envelope.get("Hash")), lambda: text_of(envelope, "Hash"))
+    return sender
+
+
+def _look_at_receiver_and_time(
+    told: Explanation, header: JsonObject, ours: list[str], now_ms: int, window: Window
+) -> None:
+    try:
+        receiver = read_receiver(text_of(header, "To", "Header."))
+        at = read_timestamp(text_of(header, "Timestamp", "Header."))
+    except TheirError:
+        return  # said by the member's own check
+
+    def check_ours() -> None:
+        if ours and receiver not in ours:
+            raise TheirError(Reason.NOT_OURS)
+
+    told.look("receiver", "how do receiver domains know who sent a message",
+              f"one of {', '.join(ours)}" if ours else "any (no --to given)", receiver, check_ours)  # fmt: skip
+    told.look(
+        "time", "how do receiver domains prevent replay attacks; settlement 6",
+        f"from {window.max_age_seconds} s before to {window.max_skew_seconds} s after {write_timestamp(now_ms)}",
+        write_timestamp(at), lambda: window.check(at, now_ms),
+    )  # fmt: skip
+
+
+def _look_at_hash(told: Explanation, envelope: JsonObject, header: JsonObject) -> bytes | None:
+    try:
+        text = signed_text_of(envelope, header)
+        claimed = text_of(envelope, "Hash")
+    except TheirError:
+        return None
+    told.look("hash", "how to create the canonical hash; RFC 8785; settlement 1", hash_of(text), _shown(claimed),
+              lambda: check_hash(claimed, text))  # fmt: skip
+    return text
+
+
+def _look_at_key(
+    told: Explanation, dialect: Dialect, sender: str, selector: str | None, find_key: FindKey
+) -> PublicKey | None:
+    wallet = is_uuid(sender)
+    name = sender if wallet or selector is None else dialect.key_name(sender, selector)
+    try:
+        key, proof = find_key(name)
+    except (TheirError, NotNowError) as error:
+        reason, saw = error.reason, error.detail or error.reason.sentence
+        on_dnssec = reason in _ABOUT_DNSSEC
+        if not wallet:
+            told.checks.append(Check("dnssec", not on_dnssec, saw if on_dnssec else "no fault found",
+                                     f"a chain of trust to {name}", "how do receiver domains prevent DNS spoofing; "
+                                     "settlement 5", reason if on_dnssec else None))  # fmt: skip
+        if not on_dnssec:
+            told.checks.append(Check("key", False, saw, f"one usable key record at {name}",
+                                     reason.section, reason))  # fmt: skip
+        return None
+    if not wallet:
+        told.checks.append(Check("dnssec", True, proof, f"a chain of trust to {name}",
+                                 "how do receiver domains prevent DNS spoofing; settlement 5"))  # fmt: skip
+    told.checks.append(Check("key", True, f"{key.algorithm} {key.bits} bits {key.fingerprint}",
+                             f"one usable key record at {name}", "RFC 6376 §3.6.1; settlement 4"))  # fmt: skip
+    return key
+
+
+def _look_at_signature(told: Explanation, key: PublicKey, signature: bytes, signed_text: bytes) -> None:
+    def check() -> None:
+        if not key.verify(signature, signed_text):
+            raise TheirError(Reason.SIGNATURE_INVALID)
+
+    told.look(
+        "signature", "how do receiver domains prevent sender impersonation attacks; settlement 1",
+        f"a signature of the canonical text by {key.fingerprint}", f"{len(signature)} bytes", check,
+    )  # fmt: skip
+
+
+def _shown(value: JsonValue) -> str:
+    text = "absent" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"

@@ -1,0 +1,65 @@
+"""Feedback: what a receiver tells the sender's buffer about a message it discarded (settlement NLWeb 10, 11)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+from postroom.nlweb.names import is_host_name, is_uuid
+from postroom.nlweb.subjects import FEEDBACK
+from postroom.nlweb.timestamp import write_timestamp
+from postroom.reasons import Reason
+
+DISCARDED: Final = "Discarded"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A Feedback as received. `correlation` is None in a summary of several discards."""
+
+    sender: str
+    correlation: str | None
+
+
+def is_due(subject: str, sender: str) -> bool:
+    """Whether anybody is told of a discard: never about a Feedback; a wallet has no manifest to name a buffer."""
+    return subject != FEEDBACK and is_host_name(sender)
+
+
+def body_of(sender: str, correlation: str, reason: Reason) -> dict[str, JsonValue]:
+    """The Body that tells of one discarded message."""
+    return {
+        "Sender": sender,
+        "Correlation": correlation,
+        "Status": DISCARDED,
+        "Reason": reason.sentence,
+        "Code": str(reason),
+    }
+
+
+def summary_of(sender: str, since_ms: int, until_ms: int, codes: Mapping[str, int]) -> dict[str, JsonValue]:
+    """The Body that tells of all discards beyond an hour's limit. `codes`: machine code → how many."""
+    return {
+        "Sender": sender,
+        "Status": DISCARDED,
+        "Count": sum(codes.values()),
+        "Since": write_timestamp(since_ms),
+        "Until": write_timestamp(until_ms),
+        "Codes": dict(sorted(codes.items())),
+    }
+
+
+def read_feedback(body: JsonValue) -> Feedback:
+    """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
+    if not isinstance(body, dict):
+        raise TheirError(Reason.WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
+    sender = body.get("Sender")
+    if not isinstance(sender, str) or not is_host_name(sender.lower()):
+        raise TheirError(Reason.WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
+    if "Correlation" not in body and "Count" in body:
+        return Feedback(sender.lower(), None)
+    correlation = body.get("Correlation")
+    if not isinstance(correlation, str) or not is_uuid(correlation.lower()):
+        raise TheirError(Reason.WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
+    return Feedback(sender.lower(), correlation.lower())

@@ -1,0 +1,75 @@
+"""Who may stand in `From` and `To`: host names and wallets (settlement NLWeb 12, 13)."""
+
+import re
+
+from postroom.errors import TheirError
+from postroom.reasons import Reason
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+# RFC 1123 §2.1; the last label is never all digits, so that an IPv4 address is no host name.
+_HOST = re.compile(rf"(?=.{{4,253}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}", re.ASCII)
+_SELECTOR = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}", re.ASCII)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+
+_SECTION_MAX = 253
+
+
+def is_host_name(text: str) -> bool:
+    """Whether `text` is a lower-case host name of A-labels, without a trailing dot."""
+    return _HOST.fullmatch(text) is not None
+
+
+def is_uuid(text: str) -> bool:
+    """Whether `text` is a lower-case UUID in its 36-character form (RFC 9562 §4)."""
+    return _UUID.fullmatch(text) is not None
+
+
+def read_sender(text: str) -> str:
+    """`From`: a host name of A-labels, or the UUID of a wallet; lower-cased.
+
+    Raises TheirError(WRONG_SHAPE) for anything else, U-labels and a trailing dot among it.
+    """
+    name = text.lower()
+    # str.lower maps some non-ASCII letters (the Kelvin sign) into ASCII: the form is judged before it.
+    if text.isascii() and (is_uuid(name) or is_host_name(name)):
+        return name
+    raise TheirError(Reason.WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
+
+
+def read_receiver(text: str) -> str:
+    """`To`: a host name, lower-cased, as A-labels, one trailing dot dropped. Raises TheirError(WRONG_SHAPE)."""
+    name = text.removesuffix(".")
+    if not name.isascii():
+        name = _a_labels(name)
+    name = name.lower()
+    if is_host_name(name):
+        return name
+    raise TheirError(Reason.WRONG_SHAPE, "Header.To is not a host name")
+
+
+def _a_labels(name: str) -> str:
+    # Rare, and the IDNA tables cost every cold start: imported only where a U-label stands.
+    import idna
+
+    if len(name) > _SECTION_MAX:
+        return ""
+    try:
+        return idna.encode(name, uts46=True).decode("ascii")
+    except idna.IDNAError:
+        return ""
+
+
+def read_selector(text: str, member: str) -> str:
+    """A DKIM selector (RFC 6376 §3.1: sub-domains joined by dots), lower-cased. Raises TheirError(WRONG_SHAPE)."""
+    name = text.lower()
+    if text.isascii() and len(name) <= _SECTION_MAX and _SELECTOR.fullmatch(name):
+        return name
+    raise TheirError(Reason.WRONG_SHAPE, f"Header.{member} is not a DKIM selector")
+
+
+def read_correlation(text: str) -> str:
+    """`Correlation`: a UUID in its 36-character form, lower-cased. Raises TheirError(WRONG_SHAPE)."""
+    value = text.lower()
+    if text.isascii() and is_uuid(value):
+        return value
+    raise TheirError(Reason.WRONG_SHAPE, "Header.Correlation is not a UUID of the form 8-4-4-4-12")

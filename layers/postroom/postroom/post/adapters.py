@@ -1,0 +1,95 @@
+"""The real things behind the ports that are neither DNS nor store: functions, queues and buses of operators, HTTPS."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from postroom.errors import NotNowError, TheirError
+from postroom.https import HttpsClient
+from postroom.ijson import JsonValue
+from postroom.names.keys import KeyDirectory
+from postroom.nlweb.keys import PublicKey
+from postroom.post.ports import SenderKey
+from postroom.reasons import Reason
+from postroom.store.aws import passing_faults
+
+if TYPE_CHECKING:
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sqs import SQSClient
+
+LAMBDA: Final = "lambda:"
+"""How a synchronous handler that is a function is written in the registry: `lambda:<name or ARN>`."""
+
+
+class DnsKeys:
+    """Senders' keys from DNS."""
+
+    def __init__(self, keys: KeyDirectory[PublicKey]) -> None:
+        self._keys = keys
+
+    def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+        """The key record at `name`, with its chain of trust."""
+        found = self._keys.find(name, fresh=fresh)
+        return SenderKey(found.key, found.evidence.as_json(), found.cached)
+
+
+class LambdaHandlers:
+    """Synchronous handlers that are Lambda functions: they get the Body as event and return the reply."""
+
+    def __init__(self, functions: "LambdaClient") -> None:
+        self._functions = functions
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        """The function's reply. Raises NotNowError(HANDLER_FAILED) if it failed, TheirError if nothing handles it."""
+        if not handler.startswith(LAMBDA):
+            raise TheirError(Reason.UNEXPECTED_SUBJECT)
+        with passing_faults(Reason.HANDLER_FAILED):
+            answer = self._functions.invoke(
+                FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
+            )
+        text = answer["Payload"].read()
+        if "FunctionError" in answer:
+            raise NotNowError(Reason.HANDLER_FAILED)
+        reply: JsonValue = json.loads(text)
+        return reply
+
+
+class AwsForwarding:
+    """Queues and event buses, by their ARN."""
+
+    def __init__(self, sqs: "SQSClient", events: "EventBridgeClient") -> None:
+        self._sqs = sqs
+        self._events = events
+
+    def forward(self, target: str, message: Mapping[str, object]) -> None:
+        """Hand `message` on. Raises NotNowError(STORE_UNAVAILABLE)."""
+        _, _, service, _, account, name = target.split(":", 5)
+        with passing_faults():
+            if service == "sqs":
+                url = self._sqs.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+                self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
+                return
+            result = self._events.put_events(
+                Entries=[
+                    {
+                        "EventBusName": target,
+                        "Source": "postroom",
+                        "DetailType": "message",
+                        "Detail": json.dumps(message),
+                    }
+                ]
+            )
+        if result["FailedEntryCount"]:
+            raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+
+class HttpsOutbound:
+    """Other domains' post offices."""
+
+    def __init__(self, https: HttpsClient) -> None:
+        self._https = https
+
+    def post(self, url: str, envelope: bytes) -> int:
+        """The status of the answer. Raises NotNowError(OUTBOUND_FAILED)."""
+        return self._https.post(url, envelope, "application/json").status

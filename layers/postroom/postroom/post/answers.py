@@ -1,0 +1,52 @@
+"""What the door answers: plain values that any HTTP skin can shape."""
+
+import json
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final
+
+from postroom.errors import NotNowError, TheirError
+from postroom.ijson import JsonValue
+from postroom.reasons import Kind, Reason
+
+RETRY_AFTER_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, media type, body, further headers; `reason` where it is a refusal, for logs and metrics."""
+
+    status: int
+    content_type: str
+    body: str
+    headers: dict[str, str] = field(default_factory=dict)
+    reason: Reason | None = None
+
+
+def json_answer(value: JsonValue) -> Answer:
+    """A 200 with a JSON body."""
+    return Answer(200, "application/json", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def text_answer(text: str, content_type: str = "text/plain; charset=utf-8") -> Answer:
+    """A 200 with a text."""
+    return Answer(200, content_type, text)
+
+
+def problem(error: TheirError | NotNowError, headers: dict[str, str] | None = None) -> Answer:
+    """A refusal as a problem document (RFC 9457); `reason` is from our vocabulary. It repeats nothing of the sender's."""
+    reason = error.reason
+    body: dict[str, JsonValue] = {
+        "title": HTTPStatus(reason.status).phrase,
+        "status": reason.status,
+        "detail": f"{reason.sentence} ({error.detail})" if error.detail else reason.sentence,
+        "reason": str(reason),
+    }
+    wait = {"Retry-After": str(RETRY_AFTER_SECONDS)} if reason.kind is Kind.RETRY else {}
+    return Answer(
+        reason.status,
+        "application/problem+json",
+        json.dumps(body, ensure_ascii=False),
+        {**wait, **(headers or {})},
+        reason,
+    )

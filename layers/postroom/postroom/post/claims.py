@@ -1,0 +1,101 @@
+"""A claim: what the door accepted, not judged yet. Minted at the door, so that every worker agrees on its register."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from postroom.ijson import JsonValue
+from postroom.store.keys import RowKey, claim_name
+from postroom.store.queues import MAX_BODY_BYTES
+from postroom.store.segments import Objects
+
+Protocol = Literal["nlweb"]
+_FORM: Final = 1
+"""The version of the form below: a queue may hold claims of the release before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`id`: our own, never the queue's. `envelope`: the request body, bit for bit. `source`: who brought it (an IP)."""
+
+    id: str
+    received_at_ms: int
+    protocol: Protocol
+    mailbox: str
+    row: RowKey
+    source: str
+    envelope: str
+
+    def encode(self) -> str:
+        """The claim as ASCII JSON."""
+        return json.dumps(
+            {
+                "form": _FORM,
+                "id": self.id,
+                "at": self.received_at_ms,
+                "protocol": self.protocol,
+                "mailbox": self.mailbox,
+                "pk": self.row.pk,
+                "sk": self.row.sk,
+                "source": self.source,
+                "envelope": self.envelope,
+            },
+            separators=(",", ":"),
+        )
+
+
+def decode_claim(text: str) -> Claim:
+    """The claim in its JSON form. Raises ValueError or KeyError for anything else."""
+    value = json.loads(text)
+    if value["form"] != _FORM:
+        raise ValueError(f"a claim of form {value['form']}; this release reads form {_FORM}")
+    return Claim(
+        value["id"], value["at"], value["protocol"], value["mailbox"], RowKey(value["pk"], value["sk"]),
+        value["source"], value["envelope"],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A claim as it travels: in the queue message itself, or under `pointer` in the bucket. `tries`: retries so far."""
+
+    text: str
+    pointer: str = ""
+    tries: int = 0
+
+    def body(self) -> str:
+        """The queue message."""
+        carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.text}
+        return json.dumps({**carried, "tries": self.tries}, separators=(",", ":"))
+
+    def again(self) -> "Queued":
+        """The same, after one more try."""
+        return Queued(self.text, self.pointer, self.tries + 1)
+
+    @property
+    def claim(self) -> Claim:
+        """The claim. Raises ValueError or KeyError where it is none."""
+        return decode_claim(self.text)
+
+
+def pack(claim: Claim, store: Callable[[str, bytes], None]) -> Queued:
+    """A claim made ready for the queue; one too large for it goes to S3 first (`store`), and the queue points at it."""
+    queued = Queued(claim.encode())
+    if len(queued.body()) <= MAX_BODY_BYTES:
+        return queued
+    name = claim_name(claim.received_at_ms, claim.id)
+    store(name, queued.text.encode())
+    return Queued(queued.text, name)
+
+
+def unpack(body: str, objects: Objects) -> Queued:
+    """What a queue message carries.
+
+    Raises NotNowError(STORE_UNAVAILABLE); ValueError, KeyError or TypeError where it is none of ours.
+    """
+    value = json.loads(body)
+    tries = int(value["tries"])
+    if "at" in value:
+        return Queued(objects.get(value["at"]).decode(), value["at"], tries)
+    return Queued(value["claim"], "", tries)

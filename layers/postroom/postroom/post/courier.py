@@ -1,0 +1,184 @@
+"""The courier: tells the sender's buffer of a discard, at most once, and never more than a domain's share an hour."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from postroom.errors import NotNowError
+from postroom.ijson import JsonValue
+from postroom.nlweb.feedback import body_of, summary_of
+from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.subjects import FEEDBACK
+from postroom.post.notices import Notice, SummaryDue
+from postroom.post.ports import Clock, Manifests, OurKeys, Outbound, SendQueue
+from postroom.reasons import Reason
+from postroom.store.keys import seen_key_nlweb
+from postroom.store.limits import HOUR_SECONDS, FeedbackLimits
+from postroom.store.queues import LONGEST_DELAY_SECONDS
+from postroom.store.register import Register
+from postroom.store.seen import Seen
+from postroom.store.told import TellTale
+
+_FIRST_DELAY_SECONDS: Final = 10
+_GRACE_SECONDS: Final = 120
+"""After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
+_NOT_FINAL: Final = frozenset({408, 425, 429})
+
+
+class Delivery(StrEnum):
+    """What became of a notice in one run."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    NOBODY = "nobody to tell"
+    SILENT = "nothing to tell"
+    SUMMARY = "summary"
+    WAITING = "waiting"
+    GIVEN_UP = "given up"
+
+
+@dataclass(frozen=True, slots=True)
+class CourierRules:
+    """`per_domain_and_hour`: Feedback to one sender's domain. `give_up_seconds`: how long a Feedback is tried."""
+
+    per_domain_and_hour: int
+    give_up_seconds: int
+
+
+class Courier:
+    """Sends Feedback. `new_uuid` mints Correlations, `jitter` answers 0 ≤ x < 1."""
+
+    def __init__(
+        self,
+        *,
+        seen: Seen,
+        register: Register,
+        told: TellTale,
+        limits: FeedbackLimits,
+        manifests: Manifests,
+        keys: OurKeys,
+        outbound: Outbound,
+        queue: SendQueue,
+        rules: CourierRules,
+        clock: Clock,
+        new_uuid: Callable[[], str],
+        jitter: Callable[[], float],
+    ) -> None:
+        self._seen = seen
+        self._register = register
+        self._told = told
+        self._limits = limits
+        self._manifests = manifests
+        self._keys = keys
+        self._outbound = outbound
+        self._queue = queue
+        self._rules = rules
+        self._clock = clock
+        self._new_uuid = new_uuid
+        self._jitter = jitter
+
+    def deliver(self, notice: Notice | SummaryDue) -> Delivery:
+        """Tell, or send the notice back into the queue for later. Raises NotNowError where not even that went."""
+        try:
+            return self._tell(notice) if isinstance(notice, Notice) else self._sum_up(notice)
+        except NotNowError:
+            if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
+                return self._finish(notice, Delivery.GIVEN_UP)
+            self._queue.send(notice.again().encode(), self._delay(notice.tries))
+            return Delivery.WAITING
+
+    def _tell(self, notice: Notice) -> Delivery:
+        if self._lives_elsewhere(notice):
+            return Delivery.SILENT
+        told = self._told.find(notice.row)
+        if told is not None and told.sent:
+            return Delivery.SILENT
+        buffer = self._manifests.feedback_domain_of(notice.sender)
+        if buffer is None:
+            return Delivery.NOBODY
+        if told is None:
+            if not self._take_share(notice):
+                return Delivery.SUMMARY
+            told = self._told.note(notice.row, self._new_uuid(), int(self._clock() * 1000))
+            if told.sent:
+                return Delivery.SILENT
+        body = body_of(notice.sender, notice.correlation, notice.reason)
+        return self._finish(notice, self._send(notice, buffer, told.correlation, told.timestamp_ms, body))
+
+    def _lives_elsewhere(self, notice: Notice) -> bool:
+        """Whether the very message was accepted under another claim: then its sender is told nothing of this copy."""
+        key = seen_key_nlweb(notice.receiver, notice.sender, notice.correlation)
+        known = self._seen.find(key, now=int(self._clock()))
+        if known is None or known.hash != notice.digest or known.home == notice.row:
+            return False
+        if known.home is None:
+            return True
+        row = self._register.find(known.home)
+        return row is None or row.discarded is None
+
+    def _take_share(self, notice: Notice) -> bool:
+        """Count one Feedback of this hour; beyond the share it is left to the hour's summary."""
+        hour = int(self._clock()) // HOUR_SECONDS
+        if self._limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
+            return True
+        if self._limits.withhold(notice.sender, hour, str(notice.reason)):
+            due = SummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
+            self._queue.send(due.encode(), LONGEST_DELAY_SECONDS)
+            self._limits.asked(notice.sender, hour)
+        self._told.note(notice.row, "", int(self._clock() * 1000))
+        self._told.sent(notice.row, Delivery.SUMMARY)
+        return False
+
+    def _sum_up(self, due: SummaryDue) -> Delivery:
+        ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
+        if self._clock() < ripe:
+            self._queue.send(due.encode(), min(LONGEST_DELAY_SECONDS, int(ripe - self._clock()) + 1))
+            return Delivery.WAITING
+        buffer = self._manifests.feedback_domain_of(due.sender)
+        if buffer is None:
+            return Delivery.NOBODY
+        summary = self._limits.summary(due.sender, due.hour, self._new_uuid(), int(self._clock() * 1000))
+        if summary.sent:
+            return Delivery.SILENT
+        since_ms = due.hour * HOUR_SECONDS * 1000
+        body = summary_of(due.sender, since_ms, since_ms + HOUR_SECONDS * 1000, summary.codes)
+        return self._finish(due, self._send(due, buffer, summary.correlation, summary.timestamp_ms, body))
+
+    def _send(
+        self, notice: Notice | SummaryDue, buffer: str, correlation: str, timestamp_ms: int, body: dict[str, JsonValue]
+    ) -> Delivery:
+        ours = self._keys.of(notice.receiver)
+        if ours is None:
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {notice.receiver}")
+        envelope = sign(
+            Draft(
+                sender=notice.receiver, receiver=buffer, subject=FEEDBACK, correlation=correlation,
+                timestamp_ms=timestamp_ms, body=body, selector=ours.selector, dialect=notice.dialect,
+            ),
+            ours.key,
+        )  # fmt: skip
+        status = self._outbound.post(
+            notice.dialect.inbox_url(buffer), json.dumps(envelope, ensure_ascii=False).encode()
+        )
+        if status == 200:
+            return Delivery.DELIVERED
+        if 400 <= status < 500 and status not in _NOT_FINAL:
+            return Delivery.REFUSED
+        raise NotNowError(Reason.OUTBOUND_FAILED, f"{buffer} answered {status}")
+
+    def _finish(self, notice: Notice | SummaryDue, outcome: Delivery) -> Delivery:
+        if isinstance(notice, Notice):
+            self._told.sent(notice.row, outcome)
+        else:
+            self._limits.sent(notice.sender, notice.hour, outcome)
+        return outcome
+
+    def _delay(self, tries: int) -> int:
+        longest = min(_FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
+        return int(longest * (0.5 + 0.5 * self._jitter()))
+
+
+def _begun_ms(notice: Notice | SummaryDue) -> int:
+    return notice.since_ms if isinstance(notice, Notice) else (notice.hour + 1) * HOUR_SECONDS * 1000

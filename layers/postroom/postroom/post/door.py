@@ -1,0 +1,140 @@
+"""The door: reads bytes, checks what needs no look-up, queues a claim, and only then says 200."""
+
+from dataclasses import dataclass
+
+from postroom.errors import NotNowError, TheirError
+from postroom.nlweb.envelope import Envelope
+from postroom.nlweb.feedback import read_feedback
+from postroom.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
+from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
+from postroom.nlweb.timestamp import Window
+from postroom.nlweb.verify import check_at_door
+from postroom.post.answers import Answer, json_answer, problem, text_answer
+from postroom.post.claims import Claim, pack
+from postroom.post.ports import Clock, Directory, NewId, SendQueue
+from postroom.post.sync import Sync
+from postroom.reasons import Reason
+from postroom.store.directory import Domain
+from postroom.store.keys import row_key
+from postroom.store.segments import Objects
+
+WELCOME = "postroom: a post office for domains. POST signed NLWeb messages here as application/json.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A POST to the inbox. `content_type`, `content_encoding`: the headers, empty where absent. `source`: an IP."""
+
+    body: bytes
+    content_type: str
+    content_encoding: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoorRules:
+    """What the door holds a message to."""
+
+    window: Window
+    max_bytes: int
+
+
+class Door:
+    """What stands behind POST /inbox, GET /inbox and GET /manifest."""
+
+    def __init__(
+        self,
+        *,
+        rules: DoorRules,
+        directory: Directory,
+        claims: SendQueue,
+        objects: Objects,
+        sync: Sync,
+        clock: Clock,
+        new_id: NewId,
+    ) -> None:
+        self._rules = rules
+        self._directory = directory
+        self._claims = claims
+        self._objects = objects
+        self._sync = sync
+        self._clock = clock
+        self._new_id = new_id
+
+    def welcome(self) -> Answer:
+        """GET /inbox (settlement NLWeb 8)."""
+        return text_answer(WELCOME)
+
+    def manifest(self, host: str) -> Answer:
+        """GET /manifest: that of the domain whose post office `host` is (settlement NLWeb 11)."""
+        try:
+            domain = self._directory.domain(domain_of_host(host))
+            if domain is None:
+                raise TheirError(Reason.NOT_OURS)
+        except (TheirError, NotNowError) as error:
+            return problem(error)
+        return text_answer(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
+
+    def post(self, posted: Posted) -> Answer:
+        """POST /inbox: 200 once the message is queued (or answered at once), else a refusal and nothing stored."""
+        try:
+            return self._take_in(posted)
+        except (TheirError, NotNowError) as error:
+            return problem(error)
+
+    def _take_in(self, posted: Posted) -> Answer:
+        received_at_ms = int(self._clock() * 1000)
+        _check_media(posted)
+        envelope = check_at_door(
+            posted.body,
+            is_ours=self._is_ours,
+            received_at_ms=received_at_ms,
+            window=self._rules.window,
+            max_bytes=self._rules.max_bytes,
+        )
+        domain = self._directory.domain(envelope.receiver)
+        rule = find_rule(envelope.subject, domain.subjects if domain else ())
+        if rule is not None and rule.treatment is Treatment.SYNC:
+            return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
+        self._queue(posted, envelope, rule, received_at_ms)
+        return json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
+
+    def _is_ours(self, receiver: str) -> bool:
+        domain: Domain | None = self._directory.domain(receiver)
+        return domain is not None and domain.inbox
+
+    def _queue(self, posted: Posted, envelope: Envelope, rule: SubjectRule | None, received_at_ms: int) -> None:
+        mailbox = mailbox_of(envelope, rule)
+        claim_id = self._new_id()
+        claim = Claim(
+            id=claim_id,
+            received_at_ms=received_at_ms,
+            protocol="nlweb",
+            mailbox=mailbox,
+            row=row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id),
+            source=posted.source,
+            envelope=posted.body.decode(),
+        )
+        try:
+            queued = pack(claim, self._objects.put)
+        except NotNowError as error:
+            raise NotNowError(Reason.NOT_QUEUED) from error
+        self._claims.send(queued.body(), reason=Reason.NOT_QUEUED)
+
+
+def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:
+    """The mailbox a message is for, known before it is judged: a discard takes its register there, too."""
+    if rule is None:
+        return envelope.receiver
+    if rule.treatment is Treatment.FEEDBACK:
+        return read_feedback(envelope.body).sender
+    return rule.target if rule.treatment is Treatment.MAILBOX else envelope.receiver
+
+
+def _check_media(posted: Posted) -> None:
+    media_type, _, parameters = posted.content_type.partition(";")
+    charset = parameters.replace(" ", "").replace('"', "").lower()
+    if media_type.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
+        raise TheirError(Reason.WRONG_CONTENT_TYPE)
+    if posted.content_encoding.strip().lower() not in ("", "identity"):
+        raise TheirError(Reason.WRONG_CONTENT_ENCODING)

@@ -1,0 +1,213 @@
+"""Steps 2 to 6 of the store protocol: a home for each message, one segment a batch, then the registers, then the courier.
+
+Each function is one step; each may be repeated by anyone. A claim whose step failed in passing becomes a retry,
+its neighbours go on.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from postroom.errors import NotNowError
+from postroom.nlweb.envelope import Envelope
+from postroom.nlweb.feedback import is_due
+from postroom.nlweb.subjects import Treatment
+from postroom.post.claims import Claim
+from postroom.post.judge import Accepted, Discarded
+from postroom.post.notices import notice_of
+from postroom.post.ports import Clock, Forwarding, NewId, SendQueue
+from postroom.reasons import Reason
+from postroom.store.keys import RowKey, seen_key_nlweb, segment_name
+from postroom.store.register import Register, Row
+from postroom.store.seen import Seen
+from postroom.store.segments import Line, Objects, Place, lay_out
+
+R = TypeVar("R")
+
+
+class Fate(StrEnum):
+    """What became of a claim in one run of the worker."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    FORWARDED = "forwarded"
+    DISCARDED = "discarded"
+    RETRIED = "retried"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The fate of a claim, and the reason where it was discarded or has to wait."""
+
+    claim: Claim
+    fate: Fate
+    reason: Reason | None = None
+    detail: str = ""
+    correlation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long things are remembered and waited for, in seconds."""
+
+    horizon_seconds: int
+    retain_seconds: int
+    max_age_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Homed:
+    """An accepted claim and the row its message lives in."""
+
+    claim: Claim
+    verdict: Accepted
+    home: RowKey
+
+
+class Filing:
+    """Writes verdicts down."""
+
+    def __init__(
+        self,
+        *,
+        seen: Seen,
+        register: Register,
+        objects: Objects,
+        courier: SendQueue,
+        forwarding: Forwarding,
+        times: Times,
+        clock: Clock,
+        new_id: NewId,
+        pool: Executor,
+    ) -> None:
+        self._seen = seen
+        self._register = register
+        self._objects = objects
+        self._courier = courier
+        self._forwarding = forwarding
+        self._times = times
+        self._clock = clock
+        self._new_id = new_id
+        self._pool = pool
+
+    def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
+        """Steps 2 to 4 for the accepted claims of a batch. A passing fault is an outcome, not an error."""
+        found = self._pool.map(
+            lambda pair: _attempt(pair[0], pair[1], lambda: self._find_home(pair[0], pair[1])), accepted
+        )
+        homed: list[_Homed] = []
+        outcomes: list[Outcome] = []
+        for each in found:
+            if isinstance(each, _Homed):
+                homed.append(each)
+            else:
+                outcomes.append(each)
+        lines = {
+            item.home: Line(item.home, item.verdict.conversation, item.claim.envelope, item.verdict.receipt)
+            for item in homed
+            if item.verdict.rule.treatment is not Treatment.FORWARD
+        }
+        try:
+            places = self._put_segment(list(lines.values()))
+        except NotNowError as error:
+            return outcomes + [_retried(item.claim, item.verdict.envelope, error) for item in homed]
+        return outcomes + list(
+            self._pool.map(
+                lambda item: _attempt(item.claim, item.verdict, lambda: self._settle(item, places.get(item.home))),
+                homed,
+            )
+        )
+
+    def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
+        """Steps 5 and 6: take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
+        envelope = verdict.envelope
+        correlation = envelope.correlation if envelope else ""
+        stands = self._register.discard(claim.row, verdict.reason, self._forget_row_at(claim))
+        if stands is not None and stands.discarded is None:
+            return Outcome(claim, Fate.DUPLICATE, correlation=correlation)
+        reason = verdict.reason if stands is None or stands.discarded is None else stands.discarded
+        if envelope is not None:
+            self._tell(claim.row, reason, envelope)
+        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, correlation)
+
+    def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
+        """Step 2: name the claim's own row as the message's home, or adopt the home that it has."""
+        envelope = verdict.envelope
+        known = self._seen.claim_home(
+            seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
+            envelope.claimed_hash,
+            claim.row,
+            now=int(self._clock()),
+            forget_at=envelope.timestamp_ms // 1000 + self._times.max_age_seconds + self._times.retain_seconds,
+        )
+        if known.hash != envelope.claimed_hash:
+            return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", envelope))
+        home = known.home
+        if home == claim.row:
+            return _Homed(claim, verdict, claim.row)
+        # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
+        if home is None or self._clock() * 1000 - home.received_at_ms > self._times.horizon_seconds * 1000:
+            return Outcome(claim, Fate.DUPLICATE, correlation=envelope.correlation)
+        # Looked at first: most second copies come after the first was filed, and need no line.
+        stands = self._register.find(home)
+        return _Homed(claim, verdict, home) if stands is None else self._met(claim, envelope, stands)
+
+    def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
+        """Step 3: one fresh object for all lines to file."""
+        if not lines:
+            return {}
+        name = segment_name(int(self._clock() * 1000), self._new_id())
+        data, places = lay_out(lines, name)
+        self._objects.put(name, data)
+        return {line.row: place for line, place in zip(lines, places, strict=True)}
+
+    def _settle(self, item: _Homed, place: Place | None) -> Outcome:
+        """Step 4: the home's row goes live, if it is absent; a forwarded message's row says so instead."""
+        if place is None:
+            return self._forward(item)
+        stands = self._register.file(item.home, place, item.verdict.conversation)
+        if stands is not None:
+            return self._met(item.claim, item.verdict.envelope, stands)
+        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.envelope.correlation)
+
+    def _forward(self, item: _Homed) -> Outcome:
+        """Hand on, at least once; then the row says so. The id is that of the home: the receiver dedupes by it."""
+        self._forwarding.forward(
+            item.verdict.rule.target,
+            {
+                "id": item.home.claim_id,
+                "mailbox": item.home.mailbox,
+                "envelope": item.claim.envelope,
+                "receipt": dict(item.verdict.receipt),
+            },
+        )
+        self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
+        return Outcome(item.claim, Fate.FORWARDED, correlation=item.verdict.envelope.correlation)
+
+    def _met(self, claim: Claim, envelope: Envelope, stands: Row) -> Outcome:
+        """The home was taken before. Filed or acknowledged: done. Discarded: whoever meets that row tells."""
+        if stands.discarded is None:
+            return Outcome(claim, Fate.DUPLICATE, correlation=envelope.correlation)
+        self._tell(stands.key, stands.discarded, envelope)
+        return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=envelope.correlation)
+
+    def _tell(self, row: RowKey, reason: Reason, envelope: Envelope) -> None:
+        """Step 6, our half: the courier's queue."""
+        if is_due(envelope.subject, envelope.sender):
+            self._courier.send(notice_of(row, reason, envelope, int(self._clock() * 1000)).encode())
+
+    def _forget_row_at(self, claim: Claim) -> int:
+        return claim.received_at_ms // 1000 + self._times.retain_seconds
+
+
+def _attempt(claim: Claim, verdict: Accepted, step: Callable[[], R]) -> "R | Outcome":
+    try:
+        return step()
+    except NotNowError as error:
+        return _retried(claim, verdict.envelope, error)
+
+
+def _retried(claim: Claim, envelope: Envelope, error: NotNowError) -> Outcome:
+    return Outcome(claim, Fate.RETRIED, error.reason, error.detail, envelope.correlation)

@@ -1,0 +1,81 @@
+"""The keeper: a dead-letter queue is no end, because SQS drops letters silently after 14 days.
+
+It runs on a schedule, looks at the dead letters, and decides those near the horizon: `Undeliverable`.
+Younger ones stay where they are, for an operator to look at and to redrive.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postroom.errors import NotNowError, TheirError
+from postroom.ijson import parse
+from postroom.nlweb.envelope import Envelope, read_envelope
+from postroom.post.claims import Claim, unpack
+from postroom.post.filing import Filing, Outcome
+from postroom.post.judge import Discarded
+from postroom.post.ports import Clock
+from postroom.reasons import Reason
+from postroom.store.segments import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One dead letter, as SQS hands it out."""
+
+    receipt_handle: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`decided`: receipt handles that may be deleted. `unreadable`: letters that are no claims; they stay."""
+
+    decided: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    unreadable: int
+
+
+class Keeper:
+    """Decides dead letters."""
+
+    def __init__(
+        self,
+        *,
+        filing: Filing,
+        objects: Objects,
+        clock: Clock,
+        horizon_seconds: int,
+        margin_seconds: int,
+        max_bytes: int,
+    ) -> None:
+        self._filing = filing
+        self._objects = objects
+        self._clock = clock
+        self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
+        self._max_bytes = max_bytes
+
+    def keep(self, letters: Sequence[Letter]) -> Kept:
+        """Decide the letters whose time has come."""
+        decided, outcomes, unreadable = [], [], 0
+        for letter in letters:
+            try:
+                claim = unpack(letter.body, self._objects).claim
+            except (ValueError, KeyError, TypeError):
+                unreadable += 1
+                continue
+            except NotNowError:
+                continue
+            if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
+                continue
+            try:
+                outcomes.append(self._filing.discard(claim, Discarded(Reason.UNDELIVERABLE, "", self._read(claim))))
+            except NotNowError:
+                continue
+            decided.append(letter.receipt_handle)
+        return Kept(tuple(decided), tuple(outcomes), unreadable)
+
+    def _read(self, claim: Claim) -> Envelope | None:
+        try:
+            return read_envelope(parse(claim.envelope.encode(), max_bytes=self._max_bytes))
+        except TheirError:
+            return None

@@ -1,0 +1,100 @@
+"""What the courier's queue carries: a discard to tell of, or an hour of withheld ones to sum up."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postroom.nlweb.envelope import Envelope
+from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.reasons import Reason, reason_of
+from postroom.store.keys import RowKey
+
+_FORM: Final = 1
+_DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A discard. `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name it tells."""
+
+    row: RowKey
+    reason: Reason
+    receiver: str
+    sender: str
+    correlation: str
+    digest: str
+    dialect: Dialect
+    since_ms: int
+    tries: int = 0
+
+    def again(self) -> "Notice":
+        """The same, after one more try."""
+        return replace(self, tries=self.tries + 1)
+
+    def encode(self) -> str:
+        """The queue message."""
+        return json.dumps(
+            {
+                "form": _FORM,
+                "pk": self.row.pk,
+                "sk": self.row.sk,
+                "reason": str(self.reason),
+                "receiver": self.receiver,
+                "sender": self.sender,
+                "correlation": self.correlation,
+                "hash": self.digest,
+                "dialect": self.dialect.authority,
+                "since": self.since_ms,
+                "tries": self.tries,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryDue:
+    """The summary of what was withheld from `sender` in `hour` (hours since the epoch)."""
+
+    receiver: str
+    sender: str
+    hour: int
+    dialect: Dialect
+    tries: int = 0
+
+    def again(self) -> "SummaryDue":
+        """The same, after one more try."""
+        return replace(self, tries=self.tries + 1)
+
+    def encode(self) -> str:
+        """The queue message."""
+        return json.dumps(
+            {
+                "form": _FORM,
+                "hour": self.hour,
+                "receiver": self.receiver,
+                "sender": self.sender,
+                "dialect": self.dialect.authority,
+                "tries": self.tries,
+            }
+        )
+
+
+def notice_of(row: RowKey, reason: Reason, envelope: Envelope, since_ms: int) -> Notice:
+    """What to tell about a discarded envelope."""
+    return Notice(
+        row, reason, envelope.receiver, envelope.sender, envelope.correlation, envelope.claimed_hash,
+        envelope.dialect, since_ms,
+    )  # fmt: skip
+
+
+def read_notice(body: str) -> Notice | SummaryDue:
+    """What a message of the courier's queue carries. Raises ValueError or KeyError where it is none of ours."""
+    value = json.loads(body)
+    if value["form"] != _FORM:
+        raise ValueError(f"a notice of form {value['form']}; this release reads form {_FORM}")
+    dialect = _DIALECTS[value["dialect"]]
+    if "hour" in value:
+        return SummaryDue(value["receiver"], value["sender"], value["hour"], dialect, value["tries"])
+    return Notice(
+        RowKey(value["pk"], value["sk"]), reason_of(value["reason"]), value["receiver"], value["sender"],
+        value["correlation"], value["hash"], dialect, value["since"], value["tries"],
+    )  # fmt: skip

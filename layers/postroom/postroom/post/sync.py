@@ -1,0 +1,80 @@
+"""Synchronous requests: verified, executed once, and answered in the same breath (settlement NLWeb 8)."""
+
+import json
+
+from postroom.errors import NotNowError, TheirError
+from postroom.ijson import JsonValue
+from postroom.nlweb.envelope import Envelope
+from postroom.nlweb.manifest import identity_reply, read_identity_request
+from postroom.post.judge import Judge
+from postroom.post.ports import Clock, Directory, Handlers, NewId
+from postroom.reasons import Reason
+from postroom.store.keys import seen_key_nlweb
+from postroom.store.replies import Replies
+
+
+class Sync:
+    """Answers requests whose subject is registered as synchronous."""
+
+    def __init__(
+        self,
+        *,
+        judge: Judge,
+        replies: Replies,
+        handlers: Handlers,
+        clock: Clock,
+        new_id: NewId,
+        lease_seconds: int,
+        memory_seconds: int,
+    ) -> None:
+        self._judge = judge
+        self._replies = replies
+        self._handlers = handlers
+        self._clock = clock
+        self._new_id = new_id
+        self._lease_seconds = lease_seconds
+        self._memory_seconds = memory_seconds
+
+    def answer(self, envelope: Envelope, handler: str, received_at_ms: int) -> JsonValue:
+        """The bare reply. The same request again gets the same reply, and is not executed again.
+
+        Raises TheirError (bad signature, unusable key, CORRELATION_REUSED, a bad request) or NotNowError.
+        """
+        self._judge.prove(envelope)
+        now = int(self._clock())
+        lease = self._replies.begin(
+            seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
+            envelope.claimed_hash,
+            now=now,
+            until=now + self._lease_seconds,
+            forget_at=received_at_ms // 1000 + self._memory_seconds,
+        )
+        if lease.reply is not None:
+            remembered: JsonValue = json.loads(lease.reply)
+            return remembered
+        try:
+            reply = self._handlers.call(handler, envelope.body)
+        except (TheirError, NotNowError):
+            self._replies.release(lease)
+            raise
+        self._replies.finish(
+            lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
+        )
+        return reply
+
+
+class BuiltInHandlers:
+    """The handlers we bring along; any other name is handed on to `further`."""
+
+    def __init__(self, directory: Directory, further: Handlers) -> None:
+        self._directory = directory
+        self._further = further
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        """The reply to `identity`, or that of a further handler."""
+        if handler != "identity":
+            return self._further.call(handler, request)
+        domain = self._directory.domain(read_identity_request(request))
+        if domain is None:
+            raise TheirError(Reason.NOT_OURS, "Body.Domain is not a domain that is served here")
+        return identity_reply(domain.name, domain.feedback)

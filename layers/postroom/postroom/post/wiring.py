@@ -1,0 +1,224 @@
+"""Fits the real things to the flow: one function for each Lambda function of the template."""
+
+import secrets
+import time
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.config import Config
+
+from postroom.https import HttpsClient
+from postroom.ijson import JsonValue
+from postroom.names.addresses import addresses
+from postroom.names.dns import Resolvers
+from postroom.names.dnssec import TrustAnchors
+from postroom.names.keys import KeepTimes, KeyDirectory
+from postroom.names.manifest import ManifestDirectory
+from postroom.nlweb.key_record import parse_key_record
+from postroom.nlweb.keys import KeyRules
+from postroom.nlweb.timestamp import Window
+from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers
+from postroom.post.courier import Courier, CourierRules
+from postroom.post.door import Door, DoorRules
+from postroom.post.filing import Filing, Times
+from postroom.post.judge import Judge
+from postroom.post.keeper import Keeper
+from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.worker import Worker
+from postroom.settings import DAY_SECONDS, Settings
+from postroom.store.directory import Directory
+from postroom.store.limits import FeedbackLimits
+from postroom.store.queues import Queue
+from postroom.store.register import Register
+from postroom.store.replies import Replies
+from postroom.store.secrets import SigningKeys
+from postroom.store.seen import Seen
+from postroom.store.segments import Objects
+from postroom.store.told import TellTale
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+
+_THREADS: Final = 16
+"""Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
+_AWS: Final = Config(
+    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=_THREADS
+)
+_KEEPER_MARGIN_SECONDS: Final = DAY_SECONDS
+"""Before the horizon: a letter is decided while what remembers its message still stands."""
+
+
+def new_id() -> str:
+    """A fresh identifier: 128 random bits in hex."""
+    return secrets.token_hex(16)
+
+
+def build_door(settings: Settings) -> Door:
+    """What functions/inbox runs."""
+    settings.need("directory_table", "seen_table", "bucket", "claims_queue_url")
+    dynamodb, objects = _dynamodb(), Objects(_s3(), settings.bucket)
+    directory = _directory(settings, dynamodb)
+    sync = Sync(
+        judge=_judge(settings, directory),
+        replies=Replies(dynamodb, settings.seen_table, objects),
+        handlers=BuiltInHandlers(directory, _LazyLambdaHandlers()),
+        clock=time.time,
+        new_id=new_id,
+        lease_seconds=settings.sync_lease_seconds,
+        memory_seconds=settings.nlweb_max_age_seconds + settings.retain_seconds,
+    )
+    window = Window(settings.nlweb_max_age_seconds, settings.nlweb_max_skew_seconds)
+    return Door(
+        rules=DoorRules(window, settings.nlweb_max_body_bytes),
+        directory=directory,
+        claims=_queue(settings.claims_queue_url),
+        objects=objects,
+        sync=sync,
+        clock=time.time,
+        new_id=new_id,
+    )
+
+
+def build_worker(settings: Settings) -> Worker:
+    """What functions/worker runs."""
+    settings.need(
+        "directory_table", "seen_table", "post_table", "bucket",
+        "retry_queue_url", "suspects_queue_url", "courier_queue_url",
+    )  # fmt: skip
+    pool = ThreadPoolExecutor(_THREADS)
+    return Worker(
+        judge=_judge(settings, _directory(settings, _dynamodb())),
+        filing=_filing(settings, pool),
+        objects=Objects(_s3(), settings.bucket),
+        retry=_queue(settings.retry_queue_url),
+        suspects=_queue(settings.suspects_queue_url),
+        pool=pool,
+    )
+
+
+def build_keeper(settings: Settings) -> Keeper:
+    """What functions/worker/keeper.py runs."""
+    settings.need("post_table", "bucket", "courier_queue_url", "letters_queue_url")
+    return Keeper(
+        filing=_filing(settings, ThreadPoolExecutor(1)),
+        objects=Objects(_s3(), settings.bucket),
+        clock=time.time,
+        horizon_seconds=settings.horizon_seconds,
+        margin_seconds=min(_KEEPER_MARGIN_SECONDS, settings.horizon_seconds // 2),
+        max_bytes=settings.nlweb_max_body_bytes,
+    )
+
+
+def build_courier(settings: Settings) -> Courier:
+    """What functions/courier runs."""
+    settings.need("post_table", "seen_table", "limits_table", "courier_queue_url", "signing_keys_secret")
+    dynamodb, https = _dynamodb(), build_https(settings)
+    return Courier(
+        seen=Seen(dynamodb, settings.seen_table),
+        register=Register(dynamodb, settings.post_table),
+        told=TellTale(dynamodb, settings.post_table),
+        limits=FeedbackLimits(dynamodb, settings.limits_table),
+        manifests=ManifestDirectory(https, time.time),
+        keys=SigningKeys(boto3.client("secretsmanager", config=_AWS), settings.signing_keys_secret, time.time),
+        outbound=HttpsOutbound(https),
+        queue=_queue(settings.courier_queue_url),
+        rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
+        clock=time.time,
+        new_uuid=lambda: str(uuid.uuid4()),
+        jitter=secrets.SystemRandom().random,
+    )
+
+
+def build_https(settings: Settings) -> HttpsClient:
+    """Outbound HTTPS under the settings' guard, with hosts looked up at our own resolvers."""
+    resolvers = _resolvers(settings)
+    return HttpsClient(
+        lambda host: addresses(host, resolvers.asking()),
+        port=settings.outbound_port,
+        allow_private=settings.outbound_allow_private,
+        ca_file=settings.outbound_ca_file or None,
+        connect_timeout=settings.outbound_connect_seconds,
+        total_timeout=settings.outbound_total_seconds,
+    )
+
+
+def build_sender_keys(settings: Settings) -> DnsKeys:
+    """Senders' keys by DNS under DNSSEC."""
+    rules = KeyRules(settings.allow_rsa_1024)
+    return DnsKeys(
+        KeyDirectory(
+            _resolvers(settings).asking,
+            TrustAnchors.parse(settings.trust_anchors) if settings.trust_anchors else TrustAnchors.parse(),
+            lambda records: parse_key_record(records, rules),
+            clock=time.time,
+            times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
+        )
+    )
+
+
+def _judge(settings: Settings, directory: Directory) -> Judge:
+    return Judge(
+        keys=build_sender_keys(settings),
+        directory=directory,
+        clock=time.time,
+        key_rules=KeyRules(settings.allow_rsa_1024),
+        horizon_seconds=settings.horizon_seconds,
+        max_bytes=settings.nlweb_max_body_bytes,
+    )
+
+
+def _filing(settings: Settings, pool: ThreadPoolExecutor) -> Filing:
+    dynamodb = _dynamodb()
+    return Filing(
+        seen=Seen(dynamodb, settings.seen_table),
+        register=Register(dynamodb, settings.post_table),
+        objects=Objects(_s3(), settings.bucket),
+        courier=_queue(settings.courier_queue_url),
+        forwarding=_LazyForwarding(),
+        times=Times(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds),
+        clock=time.time,
+        new_id=new_id,
+        pool=pool,
+    )
+
+
+def _resolvers(settings: Settings) -> Resolvers:
+    return Resolvers(
+        settings.resolvers, try_seconds=settings.dns_try_seconds, budget_seconds=settings.dns_budget_seconds
+    )
+
+
+def _directory(settings: Settings, dynamodb: "DynamoDBClient") -> Directory:
+    return Directory(
+        dynamodb, settings.directory_table, clock=time.time, cache_seconds=settings.directory_cache_seconds
+    )
+
+
+def _dynamodb() -> "DynamoDBClient":
+    return boto3.client("dynamodb", config=_AWS)
+
+
+def _s3() -> "S3Client":
+    return boto3.client("s3", config=_AWS)
+
+
+def _queue(url: str) -> Queue:
+    return Queue(boto3.client("sqs", config=_AWS), url)
+
+
+class _LazyLambdaHandlers:
+    """Few deployments have handlers of their own: the client is made when the first is called."""
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        return LambdaHandlers(boto3.client("lambda", config=_AWS)).call(handler, request)
+
+
+class _LazyForwarding:
+    """Few deployments forward: the clients are made when the first message is."""
+
+    def forward(self, target: str, message: Mapping[str, object]) -> None:
+        AwsForwarding(boto3.client("sqs", config=_AWS), boto3.client("events", config=_AWS)).forward(target, message)

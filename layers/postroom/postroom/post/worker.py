@@ -1,0 +1,127 @@
+"""The worker: takes a batch of claims, judges each, files the good, buries the bad, tells the courier.
+
+A claim leaves the queue only when its message's home is live, or gone and (if discarded) the courier was told.
+A retry is sent to the retry queue with a growing delay, never held by visibility.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.errors import NotNowError
+from postroom.post.claims import Claim, Queued, unpack
+from postroom.post.filing import Fate, Filing, Outcome
+from postroom.post.judge import Accepted, Discarded, Judge, Retry, Verdict
+from postroom.post.ports import SendQueue
+from postroom.store.queues import LONGEST_DELAY_SECONDS
+from postroom.store.segments import Objects
+
+SUSPECT_AFTER: Final = 3
+"""Received so often without an end, a claim waits by itself: one poison claim must not drag its neighbours along."""
+_FIRST_DELAY_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One message of a queue, as SQS hands it out. `received`: how often it was handed out."""
+
+    message_id: str
+    body: str
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a batch. `failed`: message ids SQS must hand out again. `suspected`: set apart."""
+
+    outcomes: tuple[Outcome, ...]
+    failed: tuple[str, ...]
+    suspected: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    record: Record
+    queued: Queued
+    claim: Claim
+
+
+class Worker:
+    """Works off claims."""
+
+    def __init__(
+        self,
+        *,
+        judge: Judge,
+        filing: Filing,
+        objects: Objects,
+        retry: SendQueue,
+        suspects: SendQueue,
+        pool: Executor,
+    ) -> None:
+        self._judge = judge
+        self._filing = filing
+        self._objects = objects
+        self._retry = retry
+        self._suspects = suspects
+        self._pool = pool
+
+    def work(self, records: Sequence[Record], *, suspects: bool = False) -> Report:
+        """Work off one batch; `suspects`: it comes from the queue of claims set apart.
+
+        Raises nothing that belongs to one claim: that claim is reported as failed, and handed out again.
+        """
+        failed: list[str] = []
+        letters: list[_Letter] = []
+        suspected = 0
+        for record in records:
+            try:
+                queued = unpack(record.body, self._objects)
+                if record.received >= SUSPECT_AFTER and not suspects:
+                    self._suspects.send(queued.body())
+                    suspected += 1
+                else:
+                    letters.append(_Letter(record, queued, queued.claim))
+            except (NotNowError, ValueError, KeyError, TypeError):
+                # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
+                failed.append(record.message_id)
+        outcomes = self._settle(letters)
+        kept = [self._wait(letter, outcomes[letter.claim.id]) for letter in letters]
+        failed += [letter.record.message_id for letter, ok in zip(letters, kept, strict=True) if not ok]
+        return Report(tuple(outcomes[letter.claim.id] for letter in letters), tuple(failed), suspected)
+
+    def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
+        """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
+        claims = list({letter.claim.id: letter.claim for letter in letters}.values())
+        judged = list(zip(claims, self._pool.map(self._judge.judge, claims), strict=True))
+        outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
+        outcomes += self._pool.map(
+            lambda pair: self._finish(*pair), [p for p in judged if not isinstance(p[1], Accepted)]
+        )
+        return {outcome.claim.id: outcome for outcome in outcomes}
+
+    def _finish(self, claim: Claim, verdict: Verdict) -> Outcome:
+        try:
+            if isinstance(verdict, Discarded):
+                return self._filing.discard(claim, verdict)
+        except NotNowError as error:
+            return Outcome(claim, Fate.RETRIED, error.reason, error.detail)
+        if isinstance(verdict, Retry):
+            return Outcome(claim, Fate.RETRIED, verdict.reason, verdict.detail)
+        raise TypeError(verdict)
+
+    def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
+        """Send a retry on its way; False: not even that went, SQS must hand the claim out again."""
+        if outcome.fate is not Fate.RETRIED:
+            return True
+        try:
+            self._retry.send(letter.queued.again().body(), delay_of(letter.queued.tries))
+        except NotNowError:
+            return False
+        return True
+
+
+def delay_of(tries: int) -> int:
+    """Seconds to wait before the next try: 5, 15, 45 … at most SQS's longest delay."""
+    return int(min(_FIRST_DELAY_SECONDS * 3 ** min(tries, 10), LONGEST_DELAY_SECONDS))

@@ -1,0 +1,110 @@
+"""The settings of a deployment: declared once in template.yaml, parsed once here, typed, units in the names.
+
+A wrong setting stops the start with a sentence that names it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from postroom.errors import SettingsError
+
+DAY_SECONDS: Final = 86_400
+SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
+"""The longest a queue message lives after its last send."""
+RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
+"""dm3 lets a mailbox forget after 30 days at the earliest; what we remember must be gone before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, by the name of its environment variable in lower case.
+
+    Tables, bucket, queues and secret are names, URLs and ARNs that the template fills in for the functions that
+    may use them; a function that asks for one it was not given fails at start.
+    """
+
+    post_table: str = ""
+    seen_table: str = ""
+    directory_table: str = ""
+    limits_table: str = ""
+    bucket: str = ""
+    claims_queue_url: str = ""
+    retry_queue_url: str = ""
+    suspects_queue_url: str = ""
+    letters_queue_url: str = ""
+    courier_queue_url: str = ""
+    signing_keys_secret: str = ""
+
+    nlweb_max_age_seconds: int = DAY_SECONDS
+    nlweb_max_skew_seconds: int = 120
+    nlweb_max_body_bytes: int = 1024 * 1024
+    horizon_seconds: int = 7 * DAY_SECONDS
+    retain_seconds: int = 22 * DAY_SECONDS
+    directory_cache_seconds: int = 30
+    sync_lease_seconds: int = 30
+    allow_rsa_1024: bool = False
+
+    resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
+    trust_anchors: str = ""
+    dns_try_seconds: float = 2.0
+    dns_budget_seconds: float = 6.0
+    key_cache_min_seconds: int = 60
+    key_cache_max_seconds: int = 3600
+
+    outbound_port: int = 443
+    outbound_ca_file: str = ""
+    outbound_allow_private: bool = False
+    outbound_connect_seconds: float = 5.0
+    outbound_total_seconds: float = 15.0
+    feedback_per_domain_and_hour: int = 60
+    feedback_give_up_seconds: int = DAY_SECONDS
+    graph_domain: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work together."""
+        least = self.horizon_seconds + SQS_LONGEST_LIFE_SECONDS + DAY_SECONDS
+        if not least <= self.retain_seconds < RETAIN_CEILING_SECONDS:
+            raise SettingsError(
+                f"RETAIN_SECONDS is {self.retain_seconds}; it must be at least HORIZON_SECONDS + 15 days ({least}), "
+                f"so that no copy in a queue outlives what we remember, and under 30 days ({RETAIN_CEILING_SECONDS})"
+            )
+        for name in ("nlweb_max_age_seconds", "nlweb_max_body_bytes", "horizon_seconds", "sync_lease_seconds"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.nlweb_max_skew_seconds <= DAY_SECONDS:
+            raise SettingsError(
+                f"NLWEB_MAX_SKEW_SECONDS is {self.nlweb_max_skew_seconds}; it must be 0 to {DAY_SECONDS}"
+            )
+        if not 1 <= self.outbound_port <= 65535:
+            raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
+
+    def need(self, *names: str) -> None:
+        """Raises SettingsError for the first of `names` that is empty."""
+        for name in names:
+            if not getattr(self, name):
+                raise SettingsError(f"{name.upper()} is not set; template.yaml sets it for the functions that need it")
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings in `environment`; what is absent or empty takes its default. Raises SettingsError."""
+    given: dict[str, Any] = {}
+    for field in fields(Settings):
+        text = environment.get(field.name.upper(), "").strip()
+        if not text:
+            continue
+        read, form = _READERS[type(field.default)]
+        try:
+            given[field.name] = read(text)
+        except (ValueError, KeyError):
+            raise SettingsError(f"{field.name.upper()} is {text!r}; it must be {form}") from None
+    return Settings(**given)
+
+
+_TRUTH: Final = {"true": True, "false": False}
+_READERS: Final[dict[type, tuple[Callable[[str], object], str]]] = {
+    str: (str, "a text"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+    bool: (lambda text: _TRUTH[text.lower()], "true or false"),
+}

@@ -1,0 +1,43 @@
+"""One place that tells a passing AWS fault from a refusal and from our own mistake."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as NoConnectionError
+
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+
+_PASSING: Final = frozenset(
+    {
+        "InternalServerError", "InternalError", "InternalFailure", "LimitExceededException", "RequestThrottled",
+        "ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestTimeout", "ServiceUnavailable",
+        "SlowDown", "Throttling", "ThrottlingException", "TooManyRequestsException", "TransactionInProgressException",
+    }
+)  # fmt: skip
+
+
+def error_code(error: ClientError) -> str:
+    """The service's own code for what it refused."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def is_passing(error: BotoCoreError | ClientError) -> bool:
+    """Whether the same call may succeed later: throttling, time-outs, no connection, their 5xx."""
+    if isinstance(error, ClientError):
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return error_code(error) in _PASSING or status >= 500
+    return isinstance(error, (NoConnectionError, HTTPClientError))
+
+
+@contextmanager
+def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE) -> Iterator[None]:
+    """Turn a passing fault of AWS into NotNowError(`reason`); let every other error through."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        if is_passing(error):
+            raise NotNowError(reason) from error
+        raise

@@ -1,0 +1,116 @@
+"""What operators set: the domains we serve, their subjects, mailboxes and wallets. Data, never code.
+
+Reads go through a bounded cache: a change is seen everywhere within its time (30 s by default).
+"""
+
+import base64
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.aws import passing_faults
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+T = TypeVar("T")
+
+_SELF: Final = "!"
+_DOMAIN, _SUBJECT, _MAILBOX, _WALLET = "domain#", "subject#", "mailbox#", "wallet#"
+_CACHED_ENTRIES: Final = 10_000
+"""Strangers choose the names that are asked for: the cache must not grow with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A domain in the directory.
+
+    `inbox`: messages to it are ours. `buffer`: we keep Feedback for it. `feedback`: the domain of its buffer, told
+    in its manifest. `subjects`: the operator's rules.
+    """
+
+    name: str
+    inbox: bool = True
+    buffer: bool = False
+    feedback: str | None = None
+    subjects: tuple[SubjectRule, ...] = ()
+
+
+class _Cache(Generic[T]):
+    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
+        self._clock, self._seconds, self._lock = clock, seconds, Lock()
+        self._entries: OrderedDict[str, tuple[float, T]] = OrderedDict()
+
+    def get(self, key: str, load: Callable[[], T]) -> T:
+        with self._lock:
+            entry = self._entries.get(key)
+        if entry is not None and entry[0] > self._clock():
+            return entry[1]
+        value = load()
+        with self._lock:
+            self._entries[key] = (self._clock() + self._seconds, value)
+            self._entries.move_to_end(key)
+            while len(self._entries) > _CACHED_ENTRIES:
+                self._entries.popitem(last=False)
+        return value
+
+
+class Directory:
+    """Table `directory`, read."""
+
+    def __init__(
+        self, dynamodb: "DynamoDBClient", table: str, *, clock: Callable[[], float], cache_seconds: float
+    ) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._domains: _Cache[Domain | None] = _Cache(clock, cache_seconds)
+        self._wallets: _Cache[bytes | None] = _Cache(clock, cache_seconds)
+        self._shards: _Cache[int] = _Cache(clock, cache_seconds)
+
+    def domain(self, name: str) -> Domain | None:
+        """A domain and its subjects; None: not in the directory. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._domains.get(name, lambda: self._read_domain(name))
+
+    def wallet(self, uuid: str) -> bytes | None:
+        """The SubjectPublicKeyInfo registered for a wallet. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._wallets.get(uuid, lambda: self._read_wallet(uuid))
+
+    def shards(self, mailbox: str) -> int:
+        """The shard count of a mailbox (1 unless it was raised). Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._shards.get(mailbox, lambda: self._read_shards(mailbox))
+
+    def _read_domain(self, name: str) -> Domain | None:
+        items = list(self._query(_DOMAIN + name))
+        own = next((item for item in items if item["sk"]["S"] == _SELF), None)
+        if own is None:
+            return None
+        rules = tuple(
+            SubjectRule(item["sk"]["S"].removeprefix(_SUBJECT), Treatment(item["treatment"]["S"]), item["target"]["S"])
+            for item in items
+            if item["sk"]["S"].startswith(_SUBJECT)
+        )
+        feedback = own.get("feedback", {}).get("S")
+        return Domain(name, own["inbox"]["BOOL"], own["buffer"]["BOOL"], feedback, rules)
+
+    def _read_wallet(self, uuid: str) -> bytes | None:
+        item = next(self._query(_WALLET + uuid), None)
+        return base64.b64decode(item["spki"]["S"]) if item else None
+
+    def _read_shards(self, mailbox: str) -> int:
+        item = next(self._query(_MAILBOX + mailbox), None)
+        return int(item["shards"]["N"]) if item else 1
+
+    def _query(self, pk: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": {"S": pk}},
+            ConsistentRead=True,
+        )
+        with passing_faults():
+            for page in pages:
+                yield from page["Items"]

@@ -1,0 +1,95 @@
+"""The key layout of tables and bucket. Pure: names in, names out.
+
+| where | key | what |
+|---|---|---|
+| table `seen` | `n#` sha256(To, From, Correlation) | an NLWeb message: its home, or a synchronous reply |
+| table `post` | `<mailbox>#<shard>` / `m#<received_at_ms, 13 digits>#<claim id>` | the register of a claim |
+| table `directory` | `domain#<domain>` / `!` | a domain we serve |
+| table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
+| table `directory` | `mailbox#<mailbox>` / `!` | a mailbox and its shard count |
+| table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
+| table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
+| bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
+| bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
+| bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
+
+The parts of a digest are length-prefixed: no two lists of parts share one text.
+A mailbox has 1 shard unless its `mailbox#` row says more; the count is only ever raised, and a reader asks
+every shard below it, so that rows written under a smaller count are always found.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+ROW_PREFIX = "m#"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RowKey:
+    """The key of a register in table `post`."""
+
+    pk: str
+    sk: str
+
+    @property
+    def mailbox(self) -> str:
+        """The mailbox the row belongs to."""
+        return self.pk.rpartition("#")[0]
+
+    @property
+    def claim_id(self) -> str:
+        """The id of the claim whose register it is."""
+        return self.sk.split("#")[2]
+
+    @property
+    def received_at_ms(self) -> int:
+        """When the row's claim came in at the door, epoch milliseconds."""
+        return int(self.sk.split("#")[1])
+
+
+def shard_of(claim_id: str, shards: int) -> int:
+    """The shard of a mailbox that a claim's row stands in."""
+    return int.from_bytes(hashlib.sha256(claim_id.encode()).digest()[:8], "big") % shards
+
+
+def partition(mailbox: str, shard: int) -> str:
+    """The partition key of one shard of a mailbox."""
+    return f"{mailbox}#{shard}"
+
+
+def row_key(mailbox: str, shards: int, received_at_ms: int, claim_id: str) -> RowKey:
+    """The register of a claim; minted at the door, so that every worker agrees on it."""
+    return RowKey(partition(mailbox, shard_of(claim_id, shards)), f"{ROW_PREFIX}{received_at_ms:013d}#{claim_id}")
+
+
+def seen_key_nlweb(receiver: str, sender: str, correlation: str) -> str:
+    """Who an NLWeb message is: (To, From, Correlation), normalised (settlement NLWeb 9)."""
+    return "n#" + _digest(receiver, sender, correlation)
+
+
+def segment_name(at_ms: int, random_id: str) -> str:
+    """A fresh segment; `random_id` is the writer's own and never used again."""
+    return f"seg/{_hour(at_ms)}/{random_id}.jsonl"
+
+
+def claim_name(received_at_ms: int, claim_id: str) -> str:
+    """The object of a claim too large for the queue."""
+    return f"claim/{_hour(received_at_ms)}/{claim_id}"
+
+
+def reply_name(at_ms: int, random_id: str) -> str:
+    """The object of a synchronous reply too large for its row."""
+    return f"reply/{_hour(at_ms)}/{random_id}"
+
+
+def _digest(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(4, "big") + data)
+    return digest.hexdigest()
+
+
+def _hour(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y/%m/%d/%H}"

@@ -1,0 +1,92 @@
+"""Writing the directory: what `postroom domain|subject|wallet|mailbox …` does."""
+
+import base64
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from postroom.nlweb.subjects import SubjectRule
+from postroom.store.aws import error_code
+from postroom.store.directory import Domain
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+
+class Operators:
+    """Table `directory`, written. Functions have no right to this."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+
+    def put_domain(self, domain: Domain) -> None:
+        """Add a domain or change its settings; its subjects stay as they are."""
+        self._put(
+            f"domain#{domain.name}",
+            "!",
+            {
+                "inbox": {"BOOL": domain.inbox},
+                "buffer": {"BOOL": domain.buffer},
+                **({"feedback": {"S": domain.feedback}} if domain.feedback else {}),
+            },
+        )
+
+    def remove_domain(self, name: str) -> bool:
+        """Remove a domain and its subjects; mail that is filed stays. False: there was none."""
+        keys = [(item["pk"]["S"], item["sk"]["S"]) for item in self._scan() if item["pk"]["S"] == f"domain#{name}"]
+        # The domain's own row last: a removal that dies half way is seen and can be repeated.
+        for pk, sk in sorted(keys, key=lambda key: key[1] == "!"):
+            self._dynamodb.delete_item(TableName=self._table, Key={"pk": {"S": pk}, "sk": {"S": sk}})
+        return bool(keys)
+
+    def domains(self) -> list[str]:
+        """The names of all domains."""
+        return sorted(item["pk"]["S"].removeprefix("domain#") for item in self._scan() if _is(item, "domain#"))
+
+    def put_subject(self, domain: str, rule: SubjectRule) -> None:
+        """Add or replace the rule for a pattern."""
+        self._put(
+            f"domain#{domain}",
+            f"subject#{rule.pattern}",
+            {"treatment": {"S": str(rule.treatment)}, "target": {"S": rule.target}},
+        )
+
+    def remove_subject(self, domain: str, pattern: str) -> None:
+        """Remove the rule for a pattern."""
+        self._dynamodb.delete_item(
+            TableName=self._table, Key={"pk": {"S": f"domain#{domain}"}, "sk": {"S": f"subject#{pattern}"}}
+        )
+
+    def put_wallet(self, uuid: str, spki: bytes) -> None:
+        """Register a wallet's public key, or replace it."""
+        self._put(f"wallet#{uuid}", "!", {"spki": {"S": base64.b64encode(spki).decode("ascii")}})
+
+    def raise_shards(self, mailbox: str, shards: int) -> bool:
+        """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key={"pk": {"S": f"mailbox#{mailbox}"}, "sk": {"S": "!"}},
+                UpdateExpression="SET shards = :shards",
+                ConditionExpression="attribute_not_exists(shards) OR shards < :shards",
+                ExpressionAttributeValues={":shards": {"N": str(shards)}},
+            )
+        except ClientError as error:
+            if error_code(error) != "ConditionalCheckFailedException":
+                raise
+            return False
+        return True
+
+    def _put(self, pk: str, sk: str, attributes: "dict[str, AttributeValueTypeDef]") -> None:
+        self._dynamodb.put_item(TableName=self._table, Item={"pk": {"S": pk}, "sk": {"S": sk}, **attributes})
+
+    def _scan(self) -> "Iterator[dict[str, AttributeValueTypeDef]]":
+        for page in self._dynamodb.get_paginator("scan").paginate(TableName=self._table, ConsistentRead=True):
+            yield from page["Items"]
+
+
+def _is(item: "dict[str, AttributeValueTypeDef]", prefix: str) -> bool:
+    return item["pk"]["S"].startswith(prefix) and item["sk"]["S"] == "!"

@@ -1,0 +1,78 @@
+"""Reading a mailbox: rows in order, strongly consistent; then the bytes they point to.
+
+A cursor is the `sk` of the last row seen. Rows never move, so it is stable under arrival and acknowledgement; it
+belongs to one pass, because a row may be filed behind it hours late: the next pass from the beginning shows it.
+"""
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from postroom.store.aws import passing_faults
+from postroom.store.keys import ROW_PREFIX, partition
+from postroom.store.register import LIVE, Register, Row, read_row
+from postroom.store.segments import Line, Objects, decode_line
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """One message as its owner sees it."""
+
+    row: Row
+    line: Line
+
+
+class Reader:
+    """Lists and fetches; writes nothing."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: Objects) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._register = register
+        self._objects = objects
+
+    def list(self, mailbox: str, shards: int, *, now: int, cursor: str = "", conversation: str = "") -> Iterator[Row]:
+        """The live rows of a mailbox after `cursor`, by time of arrival. `now`: epoch seconds.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        passes = [self._shard(partition(mailbox, shard), cursor, now) for shard in range(shards)]
+        for row in heapq.merge(*passes, key=lambda row: row.key.sk):
+            if not conversation or row.conversation == conversation:
+                yield row
+
+    def fetch(self, row: Row) -> Filed | None:
+        """The message of a row; None: it is gone meanwhile. Raises NotNowError(STORE_UNAVAILABLE)."""
+        current: Row | None = row
+        while current is not None and current.place is not None:
+            try:
+                return Filed(current, decode_line(self._objects.get_range(current.place)))
+            except KeyError:
+                # 404: the row moved on while we read (compaction), or is gone. Its word counts, read again.
+                again = self._register.find(current.key)
+                if again is not None and again.place == current.place:
+                    raise
+                current = again
+        return None
+
+    def _shard(self, pk: str, cursor: str, now: int) -> Iterator[Row]:
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :pk AND sk BETWEEN :after AND :end",
+            ExpressionAttributeValues={
+                ":pk": {"S": pk},
+                ":after": {"S": cursor or ROW_PREFIX},
+                ":end": {"S": ROW_PREFIX + "~"},
+            },
+            ConsistentRead=True,
+        )
+        with passing_faults():
+            for page in pages:
+                for item in page["Items"]:
+                    expired = "ttl" in item and int(item["ttl"]["N"]) < now
+                    if item["st"]["S"] == LIVE and not expired and item["sk"]["S"] > cursor:
+                        yield read_row(item)

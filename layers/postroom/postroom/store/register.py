@@ -1,0 +1,131 @@
+"""Steps 4 and 5, and acknowledge: the row of a claim, a register that goes absent → live → gone and never back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
+
+from postroom.reasons import Reason, reason_of
+from postroom.store.aws import error_code, passing_faults
+from postroom.store.keys import RowKey
+from postroom.store.segments import Place
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+LIVE: Final = "L"
+GONE: Final = "G"
+ACKED: Final = "acked"
+FORWARDED: Final = "forwarded"
+_DISCARDED: Final = "discarded:"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A register. Live: `place` and `conversation` say where its bytes are. Gone: `why`."""
+
+    key: RowKey
+    place: Place | None = None
+    conversation: str = ""
+    why: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether the message is there."""
+        return self.place is not None
+
+    @property
+    def discarded(self) -> Reason | None:
+        """Why the claim was discarded; None: it was not."""
+        return reason_of(self.why.removeprefix(_DISCARDED)) if self.why.startswith(_DISCARDED) else None
+
+
+class Register:
+    """Table `post`. `forget_at` is in epoch seconds; every write may be repeated, by anyone, in any order."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+
+    def file(self, key: RowKey, place: Place, conversation: str) -> Row | None:
+        """Step 4: make the row live, if it is absent; None: done, else the row that stands there already."""
+        return self._put_if_absent(
+            key,
+            {
+                "st": {"S": LIVE},
+                "o": {"S": place.object},
+                "off": {"N": str(place.offset)},
+                "len": {"N": str(place.length)},
+                "c": {"S": conversation},
+            },
+        )
+
+    def discard(self, key: RowKey, reason: Reason, forget_at: int) -> Row | None:
+        """Step 5: make the row a tombstone that says why, if it is absent; else the row that stands there."""
+        return self._bury_if_absent(key, f"{_DISCARDED}{reason}", forget_at)
+
+    def forwarded(self, key: RowKey, forget_at: int) -> Row | None:
+        """The message was handed on: a tombstone, if the row is absent; else the row that stands there."""
+        return self._bury_if_absent(key, FORWARDED, forget_at)
+
+    def acknowledge(self, key: RowKey, forget_at: int) -> bool:
+        """The owner has it: live → gone. True: gone, now or before. False: there is no such row."""
+        try:
+            with passing_faults():
+                self._dynamodb.update_item(
+                    TableName=self._table,
+                    Key=_key(key),
+                    UpdateExpression="SET st = :gone, why = :why, #ttl = :ttl REMOVE o, off, len, c",
+                    ConditionExpression="st = :live",
+                    ExpressionAttributeNames={"#ttl": "ttl"},
+                    ExpressionAttributeValues={
+                        ":gone": {"S": GONE},
+                        ":why": {"S": ACKED},
+                        ":live": {"S": LIVE},
+                        ":ttl": {"N": str(forget_at)},
+                    },
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ClientError as error:
+            if error_code(error) != "ConditionalCheckFailedException":
+                raise
+            return bool(error.response.get("Item"))
+        return True
+
+    def find(self, key: RowKey) -> Row | None:
+        """The row, read consistently; None: absent."""
+        with passing_faults():
+            item = self._dynamodb.get_item(TableName=self._table, Key=_key(key), ConsistentRead=True).get("Item")
+        return read_row(item) if item else None
+
+    def _bury_if_absent(self, key: RowKey, why: str, forget_at: int) -> Row | None:
+        return self._put_if_absent(key, {"st": {"S": GONE}, "why": {"S": why}, "ttl": {"N": str(forget_at)}})
+
+    def _put_if_absent(self, key: RowKey, attributes: "Mapping[str, AttributeValueTypeDef]") -> Row | None:
+        try:
+            with passing_faults():
+                self._dynamodb.put_item(
+                    TableName=self._table,
+                    Item={**_key(key), **attributes},
+                    ConditionExpression="attribute_not_exists(pk)",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ClientError as error:
+            if error_code(error) != "ConditionalCheckFailedException":
+                raise
+            return read_row(error.response["Item"])  # type: ignore[typeddict-item]
+        return None
+
+
+def read_row(item: "Mapping[str, AttributeValueTypeDef]") -> Row:
+    """A row from its attributes."""
+    key = RowKey(item["pk"]["S"], item["sk"]["S"])
+    if item["st"]["S"] == GONE:
+        return Row(key, why=item["why"]["S"])
+    return Row(key, Place(item["o"]["S"], int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
+
+
+def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}

@@ -1,0 +1,70 @@
+"""Our signing keys, in one secret of Secrets Manager: `{"<domain>": {"selector": …, "pem": …}}`."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
+
+from postroom.errors import NotNowError, OurError
+from postroom.nlweb.keys import PrivateKey
+from postroom.reasons import Reason
+from postroom.store.aws import passing_faults
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+MAX_SECRET_BYTES: Final = 65_536
+"""The most a secret holds: some 35 RSA-2048 keys, or 300 of Ed25519."""
+_CACHE_SECONDS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A domain's private key, and the selector its public half is published under."""
+
+    selector: str
+    key: PrivateKey
+
+
+class SigningKeys:
+    """The keys of our domains, cached for five minutes."""
+
+    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
+        self._secrets = secrets
+        self._secret = secret
+        self._clock = clock
+        self._expires = 0.0
+        self._keys: dict[str, SigningKey] = {}
+
+    def of(self, domain: str) -> SigningKey | None:
+        """The key of one of our domains; None: none was stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        if self._clock() >= self._expires:
+            self._keys = {
+                name: SigningKey(entry["selector"], PrivateKey.from_pem(entry["pem"].encode()))
+                for name, entry in self._read().items()
+            }
+            self._expires = self._clock() + _CACHE_SECONDS
+        return self._keys.get(domain)
+
+    def put(self, domain: str, selector: str, key: PrivateKey) -> None:
+        """Store or replace a domain's key. Raises OurError where the secret is full."""
+        entries = {**self._read(), domain: {"selector": selector, "pem": key.to_pem().decode("ascii")}}
+        text = json.dumps(entries, sort_keys=True)
+        if len(text.encode()) > MAX_SECRET_BYTES:
+            raise OurError(
+                f"the secret of signing keys would exceed {MAX_SECRET_BYTES} bytes with {len(entries)} keys; "
+                "use Ed25519 keys, or a second deployment"
+            )
+        self._secrets.put_secret_value(SecretId=self._secret, SecretString=text)
+        self._expires = 0.0
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        try:
+            with passing_faults(Reason.SIGNING_KEY_UNAVAILABLE):
+                text = self._secrets.get_secret_value(SecretId=self._secret)["SecretString"]
+        except ClientError as error:
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE) from error
+        value = json.loads(text)
+        return value if isinstance(value, dict) else {}

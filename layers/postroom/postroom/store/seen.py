@@ -1,0 +1,70 @@
+"""Step 2: who is this message, and in which row does it live? The first write names the home, all others adopt it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from postroom.store.aws import error_code, passing_faults
+from postroom.store.keys import RowKey
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered of a message: the hash it came with, and its home (None: a synchronous request)."""
+
+    hash: str
+    home: RowKey | None
+
+
+class Seen:
+    """Table `seen`. Its TTL only sweeps: every "expired?" is our own compare."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+
+    def claim_home(self, key: str, digest: str, home: RowKey, *, now: int, forget_at: int) -> Known:
+        """Name `home` as the message's home, unless it has one; answer what then stands there.
+
+        `digest`: the message's Hash. `now`, `forget_at`: epoch seconds. Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        try:
+            with passing_faults():
+                self._dynamodb.put_item(
+                    TableName=self._table,
+                    Item={
+                        "pk": {"S": key},
+                        "hash": {"S": digest},
+                        "home": {"M": {"pk": {"S": home.pk}, "sk": {"S": home.sk}}},
+                        "ttl": {"N": str(forget_at)},
+                    },
+                    ConditionExpression="attribute_not_exists(pk) OR #ttl < :now",
+                    ExpressionAttributeNames={"#ttl": "ttl"},
+                    ExpressionAttributeValues={":now": {"N": str(now)}},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ClientError as error:
+            if error_code(error) != "ConditionalCheckFailedException":
+                raise
+            return _known(error.response["Item"])  # type: ignore[typeddict-item]
+        return Known(digest, home)
+
+    def find(self, key: str, *, now: int) -> Known | None:
+        """What is remembered, read consistently; None: nothing. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            item = self._dynamodb.get_item(TableName=self._table, Key={"pk": {"S": key}}, ConsistentRead=True).get(
+                "Item"
+            )
+        if item is None or int(item["ttl"]["N"]) < now:
+            return None
+        return _known(item)
+
+
+def _known(item: "dict[str, AttributeValueTypeDef]") -> Known:
+    home = item.get("home", {}).get("M")
+    return Known(item["hash"]["S"], RowKey(home["pk"]["S"], home["sk"]["S"]) if home else None)

@@ -1,0 +1,100 @@
+"""Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as they came."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from postroom.store.aws import error_code, passing_faults
+from postroom.store.keys import RowKey
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One filed message: its row, its conversation, the envelope as received, and the receipt of its verification."""
+
+    row: RowKey
+    conversation: str
+    envelope: str
+    receipt: Mapping[str, object]
+
+    def encode(self) -> bytes:
+        """The line as stored, its newline not included. `src`: the object the row pointed to before (none here)."""
+        return json.dumps(
+            {
+                "pk": self.row.pk,
+                "sk": self.row.sk,
+                "src": None,
+                "c": self.conversation,
+                "receipt": dict(self.receipt),
+                "envelope": self.envelope,
+            },
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode()
+
+
+def decode_line(data: bytes) -> Line:
+    """The line in one byte range of an object."""
+    value = json.loads(data)
+    return Line(RowKey(value["pk"], value["sk"]), value["c"], value["envelope"], value["receipt"])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a line lies: object, first byte, length."""
+
+    object: str
+    offset: int
+    length: int
+
+
+def lay_out(lines: Sequence[Line], name: str) -> tuple[bytes, list[Place]]:
+    """The bytes of a segment (JSON Lines), and the place of each line in it."""
+    places, parts, offset = [], [], 0
+    for line in lines:
+        data = line.encode()
+        places.append(Place(name, offset, len(data)))
+        parts.append(data + b"\n")
+        offset += len(data) + 1
+    return b"".join(parts), places
+
+
+@contextmanager
+def _missing_as_key_error(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        if error_code(error) in ("NoSuchKey", "404"):
+            raise KeyError(name) from error
+        raise
+
+
+class Objects:
+    """The bucket. Objects are immutable and their names never used again (`If-None-Match: *`)."""
+
+    def __init__(self, s3: "S3Client", bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def put(self, name: str, data: bytes, content_type: str = "application/jsonl") -> None:
+        """Store `data` under a fresh name. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type, IfNoneMatch="*")
+
+    def get(self, name: str) -> bytes:
+        """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults(), _missing_as_key_error(name):
+            return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
+
+    def get_range(self, place: Place) -> bytes:
+        """The bytes of one line. Raises KeyError if the object is gone, NotNowError(STORE_UNAVAILABLE)."""
+        span = f"bytes={place.offset}-{place.offset + place.length - 1}"
+        with passing_faults(), _missing_as_key_error(place.object):
+            return self._s3.get_object(Bucket=self._bucket, Key=place.object, Range=span)["Body"].read()
