@@ -1,0 +1,127 @@
+"""Other domains' manifests: who wants to be told of discarded messages (settlement NLWeb 10)."""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import NamedTuple, Protocol
+
+import yaml
+
+from postroom.errors import NotNowError
+from postroom.https import NoSuchHostError, Response, is_host_name
+from postroom.names.cache import Cache, Kept
+from postroom.reasons import Reason
+
+MAX_MANIFEST_BYTES = 65536
+_PREFIXES = ("nlweb", "pw")
+"""Hosts that serve a domain's manifest: the name of 2023, then that of 2026, where the former does not exist."""
+_MAY_CHANGE_SOON = frozenset({408, 425, 429})
+
+
+class Feedback(NamedTuple):
+    """The domain that is to be told, or None and why not."""
+
+    domain: str | None
+    why: str
+
+
+class Gets(Protocol):
+    """What a manifest is fetched with; `postroom.https.HttpsClient` is one."""
+
+    def get(self, url: str, accept: str) -> Response:
+        """Raises NoSuchHostError or another NotNowError."""
+        ...
+
+
+def feedback_of(manifest: bytes) -> Feedback:
+    """Read `About.Feedback`, or else the older `Identity.Feedback`, from a manifest (YAML, at most 64 kB).
+
+    Never raises: a manifest is no message, and one that cannot be read names nobody. Every scalar is a string
+    here, and aliases are refused: neither types nor repetitions are needed, so nothing can go off.
+    """
+    if len(manifest) > MAX_MANIFEST_BYTES:
+        return Feedback(None, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
+    try:
+        root = yaml.load(manifest, _Strings)  # noqa: S506 - makes strings, lists and dicts only
+    except (yaml.YAMLError, UnicodeError, RecursionError):
+        return Feedback(None, "the manifest is no plain YAML")
+    for section in ("About", "Identity"):
+        members = root.get(section) if isinstance(root, dict) else None
+        if isinstance(members, dict) and "Feedback" in members:
+            return _checked(members["Feedback"])
+    return Feedback(None, "the manifest has no Feedback")
+
+
+def _checked(value: object) -> Feedback:
+    if isinstance(value, str) and value.isascii() and is_host_name(value.lower()):
+        return Feedback(value.lower(), "the manifest says so")
+    return Feedback(None, "the manifest's Feedback is not a host name")
+
+
+class _Strings(yaml.BaseLoader):
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not taken")
+        return super().compose_node(parent, index)
+
+
+class ManifestDirectory:
+    """Fetches manifests and remembers what they say; safe to share among threads.
+
+    `clock` gives epoch seconds. A Feedback domain is kept for `keep_seconds`, that there is none for
+    `keep_none_seconds`; a failure is not kept: whoever asks has a back-off of its own.
+    """
+
+    def __init__(
+        self,
+        https: Gets,
+        clock: Callable[[], float],
+        *,
+        keep_seconds: float = 3600,
+        keep_none_seconds: float = 300,
+        most: int = 4096,
+    ) -> None:
+        self._https = https
+        self._clock = clock
+        self._keep_seconds = keep_seconds
+        self._keep_none_seconds = keep_none_seconds
+        self._cache: Cache[Feedback] = Cache(most)
+        self._lock = Lock()
+
+    def feedback_domain_of(self, domain: str) -> str | None:
+        """Whom to tell about messages of this domain (lower-case host name), or None: nobody.
+
+        Raises NotNowError (OutboundFailed) where its manifest could not be had just now.
+        """
+        return self.feedback_of(domain).domain
+
+    def feedback_of(self, domain: str) -> Feedback:
+        """Tell the same, with the why. Raises as `feedback_domain_of` does."""
+        now = self._clock()
+        with self._lock:
+            kept = self._cache.get(domain, now)
+        if kept is not None:
+            return kept.value
+        found = self._fetch(domain)
+        seconds = self._keep_none_seconds if found.domain is None else self._keep_seconds
+        with self._lock:
+            self._cache.put(domain, Kept(found, now, now + seconds))
+        return found
+
+    def _fetch(self, domain: str) -> Feedback:
+        if not is_host_name(domain):
+            return Feedback(None, "only a host name has a manifest")
+        for prefix in _PREFIXES:
+            try:
+                answer = self._https.get(f"https://{prefix}.{domain}/manifest", accept="application/yaml, */*")
+            except NoSuchHostError:
+                continue
+            return _read(answer, f"{prefix}.{domain}")
+        return Feedback(None, "the domain has no host that would serve a manifest")
+
+
+def _read(answer: Response, host: str) -> Feedback:
+    if answer.status == 200:
+        return feedback_of(answer.body)
+    if answer.status >= 500 or answer.status in _MAY_CHANGE_SOON:
+        raise NotNowError(Reason.OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /manifest")
+    return Feedback(None, f"{host} answered {answer.status} to GET /manifest")

@@ -1,0 +1,450 @@
+"""Guarded outbound HTTPS, against real TLS servers on loopback."""
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import httpcore
+import pytest
+import trustme
+
+from postroom.errors import NotNowError
+from postroom.https import HttpsClient, NoSuchHostError, Response, is_host_name, is_public
+from postroom.reasons import Reason
+
+HOST = "nlweb.any-receiver.test"
+Handler = Callable[[ssl.SSLSocket, bytes], None]
+
+
+class Server:
+    """Takes connections one by one; notes each and each request; answers as told."""
+
+    def __init__(self, context: ssl.SSLContext, handler: Handler) -> None:
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self._context, self._handler = context, handler
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            try:
+                connection.settimeout(5)
+                with connection, self._context.wrap_socket(connection, server_side=True) as tls:
+                    request = _request(tls)
+                    self.requests.append(request)
+                    self._handler(tls, request)
+            except OSError:
+                continue
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+
+
+def _request(tls: ssl.SSLSocket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += tls.recv(65536) or b"\r\n\r\n"
+    head, _, body = data.partition(b"\r\n\r\n")
+    lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    while lengths and len(body) < int(lengths[0]):
+        body += tls.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+def answering(answer: bytes) -> Handler:
+    return lambda tls, _: tls.sendall(answer)
+
+
+def ok(body: bytes, *headers: bytes) -> bytes:
+    lines = [b"HTTP/1.1 200 OK", b"Content-Length: %d" % len(body), *headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def serve(authority: trustme.CA) -> Callable[..., object]:
+    @contextmanager
+    def start(handler: Handler, name: str = HOST) -> Iterator[Server]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert(name).configure_cert(context)
+        server = Server(context, handler)
+        try:
+            yield server
+        finally:
+            server.close()
+
+    return start
+
+
+def client(port: int, ca_file: str | None, **more: object) -> HttpsClient:
+    settings: dict[str, object] = {"allow_private": True, "ca_file": ca_file} | more
+    resolve = settings.pop("resolve", lambda _: ["127.0.0.1"])
+    return HttpsClient(resolve, port=port, **settings)  # type: ignore[arg-type]
+
+
+def failure(call: Callable[[], Response]) -> NotNowError:
+    with pytest.raises(NotNowError) as caught:
+        call()
+    assert caught.value.reason is Reason.OUTBOUND_FAILED
+    return caught.value
+
+
+# --- the exchange ---------------------------------------------------------------------------------------------
+
+
+def test_get_and_post_over_tls(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"hello", b"X-Two: 1", b"x-two: 2"))) as server:
+        ours = client(server.port, ca_file)
+        got = ours.get(f"https://{HOST}/manifest?a=b#c", accept="application/yaml")
+        posted = ours.post(f"https://{HOST}:{server.port}/inbox", b'{"a":1}' * 9000, "application/json")
+    assert (got.status, got.body, got.headers["x-two"]) == (200, b"hello", "1, 2")
+    assert posted.body == b"hello"
+    get, post = server.requests
+    assert get.startswith(b"GET /manifest?a=b HTTP/1.1\r\n")
+    assert f"Host: {HOST}:{server.port}\r\n".encode() in get
+    assert b"Accept: application/yaml\r\n" in get
+    assert b"gzip" not in get
+    assert post.startswith(b"POST /inbox HTTP/1.1\r\n")
+    assert b"Content-Type: application/json\r\n" in post
+    assert post.endswith(b"\r\n\r\n" + b'{"a":1}' * 9000)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_not_followed(serve, ca_file, status: int) -> None:  # type: ignore[no-untyped-def]
+    answer = b"HTTP/1.1 %d Elsewhere\r\nLocation: https://%b/other\r\nContent-Length: 0\r\n\r\n"
+    with serve(answering(answer % (status, HOST.encode()))) as server:
+        response = client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*")
+    assert response.status == status
+    assert server.connections == 1
+
+
+def test_the_environment_s_proxy_is_not_used(serve, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with serve(answering(ok(b"direct"))) as server:
+        assert client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*").body == b"direct"
+
+
+# --- whom we talk to -------------------------------------------------------------------------------------------
+
+PRIVATE = [
+    "127.0.0.1",
+    "127.8.8.8",
+    "0.0.0.0",
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "192.0.2.1",
+    "198.18.0.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:0:127.0.0.1",
+    "64:ff9b::",
+    "64:ff9b::10.0.0.1",
+    "64:ff9b::169.254.169.254",
+    "64:ff9b:1::1",
+    "2002:7f00:1::",
+    "2002:a9fe:a9fe::1",
+    "2001:0:7f00:1::1",
+    "2001:db8::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fec0::1",
+    "ff02::1",
+    "ff0e::1",
+    "100::1",
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(address: str) -> None:
+    assert not is_public(ip_address(address))
+    error = failure(lambda: HttpsClient(lambda _: [address]).get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"{HOST} has no public address"
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"]
+)
+def test_public_addresses_are_public_in_every_form(address: str) -> None:
+    assert is_public(ip_address(address))
+
+
+def test_nothing_is_connected_to_where_the_address_is_private(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"secret"))) as server:
+        ours = client(server.port, ca_file, allow_private=False)
+        failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+        assert server.connections == 0
+
+
+def connecting_elsewhere(monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+    """Stand in for the network: whatever address is asked for, the connection ends on this machine."""
+    connect = httpcore.SyncBackend.connect_tcp
+
+    def connect_tcp(self: httpcore.SyncBackend, host: str, *rest: object) -> httpcore.NetworkStream:
+        asked.append(host)
+        return connect(self, "127.0.0.1", *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect_tcp)
+
+
+def test_only_the_public_ones_of_several_addresses_are_tried(ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    asked: list[str] = []
+
+    def connect_tcp(self: httpcore.SyncBackend, host: str, *rest: object) -> httpcore.NetworkStream:
+        asked.append(host)
+        raise httpcore.ConnectError
+
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect_tcp)
+    answers = ["10.0.0.1", "8.8.8.8", "nonsense", "::ffff:127.0.0.1", "2606:4700::1111"]
+    ours = client(443, ca_file, allow_private=False, resolve=lambda _: answers)
+    failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+    assert asked == ["8.8.8.8", "2606:4700::1111"]
+
+
+def test_the_address_connected_to_is_what_counts(serve, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    asked: list[str] = []
+    connecting_elsewhere(monkeypatch, asked)
+    with serve(answering(ok(b"secret"))) as server:
+        ours = client(server.port, ca_file, allow_private=False, resolve=lambda _: ["8.8.8.8"])
+        failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+    assert asked == ["8.8.8.8"]
+    assert server.requests == []
+
+
+def test_a_name_is_looked_up_once_so_that_it_cannot_change_its_mind(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    looked_up: list[str] = []
+
+    def resolve(name: str) -> Sequence[str]:
+        looked_up.append(name)
+        return ["127.0.0.1"]
+
+    with serve(answering(ok(b"hello"))) as server:
+        client(server.port, ca_file, resolve=resolve).get(f"https://{HOST}./", accept="*/*")
+    assert looked_up == [HOST]
+
+
+def test_the_next_address_is_tried_where_one_does_not_answer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"hello"))) as server:  # it listens on 127.0.0.1 only
+        ours = client(server.port, ca_file, resolve=lambda _: ["127.0.0.2", "127.0.0.1"])
+        assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+
+
+def test_a_host_that_does_not_exist_is_told_apart() -> None:
+    error = failure(lambda: HttpsClient(lambda _: []).get(f"https://{HOST}/", accept="*/*"))
+    assert isinstance(error, NoSuchHostError)
+
+
+@pytest.mark.parametrize("fault", [OSError("x"), NotNowError(Reason.KEY_LOOKUP_FAILED, "x")])
+def test_a_failing_look_up_is_an_outbound_failure(fault: Exception) -> None:
+    def resolve(_: str) -> Sequence[str]:
+        raise fault
+
+    error = failure(lambda: HttpsClient(resolve).get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"{HOST} could not be looked up"
+    assert not isinstance(error, NoSuchHostError)
+
+
+# --- URLs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "http://a.example/",
+        "ftp://a.example/",
+        "//a.example/",
+        "a.example",
+        "https:///path",
+        "https://user@a.example/",
+        "https://user:secret@a.example/",
+        "https://@a.example/",
+        "https://a.example:80/",
+        "https://a.example:0/",
+        "https://a.example:99999/",
+        "https://a.example:x/",
+        "https://localhost/",
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://0x7f.0x1/",
+        "https://a.0x7f000001/",
+        "https://[::1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[::1",
+        "https://a..example/",
+        "https://-a.example/",
+        "https://a_b.example/",
+        "https://bücher.example/",
+        "https://a.example/\r\nX: 1",
+        "https://a.example/ b",
+        "https://a.exam\tple/",
+        "https://" + "a." * 130 + "example/",
+        "https://a.example/" + "x" * 3000,
+    ],
+)
+def test_a_url_that_is_no_plain_https_url_of_a_host_name_is_refused(url: str) -> None:
+    looked_up: list[str] = []
+
+    def resolve(name: str) -> Sequence[str]:
+        looked_up.append(name)
+        return ["8.8.8.8"]
+
+    error = failure(lambda: HttpsClient(resolve).get(url, accept="*/*"))
+    assert error.detail.startswith("the URL")
+    assert "secret" not in str(error)
+    assert looked_up == []
+
+
+def test_ip_literals_are_taken_where_private_addresses_are(authority, ca_file) -> None:  # type: ignore[no-untyped-def]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    server = Server(context, answering(ok(b"hello")))
+    try:
+        assert client(server.port, ca_file).get("https://127.0.0.1/", accept="*/*").body == b"hello"
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("name", ["a.b", "xn--bcher-kva.example", "a1.b-2.c3d", "1.example"])
+def test_host_names(name: str) -> None:
+    assert is_host_name(name)
+
+
+# --- who proves to be whom ----------------------------------------------------------------------------------------
+
+
+def test_a_certificate_for_another_name_is_refused(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"secret")), name="other.test") as server:
+        error = failure(lambda: client(server.port, ca_file).post(f"https://{HOST}/", b"secret", "text/plain"))
+    assert error.detail == f"the certificate of {HOST} was not accepted"
+    assert server.requests == []
+
+
+def test_a_certificate_of_an_unknown_authority_is_refused(serve) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"secret"))) as server:
+        error = failure(lambda: client(server.port, None).get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"the certificate of {HOST} was not accepted"
+    assert server.requests == []
+
+
+# --- how much, how long, in what form ---------------------------------------------------------------------------
+
+
+def endless(tls: ssl.SSLSocket, _: bytes) -> None:
+    tls.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        tls.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
+
+
+@pytest.mark.parametrize("handler", [answering(ok(b"x" * 1001)), endless], ids=["with a length", "endless"])
+def test_an_answer_over_size_is_cut_off(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
+    with serve(handler) as server:
+        ours = client(server.port, ca_file, max_response_bytes=1000)
+        error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"{HOST} answered with more than 1000 bytes"
+
+
+def test_an_answer_of_the_size_allowed_is_taken(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"x" * 1000))) as server:
+        assert len(client(server.port, ca_file, max_response_bytes=1000).get(f"https://{HOST}/", "*/*").body) == 1000
+
+
+def dripping(head: bytes, drop: bytes) -> Handler:
+    def handle(tls: ssl.SSLSocket, _: bytes) -> None:
+        tls.sendall(head)
+        while True:
+            time.sleep(0.05)
+            tls.sendall(drop)
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda tls, _: tls.recv(1),
+        dripping(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"),
+        dripping(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"x"),
+        dripping(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    ],
+    ids=["silence", "head", "interim answers", "body", "chunks"],
+)
+def test_an_answer_that_drips_ends_with_the_time_allowed(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
+    with serve(handler) as server:
+        ours = client(server.port, ca_file, total_timeout=0.5)
+        error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"{HOST} did not answer in time"
+
+
+def test_a_server_that_does_not_shake_hands_ends_with_the_time_to_connect(ca_file) -> None:  # type: ignore[no-untyped-def]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        ours = client(silent.getsockname()[1], ca_file, connect_timeout=0.2)
+        error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"{HOST} did not answer in time"
+
+
+def test_nobody_there_is_no_connection(ca_file) -> None:  # type: ignore[no-untyped-def]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    error = failure(lambda: client(port, ca_file).get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"no connection to {HOST}, or it broke"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"rubbish\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 200_000 + b"\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_an_outbound_failure(serve, ca_file, answer: bytes) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(answer)) as server:
+        failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
+
+
+def test_a_compressed_answer_is_not_taken(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"xxx", b"Content-Encoding: gzip"))) as server:
+        error = failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
+    assert "compressed" in error.detail
