@@ -1,0 +1,187 @@
+"""The walls of the house: who may import whom, and what rules may never do.
+
+The contracts stand in pyproject.toml ([tool.importlinter]); here they are checked, and shown to notice a breach.
+"""
+
+import ast
+import copy
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import grimp
+import pytest
+from importlinter.api import read_configuration
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.layers import LayersContract
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "layers" / "postroom" / "postroom"
+CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
+KINDS = {"forbidden": ForbiddenContract, "layers": LayersContract}
+
+RULES = [
+    *(PACKAGE / f"{name}.py" for name in ("canonical", "errors", "ijson", "reasons", "settings")),
+    *sorted((PACKAGE / "nlweb").rglob("*.py")),
+]
+FUNCTIONS = sorted((ROOT / "functions").rglob("*.py"))
+
+
+def file_id(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("postroom", include_external_packages=True, cache_dir=None)
+
+
+def broken(graph: grimp.ImportGraph) -> set[str]:
+    """The ids of the contracts that this graph breaks."""
+    found = set()
+    for options in CONFIGURATION["contracts_options"]:
+        contract = KINDS[options["type"]](
+            name=options["name"], session_options=CONFIGURATION["session_options"], contract_options=options
+        )
+        if not contract.check(graph, verbose=False).kept:
+            found.add(options["id"])
+    return found
+
+
+def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
+    assert broken(graph) == set(), "run `lint-imports` to see which import breaks them"
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "contract"),
+    [
+        ("postroom.nlweb.verify", "time", "rules"),
+        ("postroom.nlweb.keys", "os", "rules"),
+        ("postroom.nlweb.manifest", "httpcore", "rules"),
+        ("postroom.nlweb.key_record", "dns", "rules"),
+        ("postroom.canonical", "socket", "rules"),
+        ("postroom.ijson", "asyncio", "rules"),
+        ("postroom.reasons", "botocore", "rules"),
+        ("postroom.errors", "boto3", "rules"),
+        ("postroom.settings", "os", "rules"),
+        ("postroom.nlweb.verify", "postroom.names.keys", "floors"),
+        ("postroom.reasons", "postroom.errors", "floors"),
+        ("postroom.names.keys", "postroom.nlweb.envelope", "names"),
+        ("postroom.names.keys", "postroom.store.keys", "floors"),
+        ("postroom.names.keys", "postroom.post.judge", "floors"),
+        ("postroom.names.keys", "boto3", "names"),
+        ("postroom.store.seen", "httpcore", "store"),
+        ("postroom.store.seen", "postroom.https", "store"),
+        ("postroom.store.seen", "postroom.names.keys", "floors"),
+        ("postroom.store.seen", "postroom.post.judge", "floors"),
+        ("postroom.post.judge", "postroom.local.dns", "floors"),
+        ("postroom.local.dns", "postroom.cli", "floors"),
+        ("postroom.post.wiring", "rich", "tools"),
+        ("postroom.store.operators", "typer", "tools"),
+        ("postroom.https", "trustme", "tools"),
+        ("postroom.store.segments", "pyspark", "spark"),
+        ("postroom.local.deploy", "pyspark", "spark"),
+        ("postroom.attic", "postroom.reasons", "floors"),
+    ],
+)
+def test_a_breach_is_noticed(graph: grimp.ImportGraph, importer: str, imported: str, contract: str) -> None:
+    breached = copy.deepcopy(graph)
+    breached.add_import(importer=importer, imported=imported, line_number=1, line_contents=f"import {imported}")
+    assert contract in broken(breached)
+
+
+# --- what an import alone does not tell --------------------------------------------------------------------------
+
+FORBIDDEN_NAMES = {"breakpoint", "eval", "exec", "input", "open", "print", "__import__"}
+FORBIDDEN_ATTRIBUTES = {
+    ("date", "today"),
+    ("datetime", "now"),
+    ("datetime", "today"),
+    ("datetime", "utcnow"),
+    ("os", "environ"),
+    ("os", "getenv"),
+    ("time", "time"),
+}
+
+
+def impurities(tree: ast.AST) -> Iterator[str]:
+    """What a rule must not do, by line: read a clock, an environment, a file, or chance; keep state between calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in FORBIDDEN_NAMES:
+            yield f"line {node.lineno}: {node.id}"
+        elif isinstance(node, ast.Attribute):
+            holder = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            if (holder, node.attr) in FORBIDDEN_ATTRIBUTES or holder in ("random", "secrets"):
+                yield f"line {node.lineno}: {holder}.{node.attr}"
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            yield f"line {node.lineno}: {', '.join(node.names)} changed from within a function"
+
+
+@pytest.mark.parametrize("path", RULES, ids=file_id)
+def test_a_rule_reads_no_clock_no_environment_no_file_and_no_chance(path: Path) -> None:
+    assert list(impurities(ast.parse(path.read_text()))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "time.time()",
+        "datetime.now(tz=UTC)",
+        "datetime.datetime.utcnow()",
+        "date.today()",
+        "os.environ['A']",
+        "os.getenv('A')",
+        "open('/etc/passwd')",
+        "random.random()",
+        "secrets.token_bytes(8)",
+        "print('here')",
+        "def f():\n    global seen\n    seen = 1",
+    ],
+)
+def test_an_impure_rule_is_noticed(code: str) -> None:
+    assert list(impurities(ast.parse(code)))
+
+
+def imported_by(path: Path) -> set[str]:
+    """Modules that a file imports, by their full names."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return names
+
+
+@pytest.mark.parametrize("path", FUNCTIONS, ids=file_id)
+def test_a_function_is_a_thin_skin(path: Path) -> None:
+    """Over `post`, `store` and `client`: no rules, no look-ups, no HTTP, no tools of the local stack."""
+    rooms = {"post", "store", "client", "errors", "reasons", "settings"}
+    for name in imported_by(path):
+        first, _, rest = name.partition(".")
+        if first == "postroom":
+            assert rest.partition(".")[0] in rooms, name
+        else:
+            assert first in sys.stdlib_module_names or first in {"aws_lambda_powertools", "boto3"}, name
+
+
+# --- public names ------------------------------------------------------------------------------------------------
+
+
+def modules_that_say_what_is_public() -> Iterator[str]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if "__all__" in path.read_text():
+            yield ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("name", list(modules_that_say_what_is_public()))
+def test_what_a_module_says_is_public_is_what_it_offers(name: str) -> None:
+    module = importlib.import_module(name)
+    offered = {
+        public
+        for public, value in vars(module).items()
+        if not public.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert sorted(offered) == sorted(module.__all__)
