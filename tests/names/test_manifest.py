@@ -1,0 +1,200 @@
+"""Whom a domain wants told: its manifest's Feedback (settlement NLWeb 10; NLWeb: how can senders know ...)."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.errors import NotNowError
+from postroom.https import NoSuchHostError, Response
+from postroom.names.manifest import MAX_MANIFEST_BYTES, Feedback, ManifestDirectory, feedback_of
+from postroom.reasons import Reason
+
+PRINTED = """
+🤝: nlweb.org/MANIFEST/ABOUT
+About:
+  Name: any-sender.com
+  Feedback: any-buffer.com
+""".encode()
+
+
+# --- reading ---------------------------------------------------------------------------------------------------
+
+
+def test_the_manifest_of_the_specification() -> None:
+    assert feedback_of(PRINTED).domain == "any-buffer.com"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "domain"),
+    [
+        (b"Identity: {Feedback: any-buffer.com}", "any-buffer.com"),
+        (b"About: {Feedback: new.example}\nIdentity: {Feedback: old.example}", "new.example"),
+        (b"About: {Name: x}\nIdentity: {Feedback: old.example}", "old.example"),
+        (b'{"About": {"Feedback": "Any-Buffer.COM"}}', "any-buffer.com"),
+        (b"About: {Feedback: xn--bcher-kva.example}", "xn--bcher-kva.example"),
+        ("About: {Feedback: a.example}".encode("utf-16"), "a.example"),
+        (b"# comment\n---\nAbout:\n  Feedback: 'a.example'\n...\n", "a.example"),
+        (b"x: !!python/object/apply:os.system [exit 1]\nAbout: {Feedback: a.example}", "a.example"),
+        (b"x: 2026-99-99\nAbout: {Feedback: a.example}", "a.example"),
+    ],
+)
+def test_feedback_is_read(manifest: bytes, domain: str) -> None:
+    assert feedback_of(manifest).domain == domain
+
+
+BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
+    b"%c: &%c [%b]\n" % (n + 1, n + 1, b",".join([b"*%c" % n] * 9)) for n in range(ord("a"), ord("i"))
+)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "why"),
+    [
+        (b"", "has no Feedback"),
+        (b"just text", "has no Feedback"),
+        (b"[1, 2]", "has no Feedback"),
+        (b"About: text", "has no Feedback"),
+        (b"About: [Feedback]", "has no Feedback"),
+        (b"About: {Name: any-sender.com}", "has no Feedback"),
+        (b"Feedback: any-buffer.com", "has no Feedback"),
+        (b"About: {Feedback: }", "not a host name"),
+        (b"About: {Feedback: [a.example]}", "not a host name"),
+        (b"About: {Feedback: 7}", "not a host name"),
+        (b"About: {Feedback: localhost}", "not a host name"),
+        (b"About: {Feedback: 127.0.0.1}", "not a host name"),
+        (b"About: {Feedback: 'https://a.example/'}", "not a host name"),
+        (b"About: {Feedback: 'a.example/inbox'}", "not a host name"),
+        (b"About: {Feedback: 'a.example:8443'}", "not a host name"),
+        (b"About: {Feedback: 'user@a.example'}", "not a host name"),
+        ("About: {Feedback: bücher.example}".encode(), "not a host name"),
+        ("About: {Feedback: \u212a.example}".encode(), "not a host name"),  # Kelvin lower-cases to k
+        (b"About: {Feedback: " + b"a" * 64 + b".example}", "not a host name"),
+        (b"About: {", "no plain YAML"),
+        (b"About: 'open", "no plain YAML"),
+        (b"\xff\xff\xff", "no plain YAML"),
+        (b"About: {Feedback: a.example}\n\x00", "no plain YAML"),
+        (b"--- 1\n--- 2\n", "no plain YAML"),
+        (b"{[a]: b}", "no plain YAML"),
+        (b"x: &x a.example\nAbout: {Feedback: *x}", "no plain YAML"),
+        (b"About: &a {x: *a}", "no plain YAML"),
+        (b"d: &d {Feedback: a.example}\nAbout: {<<: *d}", "no plain YAML"),
+        (BOMB + b"About: {Feedback: a.example}", "no plain YAML"),
+        (b"[" * 60_000, "no plain YAML"),
+        (b"- " * 30_000, "no plain YAML"),
+        (b"? " * 30_000, "no plain YAML"),
+        (b"About: {Feedback: a.example}\n#" + b"x" * MAX_MANIFEST_BYTES, "more than 65536 bytes"),
+    ],
+)
+def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
+    found = feedback_of(manifest)
+    assert found.domain is None
+    assert why in found.why
+
+
+@given(st.binary(max_size=60) | st.text(alphabet="About:Feedback {}[]-?&*!|>'\"%@\n\t#a.", max_size=60).map(str.encode))
+def test_whatever_it_holds_there_is_an_answer(manifest: bytes) -> None:
+    assert feedback_of(manifest).why
+
+
+# --- fetching ---------------------------------------------------------------------------------------------------
+
+
+class Hosts:
+    """The web as the directory sees it: URL → status and body, or a fault; what is not there does not exist."""
+
+    def __init__(self, pages: dict[str, tuple[int, bytes] | NotNowError]) -> None:
+        self.pages, self.asked, self.now = pages, [], 1_000_000.0
+        self.asked: list[str] = []
+
+    def get(self, url: str, accept: str) -> Response:
+        self.asked.append(url)
+        page = self.pages.get(url, NoSuchHostError(Reason.OUTBOUND_FAILED, "there is no such host"))
+        if isinstance(page, NotNowError):
+            raise page
+        return Response(page[0], {}, page[1])
+
+    def clock(self) -> float:
+        return self.now
+
+
+NLWEB = "https://nlweb.any-sender.com/manifest"
+PW = "https://pw.any-sender.com/manifest"
+DOWN = NotNowError(Reason.OUTBOUND_FAILED, "no connection")
+
+
+def directory(hosts: Hosts, **settings: float) -> ManifestDirectory:
+    return ManifestDirectory(hosts, hosts.clock, **settings)  # type: ignore[arg-type]
+
+
+def test_the_manifest_stands_at_the_host_nlweb() -> None:
+    hosts = Hosts({NLWEB: (200, PRINTED), PW: (200, b"")})
+    assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
+    assert hosts.asked == [NLWEB]
+
+
+def test_it_stands_at_pw_where_there_is_no_host_nlweb() -> None:
+    hosts = Hosts({PW: (200, PRINTED)})
+    assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
+    assert hosts.asked == [NLWEB, PW]
+
+
+def test_pw_is_not_asked_where_nlweb_is_there_but_has_no_manifest() -> None:
+    hosts = Hosts({NLWEB: (404, b""), PW: (200, PRINTED)})
+    assert directory(hosts).feedback_domain_of("any-sender.com") is None
+    assert hosts.asked == [NLWEB]
+
+
+def test_a_domain_without_hosts_has_no_feedback() -> None:
+    hosts = Hosts({})
+    assert directory(hosts).feedback_of("any-sender.com") == Feedback(
+        None, "the domain has no host that would serve a manifest"
+    )
+
+
+@pytest.mark.parametrize("status", [204, 301, 308, 400, 401, 403, 404, 410])
+def test_an_answer_that_is_no_manifest_is_no_feedback(status: int) -> None:
+    found = directory(Hosts({NLWEB: (status, PRINTED)})).feedback_of("any-sender.com")
+    assert found.domain is None
+    assert str(status) in found.why
+
+
+@pytest.mark.parametrize("page", [(500, b""), (502, b""), (503, b""), (429, b""), (408, b""), DOWN])
+def test_what_may_pass_is_asked_again_and_never_remembered(page: tuple[int, bytes] | NotNowError) -> None:
+    hosts = Hosts({NLWEB: page, PW: (200, PRINTED)})
+    ours = directory(hosts)
+    with pytest.raises(NotNowError) as caught:
+        ours.feedback_domain_of("any-sender.com")
+    assert caught.value.reason is Reason.OUTBOUND_FAILED
+    hosts.pages[NLWEB] = (200, PRINTED)
+    assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
+
+
+@pytest.mark.parametrize("domain", ["125a5c75-cb72-43d2-9695-37026dfcaa48", "localhost", "", "a.b/../c", "10.0.0.1"])
+def test_what_is_no_host_name_is_not_asked(domain: str) -> None:
+    hosts = Hosts({})
+    assert directory(hosts).feedback_domain_of(domain) is None
+    assert hosts.asked == []
+
+
+@pytest.mark.parametrize(("body", "seconds"), [(PRINTED, 3600), (b"", 300)], ids=["named", "nobody named"])
+def test_an_answer_is_kept_for_its_time_and_no_longer(body: bytes, seconds: int) -> None:
+    hosts = Hosts({NLWEB: (200, body)})
+    ours = directory(hosts)
+    first = ours.feedback_domain_of("any-sender.com")
+    hosts.now += seconds - 1
+    assert ours.feedback_domain_of("any-sender.com") == first
+    assert len(hosts.asked) == 1
+    hosts.now += 1
+    ours.feedback_domain_of("any-sender.com")
+    assert len(hosts.asked) == 2
+
+
+def test_domains_are_remembered_apart_and_only_so_many() -> None:
+    page: Callable[[str], str] = "https://nlweb.{}.example/manifest".format
+    hosts = Hosts({page(name): (200, b"About: {Feedback: b-%b.example}" % name.encode()) for name in "abc"})
+    ours = directory(hosts, most=2)
+    for name in "abcbca":
+        assert ours.feedback_domain_of(f"{name}.example") == f"b-{name}.example"
+    assert hosts.asked == [page("a"), page("b"), page("c"), page("a")]
