@@ -5,7 +5,6 @@ with SOA and NSEC, the DS from the zone above.
 """
 
 import asyncio
-import contextlib
 import socket
 import struct
 import threading
@@ -174,20 +173,17 @@ class DnsServer:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         transport, _ = await self._loop.create_datagram_endpoint(lambda: _Datagrams(self), sock=udp)
-        server = await asyncio.start_server(self._connection, sock=tcp)
+        connections: set[asyncio.Transport] = set()
+        server = await self._loop.create_server(lambda: _Stream(self, connections), sock=tcp)
         ready.set()
         await self._stopping.wait()
         transport.close()
+        # The only other tasks are connections half accepted: once whole, they can be closed.
+        self._loop.remove_reader(tcp)
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
         server.close()
-
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError), contextlib.closing(writer):
-            while True:
-                (length,) = struct.unpack("!H", await reader.readexactly(2))
-                reply = self.reply(await reader.readexactly(length), udp=False)
-                if reply is not None:
-                    writer.write(struct.pack("!H", len(reply)) + reply)
-                    await writer.drain()
+        for connection in connections:
+            connection.abort()
 
     def reply(self, wire: bytes, *, udp: bool) -> bytes | None:
         """The answer to a query, truncated if too large for UDP; None where silence is due."""
@@ -232,6 +228,31 @@ class _Datagrams(asyncio.DatagramProtocol):
         if reply is not None:
             # In Python 3.11 the transport of datagrams is not yet an instance of DatagramTransport.
             cast("asyncio.DatagramTransport", self._transport).sendto(reply, addr)
+
+
+class _Stream(asyncio.Protocol):
+    def __init__(self, server: DnsServer, connections: set[asyncio.Transport]) -> None:
+        self._server = server
+        self._connections = connections
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._connections.add(self._transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the loop calls it so
+        self._connections.discard(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while len(self._received) >= 2:
+            end = 2 + struct.unpack("!H", self._received[:2])[0]
+            if len(self._received) < end:
+                break
+            reply = self._server.reply(self._received[2:end], udp=False)
+            self._received = self._received[end:]
+            if reply is not None:
+                self._transport.write(struct.pack("!H", len(reply)) + reply)
 
 
 def _bind(host: str, port: int) -> tuple[socket.socket, socket.socket]:

@@ -109,8 +109,9 @@ def find_signature(
         found = _obstacle(records, signature, now)
         if found:
             continue
-        found = f"no key with tag {signature.key_tag} made it"
+        found = f"its zone has no trusted key {signature.key_tag}, which is said to have signed it"
         for key in keys.get((signature.algorithm, signature.key_tag), ()):
+            found = f"the signature by key {signature.key_tag} does not hold"
             checks.spend()
             if _holds(records, signature, key, now):
                 return signature, key

@@ -1,0 +1,238 @@
+import socket
+import struct
+import threading
+
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import pytest
+from dns.rdatatype import CNAME, DNSKEY, DS, NSEC, RRSIG, SOA, TXT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.local.dns import DnsServer
+from postroom.local.zones import Mode, ZoneTree
+
+SENDER = """
+x         TXT    hello
+a.b.c     TXT    deep
+*.wild    TXT    anything
+alias     CNAME  y.other.test.
+lost      CNAME  nothing.other.test.
+loop      CNAME  loop
+big       TXT    "{0}" "{0}" "{0}" "{0}" "{0}" "{0}"
+""".format("b" * 250)
+
+
+@pytest.fixture(scope="module")
+def server():
+    tree = ZoneTree()
+    tree.put("sender.example", SENDER)
+    tree.put("other.test", "y TXT there")
+    tree.put("plain.test", "y TXT plain", Mode.UNSIGNED)
+    with DnsServer(tree) as server:
+        yield server
+
+
+def query(name, rdtype=TXT, **options):
+    message = dns.message.make_query(name, rdtype, **{"want_dnssec": True, "payload": 1232, **options})
+    message.flags |= dns.flags.CD
+    return message
+
+
+def ask(server, name, rdtype=TXT, transport=dns.query.udp, **options):
+    return transport(query(name, rdtype, **options), server.host, port=server.port, timeout=5)
+
+
+def shape(section):
+    """`TXT x.sender.example` and `RRSIG TXT x.sender.example` for each RRset, in order."""
+    return [f"RRSIG {r.covers.name} {r.name}" if r.rdtype == RRSIG else f"{r.rdtype.name} {r.name}" for r in section]
+
+
+@pytest.mark.parametrize("transport", [dns.query.udp, dns.query.tcp])
+def test_an_answer_has_its_signature(server, transport):
+    message = ask(server, "x.sender.example", transport=transport)
+    assert shape(message.answer) == ["TXT x.sender.example.", "RRSIG TXT x.sender.example."]
+    assert message.flags & dns.flags.RA
+    assert message.flags & dns.flags.CD
+    assert not message.flags & dns.flags.AD
+
+
+def test_who_does_not_ask_for_signatures_gets_none(server):
+    message = ask(server, "x.sender.example", want_dnssec=False)
+    assert shape(message.answer) == ["TXT x.sender.example."]
+    assert shape(ask(server, "no.sender.example", want_dnssec=False).authority) == ["SOA sender.example."]
+
+
+def test_the_ds_comes_from_the_zone_above(server):
+    message = ask(server, "sender.example", DS)
+    assert message.answer[1][0].signer == dns.name.from_text("example")
+
+
+def test_keys_come_from_the_zone_itself(server):
+    for zone in (".", "example", "sender.example"):
+        assert ask(server, zone, DNSKEY).answer[1][0].signer == dns.name.from_text(zone)
+
+
+def test_an_alias_is_chased_across_zones(server):
+    assert shape(ask(server, "alias.sender.example").answer) == [
+        "CNAME alias.sender.example.",
+        "RRSIG CNAME alias.sender.example.",
+        "TXT y.other.test.",
+        "RRSIG TXT y.other.test.",
+    ]
+    assert shape(ask(server, "alias.sender.example", CNAME).answer)[0] == "CNAME alias.sender.example."
+
+
+def test_an_alias_to_nothing_is_nxdomain_after_the_alias(server):
+    message = ask(server, "lost.sender.example")
+    assert message.rcode() == dns.rcode.NXDOMAIN
+    assert shape(message.answer)[0] == "CNAME lost.sender.example."
+    assert "SOA other.test." in shape(message.authority)
+
+
+def test_a_loop_of_aliases_ends(server):
+    assert shape(ask(server, "loop.sender.example").answer) == [
+        "CNAME loop.sender.example.",
+        "RRSIG CNAME loop.sender.example.",
+    ]
+
+
+def covers(rrset, name):
+    following = rrset[0].next
+    return rrset.name < name and (name < following or following <= rrset.name)
+
+
+def test_a_name_that_is_not_there_is_denied_with_proof_of_it_and_of_no_wildcard(server):
+    message = ask(server, "no.sender.example")
+    assert message.rcode() == dns.rcode.NXDOMAIN
+    assert shape(message.authority)[:2] == ["SOA sender.example.", "RRSIG SOA sender.example."]
+    nsecs = [rrset for rrset in message.authority if rrset.rdtype == NSEC]
+    for denied in ("no.sender.example", "*.sender.example"):
+        assert any(covers(nsec, dns.name.from_text(denied)) for nsec in nsecs)
+    assert [r for r in message.authority if r.rdtype == RRSIG and r.covers == NSEC]
+
+
+def test_a_type_that_is_not_there_is_denied_by_the_names_own_nsec(server):
+    message = ask(server, "x.sender.example", SOA)
+    assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
+    assert "NSEC x.sender.example." in shape(message.authority)
+
+
+def test_a_name_between_others_is_there_and_empty(server):
+    message = ask(server, "b.c.sender.example")
+    assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
+    assert "SOA sender.example." in shape(message.authority)
+
+
+def test_an_unknown_top_level_domain_is_denied_by_the_root(server):
+    message = ask(server, "x.nowhere")
+    assert message.rcode() == dns.rcode.NXDOMAIN
+    assert "SOA ." in shape(message.authority)
+
+
+def test_a_missing_ds_is_denied_by_the_zone_above(server):
+    message = ask(server, "plain.test", DS)
+    assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
+    assert {"SOA test.", "NSEC plain.test."} <= set(shape(message.authority))
+
+
+def test_an_unsigned_zone_answers_and_denies_without_signatures(server):
+    assert shape(ask(server, "y.plain.test").answer) == ["TXT y.plain.test."]
+    assert shape(ask(server, "n.plain.test").authority) == ["SOA plain.test."]
+
+
+def test_a_wildcard_answers_under_the_name_asked_with_its_own_signature(server):
+    message = ask(server, "any.wild.sender.example")
+    assert shape(message.answer) == ["TXT any.wild.sender.example.", "RRSIG TXT any.wild.sender.example."]
+    assert message.answer[1][0].labels == 3
+    nsecs = [rrset for rrset in message.authority if rrset.rdtype == NSEC]
+    assert any(covers(nsec, dns.name.from_text("any.wild.sender.example")) for nsec in nsecs)
+
+
+@pytest.mark.parametrize("payload", [512, 1232, 4096])
+def test_what_is_too_large_for_a_datagram_is_truncated_and_whole_over_tcp(server, payload):
+    message = ask(server, "big.sender.example", payload=payload)
+    assert message.flags & dns.flags.TC
+    assert message.answer == []
+    assert shape(ask(server, "big.sender.example", transport=dns.query.tcp).answer)[0] == "TXT big.sender.example."
+
+
+def test_without_edns_a_datagram_has_512_bytes(server):
+    assert ask(server, "sender.example", DNSKEY, use_edns=False, want_dnssec=False).answer
+    assert ask(server, "big.sender.example", use_edns=False, want_dnssec=False).flags & dns.flags.TC
+
+
+def test_several_questions_may_follow_on_one_connection(server):
+    with socket.create_connection((server.host, server.port), 5) as sock, sock.makefile("rb") as file:
+        for name in ("x.sender.example", "y.other.test"):
+            wire = query(name).to_wire()
+            sock.sendall(struct.pack("!H", len(wire)) + wire)
+            (length,) = struct.unpack("!H", file.read(2))
+            assert dns.message.from_wire(file.read(length)).answer[0].name == dns.name.from_text(name)
+
+
+def test_other_operations_are_not_implemented(server):
+    message = query("x.sender.example")
+    message.set_opcode(dns.opcode.NOTIFY)
+    assert dns.message.from_wire(server.reply(message.to_wire(), udp=True)).rcode() == dns.rcode.NOTIMP
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_passed_over_in_silence_or_called_not_implemented(server, wire):
+    reply = server.reply(wire, udp=True)
+    assert reply is None or dns.message.from_wire(reply).flags & dns.flags.QR
+
+
+@given(st.data())
+def test_damaged_queries_do_not_break_the_server(server, data):
+    wire = bytearray(query("alias.sender.example").to_wire())
+    for _ in range(data.draw(st.integers(1, 4))):
+        wire[data.draw(st.integers(0, len(wire) - 1))] = data.draw(st.integers(0, 255))
+    reply = server.reply(bytes(wire), udp=True)
+    assert reply is None or len(reply) <= 1232
+
+
+def test_questions_are_counted():
+    with DnsServer(ZoneTree()) as server:
+        ask(server, "x.example")
+        ask(server, "x.example", transport=dns.query.tcp)
+        ask(server, "x.example", SOA)
+        assert server.asked == {("x.example.", "TXT"): 2, ("x.example.", "SOA"): 1}
+
+
+@pytest.mark.parametrize("transport", [dns.query.udp, dns.query.tcp])
+def test_a_paused_server_is_silent_and_counts(transport):
+    with DnsServer(ZoneTree()) as server:
+        server.pause()
+        with pytest.raises(dns.exception.Timeout):
+            transport(query("x.example"), server.host, port=server.port, timeout=0.2)
+        assert server.asked["x.example.", "TXT"] == 1
+        server.resume()
+        assert ask(server, "x.example", transport=transport).rcode() == dns.rcode.NXDOMAIN
+
+
+def test_a_zone_put_while_serving_is_served():
+    tree = ZoneTree()
+    with DnsServer(tree) as server:
+        tree.put("sender.example", "x TXT one")
+        assert ask(server, "x.sender.example").answer[0][0].strings == (b"one",)
+
+
+def test_a_stopped_server_leaves_no_thread_and_gives_its_port_back():
+    before = threading.active_count()
+    server = DnsServer(ZoneTree()).start()
+    with socket.create_connection((server.host, server.port), 5) as client:
+        server.stop()
+        assert client.recv(1) == b""
+    assert threading.active_count() == before
+    port = server.port
+    with DnsServer(ZoneTree(), port=port) as again:
+        assert again.address == f"127.0.0.1:{port}"
+
+
+def test_a_taken_port_is_an_error():
+    with DnsServer(ZoneTree()) as server, pytest.raises(OSError, match="in use"):
+        DnsServer(ZoneTree(), port=server.port).start()

@@ -1,0 +1,177 @@
+"""A real signed tree behind a real server, and ways to meddle with what it says."""
+
+import socketserver
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import dns.dnssec
+import dns.flags
+import dns.message
+import dns.name
+import dns.rrset
+import pytest
+from dns.rdatatype import RRSIG, TXT, RdataType
+
+from postroom.local.dns import DnsServer
+from postroom.local.zones import ZoneTree
+from postroom.names.dns import Ask, Question, Resolvers
+from postroom.names.dnssec import TrustAnchors, Verdict, validate
+
+SENDER = """
+pk1._domainkey  60  TXT    "v=DKIM1; k=ed25519; " "p=abc"
+short           5   TXT    "short"
+*.wild              TXT    "anything"
+"""
+KEY = "pk1._domainkey.sender.example"
+
+
+@pytest.fixture
+def tree() -> ZoneTree:
+    tree = ZoneTree()
+    tree.put("sender.example", SENDER)
+    return tree
+
+
+@pytest.fixture
+def server(tree: ZoneTree) -> Iterator[DnsServer]:
+    with DnsServer(tree) as server:
+        yield server
+
+
+@pytest.fixture
+def resolvers(server: DnsServer) -> Iterator[Resolvers]:
+    with Resolvers(server.address, try_seconds=5) as resolvers:
+        yield resolvers
+
+
+@pytest.fixture
+def ask(resolvers: Resolvers) -> Ask:
+    return resolvers.asking()
+
+
+@pytest.fixture
+def anchors(tree: ZoneTree) -> TrustAnchors:
+    return TrustAnchors.parse(tree.anchor_text)
+
+
+Judge = Callable[..., Verdict]
+
+
+@pytest.fixture
+def judge(ask: Ask, anchors: TrustAnchors) -> Judge:
+    """The verdict on the TXT records at a name; `ask` and `now` may be others."""
+
+    def judge(name: str = KEY, *, ask: Ask = ask, now: float | None = None) -> Verdict:
+        return validate(dns.name.from_text(name), TXT, anchors, ask, time.time() if now is None else now)
+
+    return judge
+
+
+Change = Callable[[dns.message.Message], object]
+
+
+@pytest.fixture
+def meddle(ask: Ask) -> Callable[..., Ask]:
+    """An `Ask` whose answers to one question (or to all) are changed on the way."""
+
+    def meddle(change: Change, name: str | None = None, rdtype: RdataType = TXT) -> Ask:
+        wanted = name and Question(dns.name.from_text(name), rdtype)
+
+        def meddled(question: Question) -> dns.message.Message:
+            message = ask(question)
+            if wanted in (None, question):
+                change(message)
+            return message
+
+        return meddled
+
+    return meddle
+
+
+@pytest.fixture
+def forge(tree: ZoneTree) -> Callable[..., list[dns.rrset.RRset]]:
+    """An RRset (in text) and its signature by the key of `zone`, saying `signer`."""
+
+    def forge(
+        text: str, *, zone: str = "sender.example", signer: str | None = None, key_of: str | None = None, **times: int
+    ) -> list[dns.rrset.RRset]:
+        owner, ttl, rdtype, rest = text.split(maxsplit=3)
+        records = dns.rrset.from_text(owner, int(ttl), "IN", rdtype, rest)
+        private, record = tree.key(key_of or zone)
+        now = int(time.time())
+        signature = dns.dnssec.sign(
+            records,
+            private,
+            dns.name.from_text(signer or zone),
+            record,
+            **{"inception": now - 60, "expiration": now + 3600, **times},
+        )
+        return [records, dns.rrset.from_rdata(records.name, int(ttl), signature)]
+
+    return forge
+
+
+def strip(message: dns.message.Message) -> None:
+    """What a resolver that knows nothing of DNSSEC leaves of an answer."""
+    message.answer = [rrset for rrset in message.answer if rrset.rdtype != RRSIG]
+    message.authority = [rrset for rrset in message.authority if rrset.rdtype != RRSIG]
+
+
+@pytest.fixture
+def stripped() -> Change:
+    return strip
+
+
+Handler = Callable[[bytes], bytes | None]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[str, Handler], str]]:
+    """A server on loopback, "udp" or "tcp", that answers a query's bytes with any bytes; its setting."""
+    with ExitStack() as stack:
+
+        def serve(scheme: str, handler: Handler) -> str:
+            class Udp(socketserver.BaseRequestHandler):
+                def handle(self) -> None:
+                    data, sock = self.request
+                    reply = handler(data)
+                    if reply is not None:
+                        sock.sendto(reply, self.client_address)
+
+            class Tcp(socketserver.StreamRequestHandler):
+                def handle(self) -> None:
+                    (length,) = struct.unpack("!H", self.rfile.read(2))
+                    reply = handler(self.rfile.read(length))
+                    if reply is not None:
+                        self.wfile.write(struct.pack("!H", len(reply)) + reply)
+
+            server: socketserver.BaseServer = (
+                socketserver.UDPServer(("127.0.0.1", 0), Udp)
+                if scheme == "udp"
+                else socketserver.TCPServer(("127.0.0.1", 0), Tcp)
+            )
+            stack.enter_context(server)
+            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return f"{scheme}://127.0.0.1:{server.server_address[1]}"
+
+        yield serve
+
+
+def failing(rcode: dns.rcode.Rcode) -> Handler:
+    def handler(wire: bytes) -> bytes:
+        response = dns.message.make_response(dns.message.from_wire(wire))
+        response.set_rcode(rcode)
+        return response.to_wire()
+
+    return handler
+
+
+@pytest.fixture
+def answers_with() -> Callable[[dns.rcode.Rcode], Handler]:
+    return failing

@@ -1,0 +1,59 @@
+import pytest
+
+from postroom.errors import NotNowError
+from postroom.local.zones import Mode
+from postroom.names.addresses import addresses
+from postroom.reasons import Reason
+
+HOSTS = """
+v4     A      127.0.0.1
+v4     A      127.0.0.2
+both   A      127.0.0.3
+both   AAAA   ::1
+alias  CNAME  both.host.test.
+loop   CNAME  loop
+dead   CNAME  nothing.host.test.
+text   TXT    x
+"""
+
+
+@pytest.fixture(autouse=True)
+def hosts(tree):
+    tree.put("sender.example", HOSTS)
+    tree.put("host.test", "both A 127.0.0.4\nboth AAAA ::2", Mode.UNSIGNED)
+
+
+def test_ipv4_comes_first_then_ipv6(ask):
+    assert sorted(addresses("v4.sender.example", ask)) == ["127.0.0.1", "127.0.0.2"]
+    assert addresses("both.sender.example", ask) == ["127.0.0.3", "::1"]
+
+
+def test_an_alias_is_followed_by_the_resolver_or_by_us(ask, meddle):
+    def only_the_alias(message):
+        message.answer = [r for r in message.answer if str(r.name) == "alias.sender.example."]
+
+    for resolver in (ask, meddle(only_the_alias, "alias.sender.example", "A")):
+        assert addresses("alias.sender.example", resolver) == ["127.0.0.4", "::2"]
+
+
+def test_a_host_with_one_family_needs_no_answer_for_the_other(ask):
+    def no_ipv6(question):
+        if question.rdtype.name == "AAAA":
+            raise NotNowError(Reason.KEY_LOOKUP_FAILED, "down")
+        return ask(question)
+
+    assert addresses("both.sender.example", no_ipv6) == ["127.0.0.3"]
+
+
+@pytest.mark.parametrize("host", ["text", "no", "loop", "dead", "ü", "a" * 64])
+def test_no_address_now_may_be_one_later(ask, host):
+    with pytest.raises(NotNowError) as caught:
+        addresses(f"{host}.sender.example", ask)
+    assert caught.value.reason is Reason.OUTBOUND_FAILED
+
+
+def test_a_failed_look_up_is_no_address_now(server, resolvers):
+    server.pause()
+    with pytest.raises(NotNowError) as caught:
+        addresses("v4.sender.example", resolvers.asking(0.2))
+    assert caught.value.reason is Reason.OUTBOUND_FAILED

@@ -1,0 +1,77 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.names.dnssec import Alias, Evidence, Link
+from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
+
+ROOT = Link(".", 2, "aa" * 32, Window(8, 20326, 1, 2))
+EXAMPLE = Link("example.", 2, "bb" * 32, Window(13, 7, 3, 4))
+SENDER = Link("sender.example.", 4, "cc" * 48, Window(13, 8, 5, 6))
+EVIDENCE = Evidence("k.sender.example.", "TXT", (Alias("a.", "b."),), (ROOT, EXAMPLE, SENDER), Window(13, 9, 7, 8))
+
+
+def test_people_read_one_line():
+    keys = "RSASHA256 20326 → ECDSAP256SHA256 7 → ECDSAP256SHA256 8 → ECDSAP256SHA256 9"
+    assert str(EVIDENCE) == f". → example. → sender.example. ({keys})"
+
+
+def test_a_key_that_signs_both_keys_and_data_is_said_once():
+    alone = Evidence("x.", "TXT", (), (ROOT,), ROOT.keys)
+    assert str(alone) == ". (RSASHA256 20326)"
+
+
+def test_programs_read_the_whole_chain():
+    assert EVIDENCE.as_json() == {
+        "owner": "k.sender.example.",
+        "type": "TXT",
+        "aliases": [["a.", "b."]],
+        "chain": [
+            {
+                "zone": ".",
+                "ds": f"SHA256:{'aa' * 32}",
+                "keys": {"algorithm": "RSASHA256", "tag": 20326, "from": 1, "until": 2},
+            },
+            {
+                "zone": "example.",
+                "ds": f"SHA256:{'bb' * 32}",
+                "keys": {"algorithm": "ECDSAP256SHA256", "tag": 7, "from": 3, "until": 4},
+            },
+            {
+                "zone": "sender.example.",
+                "ds": f"SHA384:{'cc' * 48}",
+                "keys": {"algorithm": "ECDSAP256SHA256", "tag": 8, "from": 5, "until": 6},
+            },
+        ],
+        "signed": {"algorithm": "ECDSAP256SHA256", "tag": 9, "from": 7, "until": 8},
+    }
+
+
+NAMES = st.one_of(st.integers(1, 1016).map(lambda n: ("\\000" * n)[:n]), st.integers(1, 255).map(lambda n: "a" * n))
+WINDOWS = st.builds(Window, st.sampled_from([8, 13, 16]), st.integers(0, 65535), st.just(2**32 - 1), st.just(2**32 - 1))
+LINKS = st.builds(Link, NAMES, st.sampled_from([2, 4]), st.just("ff" * 48), WINDOWS)
+
+
+@given(
+    st.builds(
+        Evidence,
+        NAMES,
+        st.sampled_from(["TXT", "SOA"]),
+        st.lists(st.builds(Alias, NAMES, NAMES), max_size=9).map(tuple),
+        st.lists(LINKS, min_size=1, max_size=30).map(tuple),
+        WINDOWS,
+    )
+)
+def test_it_never_outgrows_its_place_in_a_receipt(evidence):
+    value = evidence.as_json()
+    assert len(json.dumps(value, separators=(",", ":"))) <= MAX_JSON_BYTES
+    left_out = len(evidence.aliases) + len(evidence.chain) - len(value["aliases"]) - len(value["chain"])
+    assert value.get("omitted", 0) == left_out
+    assert value["chain"]
+
+
+@pytest.mark.parametrize("zones", [1, 5])
+def test_an_ordinary_chain_is_told_in_full(zones):
+    assert "omitted" not in Evidence("k.sender.example.", "TXT", (), (EXAMPLE,) * zones, ROOT.keys).as_json()

@@ -1,0 +1,279 @@
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postroom.errors import NotNowError, TheirError
+from postroom.local.zones import Mode
+from postroom.names.dns import Resolvers
+from postroom.names.keys import FoundKey, KeepTimes, KeyDirectory
+from postroom.reasons import Reason
+
+KEY = "pk1._domainkey.sender.example"
+TIMES = KeepTimes(min_key_seconds=10, max_key_seconds=100)
+
+
+class Clock:
+    """Seconds since the epoch, moved by hand."""
+
+    def __init__(self):
+        self.now = time.time()
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def parse(records):
+    """Stands for the rules of key records: any one record but `invalid` is a key."""
+    if len(records) != 1 or records[0] == b"invalid":
+        raise TheirError(Reason.KEY_RECORD_INVALID, f"{len(records)} records")
+    return records[0]
+
+
+@pytest.fixture
+def directory(resolvers, anchors, clock):
+    return KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=TIMES)
+
+
+@pytest.fixture
+def looked_up(server):
+    """How often the TXT records at a name were asked for."""
+    return lambda name=KEY: server.asked[f"{name}.", "TXT"]
+
+
+def publish(tree, text, ttl=60):
+    tree.put("sender.example", f"pk1._domainkey {ttl} TXT {text}")
+
+
+def refusal(directory, name=KEY, **how):
+    with pytest.raises(TheirError) as caught:
+        directory.find(name, **how)
+    return caught.value.reason
+
+
+# --- what is found -------------------------------------------------------------------------------------------
+
+
+def test_a_proven_key_is_found_with_its_evidence(directory, clock):
+    found = directory.find(KEY)
+    assert found == FoundKey(b"v=DKIM1; k=ed25519; p=abc", found.evidence, clock.now + 60, False, False)
+    assert str(found.evidence).startswith(". → example. → sender.example. (")
+
+
+def test_a_key_of_two_strings_larger_than_a_datagram_is_found_whole(directory, tree):
+    strings = ["p" * 255] * 5
+    publish(tree, " ".join(f'"{s}"' for s in strings))
+    assert directory.find(KEY).key == "".join(strings).encode()
+
+
+def test_a_zone_without_dnssec_is_sender_not_signed(directory, tree):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    assert refusal(directory, "pk1._domainkey.plain.example") is Reason.SENDER_NOT_SIGNED
+
+
+def test_a_zone_with_broken_dnssec_is_bogus(directory, tree):
+    tree.put("bad.example", "pk1._domainkey TXT x", Mode.BOGUS)
+    assert refusal(directory, "pk1._domainkey.bad.example") is Reason.DNSSEC_BOGUS
+
+
+@pytest.mark.parametrize("name", ["pk9._domainkey.sender.example", "_domainkey.sender.example", "pk1.nowhere", ""])
+def test_no_record_is_key_not_found(directory, name):
+    assert refusal(directory, name) is Reason.KEY_NOT_FOUND
+
+
+@pytest.mark.parametrize("name", ["a..b", f"{'a' * 64}.example", "ü.example", "x\\.example", ".".join("a" * 200)])
+def test_what_is_no_dns_name_is_key_not_found_and_not_asked_for(directory, name, server):
+    assert refusal(directory, name) is Reason.KEY_NOT_FOUND
+    assert not server.asked
+
+
+def test_a_loop_of_aliases_is_an_invalid_key_record(directory, tree):
+    tree.put("sender.example", "pk1._domainkey CNAME pk1._domainkey")
+    assert refusal(directory) is Reason.KEY_RECORD_INVALID
+
+
+def test_what_the_parser_refuses_is_refused(directory, tree):
+    publish(tree, "x\npk1._domainkey TXT y")
+    assert refusal(directory) is Reason.KEY_RECORD_INVALID
+
+
+def test_a_failed_look_up_is_not_now(server, anchors, clock):
+    server.pause()
+    with Resolvers(server.address, try_seconds=0.2) as resolvers, pytest.raises(NotNowError) as caught:
+        KeyDirectory(resolvers.asking, anchors, parse, clock=clock).find(KEY)
+    assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(st.one_of(st.text(max_size=80), st.text('abc.\\-_@ "', max_size=300)))
+def test_no_name_ends_in_anything_but_a_reasoned_error(directory, name):
+    with pytest.raises(TheirError):
+        directory.find(name)
+
+
+# --- what is remembered --------------------------------------------------------------------------------------
+
+
+def test_a_key_is_remembered_for_its_ttl(directory, clock, looked_up):
+    directory.find(KEY)
+    clock.now += 59
+    assert directory.find(KEY).cached
+    assert looked_up() == 1
+    clock.now += 1
+    assert not directory.find(KEY).cached
+    assert looked_up() == 2
+
+
+@pytest.mark.parametrize(("ttl", "kept"), [(0, 10), (60, 60), (5000, 100)])
+def test_the_ttl_is_kept_within_bounds(directory, tree, clock, ttl, kept):
+    tree.put("sender.example", f"@ {ttl} SOA ns h 1 1 1 1 1\npk1._domainkey {ttl} TXT x")
+    assert directory.find(KEY).expires_at == clock.now + kept
+
+
+def test_a_name_is_the_same_in_any_case_and_with_a_final_dot(directory, looked_up):
+    directory.find(KEY)
+    assert directory.find(f"{KEY.upper()}.").cached
+    assert looked_up() == 1
+
+
+def test_only_so_many_names_are_remembered(resolvers, anchors, clock, tree, looked_up):
+    tree.put("sender.example", "a TXT x\nb TXT x\nc TXT x")
+    directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
+    for name in "abca":
+        directory.find(f"{name}.sender.example")
+    assert looked_up("a.sender.example") == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["pk9._domainkey.sender.example", "x.plain.example", "x.bad.example", "bad.sender.example"]
+)
+def test_a_refusal_is_remembered_for_a_minute_at_most(directory, tree, clock, looked_up, name):
+    tree.put("sender.example", "@ 3600 SOA ns h 1 1 1 1 3600\nbad 3600 TXT invalid")
+    tree.put("plain.example", "x 3600 TXT x", Mode.UNSIGNED)
+    tree.put("bad.example", "x 3600 TXT x", Mode.BOGUS)
+    first = refusal(directory, name)
+    clock.now += 59
+    assert refusal(directory, name) is first
+    assert looked_up(name) == 1
+    clock.now += 1
+    assert refusal(directory, name) is first
+    assert looked_up(name) == 2
+
+
+def test_an_absence_is_remembered_no_longer_than_the_zone_says(directory, tree, clock):
+    tree.put("sender.example", "@ SOA ns h 1 1 1 1 5")
+    assert refusal(directory) is Reason.KEY_NOT_FOUND
+    publish(tree, "x")
+    clock.now += 5
+    assert directory.find(KEY).key == b"x"
+
+
+# --- a fresh key ---------------------------------------------------------------------------------------------
+
+
+def test_a_rotated_key_is_fetched_once_when_asked_for_fresh(directory, tree, clock, looked_up):
+    directory.find(KEY)
+    publish(tree, "rotated")
+    clock.now += 3
+    assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
+    found = directory.find(KEY, fresh=True)
+    assert (found.key, found.cached, found.refetched) == (b"rotated", False, True)
+    assert directory.find(KEY).key == b"rotated"
+    assert looked_up() == 2
+
+
+def test_a_key_fetched_a_moment_ago_is_fresh_enough(directory, clock, looked_up):
+    directory.find(KEY)
+    clock.now += 1.9
+    found = directory.find(KEY, fresh=True)
+    assert (found.cached, found.refetched) == (True, False)
+    assert looked_up() == 1
+    clock.now += 0.1
+    assert directory.find(KEY, fresh=True).refetched
+    assert looked_up() == 2
+
+
+def test_many_forgeries_cost_one_refetch(directory, clock, looked_up):
+    directory.find(KEY)
+    clock.now += 30
+    for _ in range(20):
+        directory.find(KEY, fresh=True)
+    assert looked_up() == 2
+
+
+def test_when_a_refetch_fails_the_key_in_memory_still_serves_others(server, anchors, clock):
+    with Resolvers(server.address, try_seconds=0.3) as resolvers:
+        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock)
+        directory.find(KEY)
+        clock.now += 10
+        server.pause()
+        with pytest.raises(NotNowError):
+            directory.find(KEY, fresh=True)
+        assert directory.find(KEY).cached
+
+
+# --- names that fail, and threads ----------------------------------------------------------------------------
+
+
+def test_a_name_that_failed_is_left_alone_for_a_while(server, anchors, clock, looked_up):
+    server.pause()
+    with Resolvers(server.address, try_seconds=0.2) as resolvers:
+        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
+        for how in (False, True, False):
+            with pytest.raises(NotNowError):
+                directory.find(KEY, fresh=how)
+        sent = looked_up()
+        server.resume()
+        with pytest.raises(NotNowError):
+            directory.find(KEY)
+        assert looked_up() == sent
+        clock.now += 5
+        assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
+
+
+@pytest.mark.parametrize("name", [KEY, "pk9._domainkey.sender.example"])
+def test_many_threads_share_one_look_up(resolvers, anchors, clock, looked_up, name):
+    gate, entered = threading.Event(), threading.Barrier(9)
+
+    def asking():
+        gate.wait()
+        return resolvers.asking()
+
+    directory = KeyDirectory(asking, anchors, parse, clock=clock)
+
+    def find(_):
+        entered.wait()
+        try:
+            return directory.find(name).key
+        except TheirError as error:
+            return error.reason
+
+    with ThreadPoolExecutor(8) as threads:
+        results = [threads.submit(find, i) for i in range(8)]
+        entered.wait()
+        gate.set()
+        assert len({result.result() for result in results}) == 1
+    assert looked_up(name) == 1
+
+
+def test_a_crash_of_the_parser_reaches_all_who_wait_and_is_not_remembered(resolvers, anchors, clock):
+    calls = []
+
+    def crash_once(records):
+        calls.append(records)
+        if len(calls) == 1:
+            raise ZeroDivisionError
+        return records[0]
+
+    directory = KeyDirectory(resolvers.asking, anchors, crash_once, clock=clock)
+    with pytest.raises(ZeroDivisionError):
+        directory.find(KEY)
+    assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"

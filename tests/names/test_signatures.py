@@ -1,0 +1,173 @@
+import random
+import time
+
+import dns.dnssec
+import dns.message
+import dns.name
+import dns.rdataset
+import dns.rrset
+import dns.zone
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from dns.dnssectypes import Algorithm
+from dns.rdatatype import TXT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.local.dns import answer
+from postroom.names.dns.records import DnskeyRecord
+from postroom.names.dnssec import Bogus, Secure, TrustAnchors, validate
+from postroom.names.dnssec.signatures import (
+    MAX_CHECKS,
+    MAX_SIGNATURES,
+    Broken,
+    Checks,
+    find_signature,
+    usable_keys,
+)
+
+ZONE = dns.name.from_text("sender.example")
+NAME = dns.name.from_text("pk1._domainkey.sender.example")
+TEXT = "$TTL 60\n@ SOA ns h 1 1 1 1 1\n@ NS ns\npk1._domainkey TXT key\n"
+NOW = int(time.time())
+
+PRIVATE_KEYS = {
+    Algorithm.RSASHA256: lambda: rsa.generate_private_key(65537, 2048),
+    Algorithm.RSASHA512: lambda: rsa.generate_private_key(65537, 2048),
+    Algorithm.ECDSAP256SHA256: lambda: ec.generate_private_key(ec.SECP256R1()),
+    Algorithm.ECDSAP384SHA384: lambda: ec.generate_private_key(ec.SECP384R1()),
+    Algorithm.ED25519: ed25519.Ed25519PrivateKey.generate,
+    Algorithm.ED448: ed448.Ed448PrivateKey.generate,
+    Algorithm.RSASHA1: lambda: rsa.generate_private_key(65537, 2048),
+}
+
+
+def make_key(algorithm=Algorithm.ED25519, flags=257):
+    private = PRIVATE_KEYS[algorithm]()
+    return private, dns.dnssec.make_dnskey(private.public_key(), algorithm, flags)
+
+
+def play(keys, anchor, change=lambda zone: None):
+    """The verdict on NAME in a zone signed by `keys`, then changed, with `anchor` (a key) at the zone."""
+    zone = dns.zone.from_text(TEXT, origin=ZONE, relativize=False)
+    dns.dnssec.sign_zone(zone, keys=keys, inception=NOW - 60, expiration=NOW + 60)
+    change(zone)
+
+    def ask(question):
+        message = dns.message.make_response(dns.message.make_query(*question))
+        _, message.answer, message.authority = answer({ZONE: zone}, *question)
+        return message
+
+    return validate(NAME, TXT, TrustAnchors.parse(f"{ZONE} IN DNSKEY {anchor}"), ask, NOW)
+
+
+@pytest.mark.parametrize("algorithm", sorted(set(PRIVATE_KEYS) - {Algorithm.RSASHA1}), ids=lambda a: a.name)
+def test_known_algorithms_prove(algorithm):
+    key = make_key(algorithm)
+    assert isinstance(play([key], key[1]), Secure)
+
+
+def test_sha_1_proves_nothing():
+    good, old = make_key(), make_key(Algorithm.RSASHA1, flags=256)
+    verdict = play([good, old], good[1])
+    assert verdict == Bogus(f"{NAME} TXT: no signature of a known algorithm is there")
+
+
+def test_a_key_signing_key_may_vouch_for_a_zone_signing_key():
+    signing, zone_key = make_key(flags=257), make_key(Algorithm.ECDSAP256SHA256, flags=256)
+    verdict = play([signing, zone_key], signing[1])
+    assert isinstance(verdict, Secure)
+    assert verdict.evidence.chain[-1].keys.key_tag == signing[1].key_id()
+    assert verdict.evidence.signed.key_tag == zone_key[1].key_id()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"flags": 1}, {"flags": 257 | 128}, {"protocol": 2}], ids=["no zone key", "revoked", "protocol"]
+)
+def test_keys_that_may_not_sign_are_not_used(changes):
+    key = make_key()[1]
+    assert list(usable_keys([key]).values()) == [[key]]
+    assert usable_keys([key.replace(**changes)]) == {}
+
+
+def same_tag(key, count):
+    """Other keys of the same tag: a tag is a sum of 16-bit words, so their order does not matter."""
+    words = [key.key[i : i + 2] for i in range(0, len(key.key), 2)]
+    shuffled = random.Random(1)
+    keys = []
+    for _ in range(count):
+        shuffled.shuffle(words)
+        keys.append(key.replace(key=b"".join(words)))
+    assert {k.key_id() for k in keys} == {key.key_id()}
+    return keys
+
+
+def colliding(count, private, key):
+    """A zone's DNSKEY RRset of `count` keys that share the tag of the true one, which stands last."""
+
+    def change(zone):
+        records = dns.rrset.from_rdata(ZONE, 60, *same_tag(key, count), key)
+        signature = dns.dnssec.sign(records, private, ZONE, key, inception=NOW - 60, expiration=NOW + 60)
+        zone.replace_rdataset(ZONE, dns.rdataset.from_rdata_list(60, list(records)))
+        zone.replace_rdataset(ZONE, dns.rdataset.from_rdata(60, signature))
+
+    return change
+
+
+def test_keys_that_share_a_tag_by_chance_do_no_harm():
+    private, key = make_key()
+    assert isinstance(play([(private, key)], key, colliding(3, private, key)), Secure)
+
+
+def test_keys_that_share_a_tag_on_purpose_are_given_up_on():
+    private, key = make_key()
+    verdict = play([(private, key)], key, colliding(MAX_CHECKS, private, key))
+    assert verdict == Bogus(f"more than {MAX_CHECKS} signature checks would be needed")
+
+
+RECORDS = dns.rrset.from_text(NAME, 60, "IN", "TXT", "key")
+PRIVATE, PUBLIC = make_key()
+KEYS = usable_keys([PUBLIC])
+
+
+def sign(**changes):
+    signature = dns.dnssec.sign(RECORDS, PRIVATE, ZONE, PUBLIC, inception=NOW - 60, expiration=NOW + 60)
+    return signature.replace(**changes)
+
+
+def test_a_few_signatures_are_tried_and_no_more():
+    broken = [sign(signature=bytes([i]) * 64) for i in range(MAX_SIGNATURES)]
+    assert find_signature(RECORDS, [*broken[1:], sign()], KEYS, NOW, Checks()) == (sign(), PUBLIC)
+    with pytest.raises(Broken, match="does not hold"):
+        find_signature(RECORDS, [*broken, sign()], KEYS, NOW, Checks())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"labels": 3}, "wildcard"),
+        ({"labels": 5}, "for a name of 5 labels"),
+        ({"inception": NOW + 1}, "not valid before"),
+        ({"expiration": NOW - 1}, "expired"),
+        ({"key_tag": 1}, "no trusted key 1"),
+        ({"algorithm": Algorithm.RSASHA1}, "no signature of a known algorithm"),
+        ({"original_ttl": 61}, "does not hold"),
+        ({"signature": b""}, "does not hold"),
+    ],
+)
+def test_what_is_wrong_with_a_signature_is_said(changes, said):
+    with pytest.raises(Broken, match=said):
+        find_signature(RECORDS, [sign(**changes)], KEYS, NOW, Checks())
+
+
+@pytest.mark.parametrize("at", [NOW - 60, NOW + 60])
+def test_a_signature_holds_from_its_first_to_its_last_second(at):
+    assert find_signature(RECORDS, [sign()], KEYS, at, Checks())
+
+
+@given(st.sampled_from(sorted(PRIVATE_KEYS)), st.binary(max_size=80), st.binary(max_size=80))
+def test_no_key_and_no_signature_breaks_the_check(algorithm, key_bytes, signature_bytes):
+    key = DnskeyRecord("IN", "DNSKEY", 257, 3, algorithm, key_bytes)
+    signature = sign(algorithm=algorithm, key_tag=key.key_id(), signature=signature_bytes)
+    with pytest.raises(Broken):
+        find_signature(RECORDS, [signature], usable_keys([key]), NOW, Checks())

@@ -1,0 +1,427 @@
+import time
+
+import dns.dnssec
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.rrset
+import pytest
+from dns.dnssec import allow_all_policy
+from dns.rdatatype import CNAME, DNSKEY, DS, RRSIG, SOA, TXT
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postroom.errors import NotNowError
+from postroom.local.zones import Mode
+from postroom.names.dns import Question
+from postroom.names.dnssec import (
+    Absent,
+    Alias,
+    Bogus,
+    EndlessAlias,
+    Insecure,
+    Secure,
+    TrustAnchors,
+    drive,
+    validate,
+    walk,
+)
+from postroom.names.dnssec.walk import MAX_QUESTIONS
+from postroom.reasons import Reason
+
+KEY = "pk1._domainkey.sender.example"
+DAY = 86_400
+
+
+def answering(*rrsets):
+    def change(message):
+        message.answer = list(rrsets)
+
+    return change
+
+
+def test_records_with_a_chain_to_the_anchor_are_secure(judge, tree):
+    verdict = judge()
+    assert isinstance(verdict, Secure)
+    assert verdict.records[0].strings == (b"v=DKIM1; k=ed25519; ", b"p=abc")
+    chain = verdict.evidence.chain
+    assert [link.zone for link in chain] == [".", "example.", "sender.example."]
+    assert [link.keys.key_tag for link in chain] == [tree.key(link.zone).record.key_id() for link in chain]
+    assert verdict.evidence.signed.key_tag == chain[-1].keys.key_tag
+
+
+def test_the_case_of_a_name_does_not_matter(judge):
+    assert isinstance(judge("PK1._DomainKey.Sender.EXAMPLE"), Secure)
+
+
+def test_an_anchor_may_stand_at_any_zone(ask, tree):
+    anchors = TrustAnchors.parse(f"example. IN DNSKEY {tree.key('example.').record}")
+    verdict = validate(dns.name.from_text(KEY), TXT, anchors, ask, time.time())
+    assert isinstance(verdict, Secure)
+    assert [link.zone for link in verdict.evidence.chain] == ["example.", "sender.example."]
+
+
+def test_a_name_below_no_anchor_is_insecure(ask, tree):
+    anchors = TrustAnchors.parse(f"test. IN DNSKEY {tree.key('test.').record}")
+    verdict = validate(dns.name.from_text(KEY), TXT, anchors, ask, time.time())
+    assert verdict == Insecure("no trust anchor is configured for sender.example. or above")
+
+
+def test_an_anchor_with_another_key_is_bogus(ask):
+    verdict = validate(dns.name.from_text(KEY), TXT, TrustAnchors.parse(), ask, time.time())
+    assert verdict == Bogus("no DNSKEY of . matches its DS")
+
+
+# --- zones without DNSSEC, and with a broken one -------------------------------------------------------------
+
+
+def test_a_zone_without_a_ds_is_insecure(judge, tree):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    why = "plain.example. has no DS record in the zone above it"
+    assert judge("pk1._domainkey.plain.example") == Insecure(why)
+
+
+def test_signatures_in_a_zone_without_a_ds_prove_nothing(judge, tree, meddle, forge):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    name = "pk1._domainkey.plain.example"
+    forged = answering(*forge(f"{name}. 60 TXT forged", zone="plain.example"))
+    assert isinstance(judge(name, ask=meddle(forged, name)), Insecure)
+
+
+def test_the_ad_bit_is_never_believed(judge, tree, meddle):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+
+    def say_authentic(message):
+        message.flags |= dns.flags.AD
+
+    assert isinstance(judge("pk1._domainkey.plain.example", ask=meddle(say_authentic)), Insecure)
+
+
+def test_a_zone_with_broken_signatures_is_bogus(judge, tree):
+    tree.put("bad.example", "pk1._domainkey TXT x", Mode.BOGUS)
+    verdict = judge("pk1._domainkey.bad.example")
+    tag = tree.key("bad.example").record.key_id()
+    assert verdict == Bogus(f"pk1._domainkey.bad.example. TXT: the signature by key {tag} does not hold")
+
+
+def test_missing_signatures_in_a_signed_zone_are_bogus(judge, meddle, stripped):
+    verdict = judge(ask=meddle(stripped, KEY))
+    assert verdict == Bogus(f"{KEY}. TXT is not signed, but its zone sender.example. is signed")
+
+
+def test_a_resolver_that_drops_all_signatures_makes_everything_bogus(judge, meddle, stripped):
+    assert isinstance(judge(ask=meddle(stripped)), Bogus)
+
+
+def test_a_ds_that_names_another_key_is_bogus(judge, tree):
+    other = dns.dnssec.make_ds("sender.example.", tree.key("elsewhere.").record, "SHA256")
+    tree.put("example", f"sender DS {other}")
+    assert judge() == Bogus("no DNSKEY of sender.example. matches its DS")
+
+
+def test_a_ds_of_sha_1_only_counts_as_no_ds(judge, tree):
+    sha1 = dns.dnssec.make_ds("sender.example.", tree.key("sender.example").record, "SHA1", policy=allow_all_policy)
+    tree.put("example", f"sender DS {sha1}")
+    assert judge() == Insecure("sender.example. has DS records only of algorithms that are not known here")
+
+
+def test_a_ds_of_an_unknown_algorithm_beside_a_known_one_does_no_harm(judge, tree):
+    good = dns.dnssec.make_ds("sender.example.", tree.key("sender.example").record, "SHA384")
+    tree.put("example", f"sender DS {good}\nsender DS 1 5 1 {'00' * 20}")
+    assert isinstance(judge(), Secure)
+
+
+def test_a_signed_zone_without_keys_is_bogus(judge, meddle):
+    assert judge(ask=meddle(answering(), "sender.example", DNSKEY)) == Bogus("sender.example. has a DS but no DNSKEY")
+
+
+# --- time ----------------------------------------------------------------------------------------------------
+
+
+def test_an_expired_signature_is_bogus(judge, meddle, forge):
+    past = answering(*forge(f"{KEY}. 60 TXT x", inception=1_700_000_000, expiration=1_700_000_100))
+    verdict = judge(ask=meddle(past, KEY))
+    assert verdict == Bogus(f"{KEY}. TXT: the signature expired at 2023-11-14T22:15:00Z")
+
+
+def test_a_signature_of_the_future_is_bogus(judge, meddle, forge):
+    future = answering(*forge(f"{KEY}. 60 TXT x", inception=4_000_000_000, expiration=4_000_000_100))
+    verdict = judge(ask=meddle(future, KEY))
+    assert verdict == Bogus(f"{KEY}. TXT: the signature is not valid before 2096-10-02T07:06:40Z")
+
+
+@pytest.mark.parametrize("days", [-1, 31])
+def test_a_chain_that_is_not_valid_now_is_bogus(judge, days):
+    assert isinstance(judge(now=time.time() + days * DAY), Bogus)
+
+
+def test_a_verdict_lasts_no_longer_than_its_shortest_ttl(judge):
+    assert judge().ttl == 60
+    assert judge("short.sender.example").ttl == 5
+
+
+def test_a_ttl_raised_on_the_way_does_not_count(judge, meddle):
+    def raise_ttl(message):
+        for rrset in message.answer:
+            rrset.ttl = DAY
+
+    assert judge(ask=meddle(raise_ttl)).ttl == 60
+
+
+def test_a_verdict_ends_with_its_signature(judge, meddle, forge):
+    now = int(time.time())
+    ending = answering(*forge(f"{KEY}. 60 TXT x", expiration=now + 7))
+    assert judge(ask=meddle(ending, KEY), now=now).ttl == 7
+
+
+# --- who may sign for whom -----------------------------------------------------------------------------------
+
+
+def test_a_victims_record_signed_by_another_zone_is_bogus(judge, tree, meddle, forge):
+    tree.put("attacker.example", "")
+    forged = answering(*forge(f"{KEY}. 60 TXT forged", zone="attacker.example"))
+    why = "is signed only by a zone that is not above it, but its zone sender.example. is signed"
+    assert judge(ask=meddle(forged, KEY)) == Bogus(f"{KEY}. TXT {why}")
+
+
+def test_a_signature_that_only_claims_to_be_the_zones_is_bogus(judge, tree, meddle, forge):
+    forged = answering(*forge(f"{KEY}. 60 TXT forged", key_of="attacker.example"))
+    tag = tree.key("attacker.example").record.key_id()
+    why = f"its zone has no trusted key {tag}, which is said to have signed it"
+    assert judge(ask=meddle(forged, KEY)) == Bogus(f"{KEY}. TXT: {why}")
+
+
+def test_a_key_slipped_into_a_zones_keys_is_bogus(judge, tree, meddle, forge):
+    """The attacker's key stands beside the zone's own, and has signed both the keys and the record."""
+    own, foreign = tree.key("sender.example").record, tree.key("attacker.example").record
+    both = dns.rrset.from_rdata("sender.example.", 60, own, foreign)
+    keys = forge(f"sender.example. 60 DNSKEY {own}", key_of="attacker.example")
+    private = tree.key("attacker.example").private
+    now = int(time.time())
+    signed = dns.dnssec.sign(both, private, dns.name.from_text("sender.example"), foreign, now - 60, now + 60)
+    keys = [both, dns.rrset.from_rdata(both.name, 60, signed)]
+    record = forge(f"{KEY}. 60 TXT forged", key_of="attacker.example")
+    meddled = meddle(answering(*keys), "sender.example", DNSKEY)
+    name = dns.name.from_text(KEY)
+
+    def ask(question):
+        message = meddled(question)
+        if question == Question(name, TXT):
+            message.answer = record
+        return message
+
+    assert isinstance(judge(ask=ask), Bogus)
+
+
+def test_a_zone_may_not_sign_its_own_ds(judge, tree, meddle, forge):
+    foreign = dns.dnssec.make_ds("sender.example.", tree.key("attacker.example").record, "SHA256")
+    ds = answering(*forge(f"sender.example. 60 DS {foreign}", key_of="attacker.example"))
+    verdict = judge(ask=meddle(ds, "sender.example", DS))
+    why = "is signed only by a zone that is not above it, but its zone example. is signed"
+    assert verdict == Bogus(f"sender.example. DS {why}")
+
+
+def test_a_record_changed_on_the_way_is_bogus(judge, meddle):
+    def change(message):
+        message.answer[0] = dns.rrset.from_text(f"{KEY}.", 60, "IN", "TXT", "forged")
+
+    assert isinstance(judge(ask=meddle(change, KEY)), Bogus)
+
+
+def test_a_wildcard_is_bogus_until_denials_are_checked(judge):
+    verdict = judge("pk1.wild.sender.example")
+    assert isinstance(verdict, Bogus)
+    assert "wildcard" in verdict.why
+
+
+# --- aliases -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hosted(tree):
+    tree.put("host.test", "key TXT hosted\nback CNAME back.sender.example.")
+    aliases = [
+        "pk2._domainkey CNAME key.host.test.",
+        "dead CNAME key.plain.example.",
+        "gone CNAME nothing.host.test.",
+        "back CNAME back.host.test.",
+        "self CNAME self",
+        *(f"h{i} CNAME h{i + 1}" for i in range(9)),
+        "h9 TXT end",
+    ]
+    tree.put("sender.example", "\n".join(aliases))
+    tree.put("plain.example", "key TXT x", Mode.UNSIGNED)
+    return tree
+
+
+def only_the_first_rrset(message):
+    message.answer = message.answer[:2]
+
+
+@pytest.mark.parametrize("resolver_follows", [True, False])
+def test_an_alias_into_another_signed_zone_is_followed(judge, meddle, hosted, ask, resolver_follows):
+    verdict = judge("pk2._domainkey.sender.example", ask=ask if resolver_follows else meddle(only_the_first_rrset))
+    assert isinstance(verdict, Secure)
+    assert verdict.records[0].strings == (b"hosted",)
+    assert verdict.evidence.aliases == (Alias("pk2._domainkey.sender.example.", "key.host.test."),)
+    assert [link.zone for link in verdict.evidence.chain] == [".", "test.", "host.test."]
+
+
+def test_an_alias_into_an_unsigned_zone_is_insecure(judge, hosted):
+    assert isinstance(judge("dead.sender.example"), Insecure)
+
+
+def test_an_unsigned_alias_in_a_signed_zone_is_bogus(judge, meddle, hosted):
+    def drop_first_signature(message):
+        message.answer = [rrset for rrset in message.answer if rrset.covers != CNAME]
+
+    name = "pk2._domainkey.sender.example"
+    verdict = judge(name, ask=meddle(drop_first_signature, name))
+    assert verdict == Bogus(f"{name}. CNAME is not signed, but its zone sender.example. is signed")
+
+
+def test_an_alias_to_nothing_is_absent(judge, hosted):
+    verdict = judge("gone.sender.example")
+    assert isinstance(verdict, Absent)
+    assert verdict.kind == "nxdomain"
+
+
+@pytest.mark.parametrize("name", ["back.sender.example", "self.sender.example"])
+def test_aliases_in_a_loop_are_said_to_be_one(judge, hosted, name):
+    verdict = judge(name)
+    assert isinstance(verdict, EndlessAlias)
+    assert f"leads back to {name}." in verdict.why
+
+
+def test_eight_aliases_are_followed_and_nine_are_not(judge, hosted):
+    assert isinstance(judge("h1.sender.example"), Secure)
+    assert isinstance(judge("h0.sender.example"), EndlessAlias)
+
+
+# --- absence -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pk9._domainkey.sender.example", "nxdomain"),
+        ("_domainkey.sender.example", "nodata"),
+        ("sender.example", "nodata"),
+        ("sender.nowhere", "nxdomain"),
+    ],
+)
+def test_nothing_there_under_a_signed_zone_is_absent(judge, name, kind):
+    verdict = judge(name)
+    assert isinstance(verdict, Absent)
+    assert (verdict.kind, verdict.evidence.rdtype) == (kind, "SOA")
+
+
+def test_an_absence_lasts_no_longer_than_the_minimum_of_its_soa(judge, tree):
+    tree.put("sender.example", "@ 3600 SOA ns h 1 1 1 1 17\n")
+    assert judge().ttl == 17
+
+
+def test_nothing_there_under_an_unsigned_zone_is_insecure(judge, tree):
+    tree.put("plain.example", "", Mode.UNSIGNED)
+    assert isinstance(judge("pk1._domainkey.plain.example"), Insecure)
+
+
+def test_an_unsigned_absence_in_a_signed_zone_is_bogus(judge, meddle, stripped):
+    name = "pk9._domainkey.sender.example"
+    verdict = judge(name, ask=meddle(stripped, name))
+    assert verdict == Bogus("sender.example. SOA is not signed, but its zone sender.example. is signed")
+
+
+def test_an_empty_answer_in_a_signed_zone_is_bogus(judge, meddle):
+    verdict = judge(ask=meddle(answering(), KEY))
+    assert verdict == Bogus(f"{KEY}. is said to be absent, without a SOA, but its zone sender.example. is signed")
+
+
+# --- bounds --------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_look_up_is_no_verdict(judge, server, resolvers, anchors):
+    server.pause()
+    with pytest.raises(NotNowError) as caught:
+        judge(ask=resolvers.asking(0.2))
+    assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
+
+
+def test_the_number_of_questions_is_bounded(anchors):
+    """A server that knows no zone anywhere would have every ancestor of a long name asked for."""
+    name = dns.name.from_text(".".join("a" * 120))
+    asked = []
+
+    def know_nothing(question):
+        asked.append(question)
+        return dns.message.make_response(dns.message.make_query(*question))
+
+    verdict = drive(walk(name, TXT, anchors, time.time()), know_nothing)
+    assert len(asked) == MAX_QUESTIONS
+    assert verdict == Bogus(f"more than {MAX_QUESTIONS} questions would be needed")
+
+
+@pytest.fixture
+def recorded(tree, ask, anchors):
+    """The true answers, as bytes, to every question of some walks."""
+    tree.put("sender.example", "pk1._domainkey TXT true\nalias CNAME pk1._domainkey\n")
+    wires = {}
+
+    def recording(question):
+        message = ask(question)
+        wires[question] = message.to_wire()
+        return message
+
+    for name in (KEY, "alias.sender.example", "none.sender.example"):
+        validate(dns.name.from_text(name), TXT, anchors, recording, time.time())
+    validate(dns.name.from_text("sender.example"), SOA, anchors, recording, time.time())
+    return wires
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@given(st.data())
+def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(recorded, anchors, data):
+    damaged = data.draw(st.sampled_from(sorted(recorded, key=str)))
+    wire = bytearray(recorded[damaged])
+    for _ in range(data.draw(st.integers(1, 4))):
+        wire[data.draw(st.integers(12, len(wire) - 1))] = data.draw(st.integers(0, 255))
+
+    def ask(question):
+        if question not in recorded:
+            raise NotNowError(Reason.KEY_LOOKUP_FAILED)
+        try:
+            return dns.message.from_wire(bytes(wire) if question == damaged else recorded[question])
+        except dns.exception.DNSException:
+            raise NotNowError(Reason.KEY_LOOKUP_FAILED) from None
+
+    for name in (KEY, "alias.sender.example", "none.sender.example"):
+        try:
+            verdict = validate(dns.name.from_text(name), TXT, anchors, ask, time.time())
+        except NotNowError:
+            continue
+        assert isinstance(verdict, Secure | Absent | Insecure | Bogus | EndlessAlias)
+        if isinstance(verdict, Secure):
+            assert [record.strings for record in verdict.records] == [(b"true",)]
+            assert verdict.ttl <= 300
+
+
+def test_records_of_other_names_and_types_in_an_answer_are_passed_over(judge, meddle, forge):
+    def add(message):
+        message.answer = [
+            *forge("other.sender.example. 60 TXT other"),
+            *forge(f"{KEY}. 60 A 127.0.0.1"),
+            *message.answer,
+        ]
+
+    verdict = judge(ask=meddle(add, KEY))
+    assert isinstance(verdict, Secure)
+    assert verdict.records[0].strings == (b"v=DKIM1; k=ed25519; ", b"p=abc")
+
+
+def test_the_signatures_of_an_answer_may_come_before_its_records(judge, meddle):
+    def turn(message):
+        assert message.answer[-1].rdtype == RRSIG
+        message.answer.reverse()
+
+    assert isinstance(judge(ask=meddle(turn)), Secure)
