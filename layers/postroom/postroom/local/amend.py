@@ -41,9 +41,7 @@ def _bucket(resource: Resource, clients: Clients) -> None:
     rules = resource.properties.get("LifecycleConfiguration", {}).get("Rules", [])
     if rules:
         configuration: Any = {"Rules": [lifecycle_rule(rule) for rule in rules]}
-        clients("s3").put_bucket_lifecycle_configuration(
-            Bucket=resource.physical, LifecycleConfiguration=configuration
-        )
+        clients("s3").put_bucket_lifecycle_configuration(Bucket=resource.physical, LifecycleConfiguration=configuration)
 
 
 def _function(resource: Resource, clients: Clients) -> None:

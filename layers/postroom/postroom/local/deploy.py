@@ -31,9 +31,7 @@ class Deployed:
     resources: tuple[Resource, ...]
 
 
-def deploy(
-    template: Path, stack: str, clients: Clients, parameters: Mapping[str, str] | None = None
-) -> Deployed:
+def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str, str] | None = None) -> Deployed:
     """Create the stack, or bring an existing one to the template, the code and the parameters of now.
 
     Raises SettingsError for a parameter that the template does not declare, OurError if the stack fails or is
@@ -53,6 +51,7 @@ def deploy(
     unknown = given.keys() - translated.get("Parameters", {}).keys()
     if unknown:
         raise SettingsError(f"the template has no parameters {', '.join(sorted(unknown))}")
+    Evaluator(translated, given, {}, clients.account, stack).settle_conditions()
     _create_or_update(translated, stack, clients, given)
     outputs = _wait(stack, clients)
     pages = clients("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)

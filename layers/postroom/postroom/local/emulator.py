@@ -14,6 +14,7 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | SQS slows down with its backlog (10k messages: fine; 100k: 50 a second) | does not |
 """
 
+import fcntl
 import http.client
 import os
 import shutil
@@ -21,13 +22,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 from postroom.errors import OurError
 from postroom.local import leash
 from postroom.local.clients import REGION, Clients
-from postroom.local.ports import HOST, free_port
+from postroom.local.ports import HOST, free_port, require_free
 
 START_SECONDS = 30.0
 GRACE_SECONDS = 10.0
@@ -42,14 +45,13 @@ class Emulator:
     `log`: file to which it writes. Raises OurError if it does not come up.
     """
 
-    def __init__(
-        self, *, port: int | None = None, state_dir: Path | None = None, log: Path | None = None
-    ) -> None:
+    def __init__(self, *, port: int | None = None, state_dir: Path | None = None, log: Path | None = None) -> None:
         self.port = port or free_port()
         self.endpoint = f"http://{HOST}:{self.port}"
         self._state_dir = state_dir
-        self._own = Path(tempfile.mkdtemp(prefix="postroom-aws-"))
-        self.log = log or self._own / "emulator.log"
+        self.directory = Path(tempfile.mkdtemp(prefix="postroom-aws-"))
+        """For temporary files: it goes when the emulator goes, even if this process is killed."""
+        self.log = log or self.directory / "emulator.log"
         self._leash: subprocess.Popen[bytes] | None = None
         self._group = 0
 
@@ -69,17 +71,19 @@ class Emulator:
         script = Path(leash.__file__)
         grace = GRACE_SECONDS if self._state_dir else 0
         # -P: neither the folder of the script nor the working directory may shadow a module.
-        command = [sys.executable, "-P", str(script), str(grace), str(self._own)]
+        command = [sys.executable, "-P", str(script), str(grace), str(self.directory)]
         command += [sys.executable, "-P", "-m", "ministack"]
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, self._locked() as held:
+            require_free(self.port, "the embedded AWS")
             self._leash = subprocess.Popen(  # noqa: S603 - our own interpreter and modules
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=self._environment(),
-                cwd=self._own,
+                cwd=self.directory,
                 start_new_session=True,
+                pass_fds=held,
             )
         try:
             self._group = int(_pipe(self._leash.stdout).readline())
@@ -91,7 +95,7 @@ class Emulator:
     def stop(self) -> None:
         """End it and every process it started; when this returns they are gone. May be called twice."""
         if self._leash is None:
-            shutil.rmtree(self._own, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
             return
         _pipe(self._leash.stdin).close()
         code = self._leash.wait()
@@ -99,8 +103,30 @@ class Emulator:
         if code != 0 and self._group:
             # The leash itself was killed and could not do its work.
             leash.kill_group(self._group)
-            shutil.rmtree(self._own, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
         self._leash = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[tuple[int, ...]]:
+        """Hold the state directory alone; the leash inherits the lock and keeps it until the state is written.
+
+        So a stack that starts right after another was killed waits for it.
+        """
+        if self._state_dir is None:
+            yield ()
+            return
+        self._state_dir.mkdir(parents=True, exist_ok=True)
+        with (self._state_dir / "lock").open("w") as lock:
+            end = time.monotonic() + GRACE_SECONDS + 2
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > end:
+                        raise OurError(f"{self._state_dir} is in use by another stack") from None
+                    time.sleep(0.05)
+            yield (lock.fileno(),)
 
     def _environment(self) -> dict[str, str]:
         """Return the whole environment, made from nothing: functions inherit it.
@@ -109,8 +135,8 @@ class Emulator:
         """
         environment = {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
-            "HOME": str(self._own),
-            "TMPDIR": str(self._own),
+            "HOME": str(self.directory),
+            "TMPDIR": str(self.directory),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONUNBUFFERED": "1",
@@ -125,7 +151,6 @@ class Emulator:
             "IOT_MTLS_ENABLED": "0",
         }
         if self._state_dir:
-            self._state_dir.mkdir(parents=True, exist_ok=True)
             environment |= {
                 "PERSIST_STATE": "1",
                 "STATE_DIR": str(self._state_dir / "services"),

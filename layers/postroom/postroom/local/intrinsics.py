@@ -19,7 +19,7 @@ NOTHING = object()
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource that exists: name in the template, type, the id AWS gave it, properties without expressions."""
+    """A resource that exists: template name, type, the id AWS gave it, properties without expressions."""
 
     logical: str
     type: str
@@ -129,6 +129,15 @@ class Evaluator:
             return self._attribute(logical, attribute) if dot else str(self._ref(name))
 
         return re.sub(r"\$\{([^}]+)\}", replace, text)
+
+    def settle_conditions(self) -> None:
+        """Write the truth of each condition into the template, in place of its expression.
+
+        MiniStack knows only some functions there: a `Fn::Join` is never equal to anything, without a word.
+        """
+        conditions = self._template.get("Conditions", {})
+        truths = {name: self._condition(name) for name in conditions}
+        conditions |= {name: {"Fn::Equals": ["yes", "yes" if truth else "no"]} for name, truth in truths.items()}
 
     def _condition(self, node: Any) -> bool:
         if isinstance(node, str):

@@ -27,9 +27,7 @@ def read(path: Path) -> Template:
     return cast("Template", document)
 
 
-def translate(
-    path: Path, bucket: str, store: Callable[[str, bytes], None], parameters: Mapping[str, str]
-) -> Template:
+def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], parameters: Mapping[str, str]) -> Template:
     """Return the translated template; the code of each function and layer goes to `store(key, zip)`.
 
     What SAM's `sam build` and `sam deploy` do, offline: the code is the working tree's. HTTP routes come out

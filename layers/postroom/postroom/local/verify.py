@@ -14,7 +14,7 @@ What cannot be seen by asking, and what no code may rely on here:
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
 | bucket lifecycle rules | kept; nothing expires | within a day or two |
 | a table's TTL | rows are swept in the background at some time | within days |
-| schedules | looked at every 10 s; after a restart with state a rate that is due runs at once | to the minute |
+| schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
 """
 
 import json
@@ -61,9 +61,7 @@ class Difference:
     found: object
 
     def __str__(self) -> str:
-        return (
-            f"{self.resource} ({self.type}) {self.property}: expected {self.expected!r}, found {self.found!r}"
-        )
+        return f"{self.resource} ({self.type}) {self.property}: expected {self.expected!r}, found {self.found!r}"
 
 
 def verify(resources: Iterable[Resource], clients: Clients) -> list[Difference]:
@@ -152,9 +150,7 @@ def _table(resource: Resource, clients: Clients) -> Iterator[Answer]:
         said.get("BillingMode", "PROVISIONED"),
         has.get("BillingModeSummary", {}).get("BillingMode"),
     )
-    indexes = [
-        (i["IndexName"], i["KeySchema"], i["Projection"]) for i in said.get("GlobalSecondaryIndexes", [])
-    ]
+    indexes = [(i["IndexName"], i["KeySchema"], i["Projection"]) for i in said.get("GlobalSecondaryIndexes", [])]
     found = [(i["IndexName"], i["KeySchema"], i["Projection"]) for i in has.get("GlobalSecondaryIndexes", [])]
     yield "GlobalSecondaryIndexes", indexes, found
     stream = said.get("StreamSpecification", {}).get("StreamViewType")
@@ -164,9 +160,7 @@ def _table(resource: Resource, clients: Clients) -> Iterator[Answer]:
     expected = ("ENABLED", ttl["AttributeName"]) if truth(ttl.get("Enabled")) else ("DISABLED", None)
     yield "TimeToLiveSpecification", expected, (lives["TimeToLiveStatus"], lives.get("AttributeName"))
     recovery = said.get("PointInTimeRecoverySpecification", {}).get("PointInTimeRecoveryEnabled")
-    backups: Any = client.describe_continuous_backups(TableName=resource.physical)[
-        "ContinuousBackupsDescription"
-    ]
+    backups: Any = client.describe_continuous_backups(TableName=resource.physical)["ContinuousBackupsDescription"]
     yield (
         "PointInTimeRecoverySpecification",
         "ENABLED" if truth(recovery) else "DISABLED",

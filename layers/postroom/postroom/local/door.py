@@ -1,0 +1,245 @@
+"""The TLS door: HTTPS in front of deployed HTTP APIs, as API Gateway with custom domains stands there on AWS.
+
+It hands functions the events that API Gateway would (`gateway`), and calls them through the Lambda API: the
+emulator's own HTTP plane spoils bodies that are no UTF-8. Which host leads to which deployment may be changed
+at any time; the certificate for a host is made when it is first asked for.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, cast
+
+from botocore.exceptions import BotoCoreError, ClientError
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+
+from postroom.local import gateway
+from postroom.local.authority import Authority
+from postroom.local.clients import Clients
+from postroom.local.gateway import Answer, Api, Request, Route
+from postroom.local.ports import HOST
+
+log = logging.getLogger(__name__)
+
+IDLE_SECONDS = 30.0
+STOP_SECONDS = 5.0
+
+_Receive = Callable[[], Awaitable[dict[str, Any]]]
+_Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What stands behind a host: an HTTP API, and the clients of the account that its functions live in."""
+
+    api: Api
+    clients: Clients
+
+
+def find_target(api_id: str, clients: Clients) -> Target:
+    """Ask the embedded AWS for the routes of an API and the functions they lead to."""
+    client = clients("apigatewayv2")
+    functions = {}
+    for page in client.get_paginator("get_integrations").paginate(ApiId=api_id):
+        for integration in page["Items"]:
+            arn = integration["IntegrationUri"].split("/functions/", 1)[-1].removesuffix("/invocations")
+            functions[integration["IntegrationId"]] = arn
+    routes = tuple(
+        Route(route["RouteKey"], functions[route["Target"].removeprefix("integrations/")])
+        for page in client.get_paginator("get_routes").paginate(ApiId=api_id)
+        for route in page["Items"]
+    )
+    return Target(Api(clients.account, api_id, routes), clients)
+
+
+class Door:
+    """An HTTPS server on a loopback port, in a thread of its own; a context manager.
+
+    `idle_seconds`: how long a client may be silent within a request.
+    """
+
+    def __init__(self, authority: Authority, port: int = 0, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._authority = authority
+        self._idle_seconds = idle_seconds
+        self._targets: dict[str, Target] = {}
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self._pool = ThreadPoolExecutor(32, thread_name_prefix="door")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        # Listening from here on: whoever connects early waits instead of being refused.
+        self._socket = socket.create_server((HOST, port), backlog=128)
+        self.port = int(self._socket.getsockname()[1])
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="door", daemon=True)
+
+    def __enter__(self) -> "Door":
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def serve_host(self, host: str, target: Target) -> None:
+        """From now on, requests to `host` go to `target`."""
+        self._targets[host.lower()] = target
+
+    def drop_host(self, host: str) -> None:
+        """From now on, `host` is unknown (404)."""
+        self._targets.pop(host.lower(), None)
+
+    def close(self) -> None:
+        """End the server; requests that are under way get a moment. May be called twice."""
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        self._socket.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._started.set()
+        config = _HypercornConfig(self._tls_context())
+        config.bind = [f"fd://{self._socket.detach()}"]
+        # A client that falls silent must not hold up the end of the stack.
+        server = asyncio.create_task(serve(self._app, config, shutdown_trigger=self._stop.wait))  # type: ignore[arg-type]
+        await self._stop.wait()
+        await asyncio.wait({server}, timeout=STOP_SECONDS)
+        server.cancel()
+
+    def _tls_context(self) -> ssl.SSLContext:
+        context = self._authority.server_context("localhost", HOST)
+        context.sni_callback = self._on_server_name
+        return context
+
+    def _on_server_name(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
+        host = (name or "").lower()
+        if host in self._targets:
+            if host not in self._contexts:
+                self._contexts[host] = self._authority.server_context(host)
+            tls.context = self._contexts[host]
+
+    async def _app(self, scope: dict[str, Any], receive: _Receive, send: _Send) -> None:
+        """Answer one request (ASGI)."""
+        if scope["type"] != "http":
+            return
+        request_id = str(uuid.uuid4())
+        body = await self._read_body(receive)
+        if body is None:
+            return
+        if isinstance(body, HTTPStatus):
+            answer = gateway.failure(body)
+        else:
+            answer = await self._answer(_request(scope, body), request_id)
+        headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in answer.headers]
+        headers.append((b"apigw-requestid", request_id.encode()))
+        if answer.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+            headers.append((b"content-length", str(len(answer.body)).encode()))
+        await send({"type": "http.response.start", "status": int(answer.status), "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    async def _read_body(self, receive: _Receive) -> bytes | HTTPStatus | None:
+        """Return the body, the status of a refusal, or None if the client is gone.
+
+        A body that is too large is read to its end all the same, and thrown away: most clients read no answer
+        before they have sent everything, and Hypercorn stands still if nobody takes what comes in.
+        """
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                message = await asyncio.wait_for(receive(), self._idle_seconds)
+            except TimeoutError:
+                return HTTPStatus.REQUEST_TIMEOUT
+            if message["type"] == "http.disconnect":
+                return None
+            chunk = cast("bytes", message.get("body", b""))
+            size += len(chunk)
+            if size > gateway.MAX_REQUEST_BYTES:
+                chunks.clear()
+            else:
+                chunks.append(chunk)
+            if not message.get("more_body", False):
+                break
+        if size > gateway.MAX_REQUEST_BYTES:
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        return b"".join(chunks)
+
+    async def _answer(self, request: Request, request_id: str) -> Answer:
+        target = self._targets.get(request.host)
+        path, _ = gateway.split_target(request.target)
+        found = target and gateway.find_route(target.api.routes, request.method, path)
+        if not target or not found:
+            return gateway.failure(HTTPStatus.NOT_FOUND)
+        route, parameters = found
+        event = gateway.build_event(request, target.api, route, parameters, time.time(), request_id)
+        payload = json.dumps(event).encode()
+        if len(payload) > gateway.MAX_PAYLOAD_BYTES:
+            return gateway.failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        call = asyncio.get_running_loop().run_in_executor(self._pool, _invoke, target.clients, route.function, payload)
+        try:
+            return await asyncio.wait_for(call, gateway.INTEGRATION_SECONDS)
+        except TimeoutError:
+            return gateway.failure(HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _invoke(clients: Clients, function: str, payload: bytes) -> Answer:
+    client = clients("lambda")
+    try:
+        result = client.invoke(FunctionName=function, Payload=payload)
+        answer = result["Payload"].read()
+    except client.exceptions.TooManyRequestsException:
+        return gateway.failure(HTTPStatus.TOO_MANY_REQUESTS)
+    except (BotoCoreError, ClientError):
+        log.exception("function %s could not be called", function)
+        return gateway.failure(HTTPStatus.SERVICE_UNAVAILABLE)
+    if "FunctionError" in result:
+        log.warning("function %s failed: %s", function, answer[:2000].decode(errors="replace"))
+        return gateway.failure(HTTPStatus.INTERNAL_SERVER_ERROR)
+    return gateway.read_result(answer)
+
+
+def _request(scope: dict[str, Any], body: bytes) -> Request:
+    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"])
+    host = next((value for name, value in headers if name in ("host", ":authority")), "")
+    query = scope["query_string"].decode("latin-1")
+    target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+    return Request(
+        method=scope["method"],
+        target=target,
+        headers=headers,
+        body=body,
+        host=host.rpartition(":")[0].lower() if ":" in host else host.lower(),
+        source_ip=scope["client"][0] if scope["client"] else HOST,
+        protocol=f"HTTP/{scope['http_version']}",
+    )
+
+
+class _HypercornConfig(Config):
+    """Hypercorn with a TLS context that is given instead of read from files."""
+
+    errorlog = None
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__()
+        self._context = context
+
+    @property
+    def ssl_enabled(self) -> bool:
+        return True
+
+    def create_ssl_context(self) -> ssl.SSLContext:
+        return self._context

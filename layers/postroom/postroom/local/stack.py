@@ -1,0 +1,201 @@
+"""The whole post office on one machine: DNS, TLS door, embedded AWS, and any number of deployments.
+
+    with LocalStack(Path("template.yaml")) as stack:
+        receiver = stack.deploy("receiver")
+        receiver.serve_host("nlweb.receiver.example")
+        stack.tree.put("receiver.example", zone_text)
+
+What ends it: the end of the block, Ctrl-C, SIGTERM (as SystemExit, so that blocks unwind), and the death of the
+process by whatever cause: DNS and door are its threads, and the embedded AWS is held on a `leash`.
+"""
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple, NoReturn
+
+from postroom.errors import OurError
+from postroom.local import translate
+from postroom.local.authority import Authority
+from postroom.local.clients import Clients
+from postroom.local.deploy import deploy
+from postroom.local.dns import DnsServer
+from postroom.local.door import Door, find_target
+from postroom.local.emulator import Emulator
+from postroom.local.intrinsics import Resource
+from postroom.local.ports import HOST, free_port, require_free
+from postroom.local.zones import ZoneTree
+
+FIRST_ACCOUNT = 100_000_000_001
+
+
+class LogLine(NamedTuple):
+    """A line that a function wrote: when (epoch milliseconds), which function (name in the template), what."""
+
+    time_ms: int
+    function: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One deployment of the template: an AWS account of its own within the embedded AWS."""
+
+    name: str
+    account: str
+    outputs: Mapping[str, str]
+    client: Clients
+    """`client("sqs")`: a boto3 client of this account."""
+    resources: tuple[Resource, ...]
+    door: Door
+
+    def serve_host(self, host: str) -> None:
+        """From now on, HTTPS requests to `host` at the stack's door go to this deployment's HTTP API."""
+        apis = [r.physical for r in self.resources if r.type == "AWS::ApiGatewayV2::Api"]
+        if len(apis) != 1:
+            raise OurError(f"{self.name} has {len(apis)} HTTP APIs; a host can be served by one")
+        self.door.serve_host(host, find_target(apis[0], self.client))
+
+    def logs(self) -> list[LogLine]:
+        """Return what the functions of this deployment wrote, by time."""
+        logs = self.client("logs")
+        groups = {group["logGroupName"] for group in logs.describe_log_groups()["logGroups"]}
+        lines = [
+            LogLine(event["timestamp"], resource.logical, event["message"].rstrip("\n"))
+            for resource in self.resources
+            if resource.type == "AWS::Lambda::Function"
+            if (group := f"/aws/lambda/{resource.physical}") in groups
+            for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+            for event in page["events"]
+        ]
+        return sorted(lines, key=lambda line: line.time_ms)
+
+
+class LocalStack:
+    """Supervises everything; a context manager.
+
+    `state_dir`: where CA, DNS keys, ports, accounts and all of the embedded AWS survive the stack; only one
+    stack at a time may use it. `zones_dir`: zone files to serve (see `ZoneTree`). Ports are free ones unless
+    given, or remembered in the state. Raises OurError if something does not come up.
+    """
+
+    def __init__(
+        self,
+        template: Path,
+        *,
+        state_dir: Path | None = None,
+        zones_dir: Path | None = None,
+        door_port: int | None = None,
+        dns_port: int | None = None,
+    ) -> None:
+        self.template = template
+        self.deployments: dict[str, Deployment] = {}
+        self._state_dir = state_dir
+        self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
+        self._asked = {"dns": dns_port, "door": door_port}
+        self._zones_dir = zones_dir
+        self._undo = ExitStack()
+
+    def __enter__(self) -> "LocalStack":
+        with ExitStack() as undo:
+            self._start(undo)
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End everything, in the reverse order of its start. May be called twice."""
+        self._undo.close()
+
+    def _start(self, undo: ExitStack) -> None:
+        undo.enter_context(_SigtermUnwinds())
+        emulator_state = self._state_dir / "aws" if self._state_dir else None
+        self.emulator = Emulator(port=self._memory.recall("ports").get("aws"), state_dir=emulator_state)
+        undo.enter_context(self.emulator)
+        # Without a state directory the emulator's own: it is removed whatever happens to this process.
+        keep = self._state_dir or self.emulator.directory
+        self.tree = ZoneTree(self._zones_dir, keys_directory=keep / "dns")
+        self.dns = DnsServer(self.tree, HOST, self._port("dns"))
+        undo.enter_context(self.dns)
+        self.authority = Authority(keep / "ca")
+        self.door = Door(self.authority, self._port("door"))
+        undo.enter_context(self.door)
+        self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "door": self.door.port})
+
+    def deploy(self, name: str, parameters: Mapping[str, str] | None = None) -> Deployment:
+        """Bring the template up under `name`, or bring what survived under that name to the template of now.
+
+        The stack fills in those of its own parameters that the template declares; `parameters` go before them.
+        """
+        accounts = self._memory.recall("accounts")
+        account = accounts.setdefault(name, FIRST_ACCOUNT + len(accounts))
+        self._memory.remember("accounts", accounts)
+        clients = self.emulator.clients(str(account))
+        declared = translate.read(self.template).get("Parameters", {})
+        own = {key: value for key, value in self.parameters().items() if key in declared}
+        deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
+        deployment = Deployment(name, str(account), deployed.outputs, clients, deployed.resources, self.door)
+        self.deployments[name] = deployment
+        return deployment
+
+    def parameters(self) -> dict[str, str]:
+        """Return the template parameters that tell a deployment to live in this stack's world."""
+        return {
+            "Resolvers": f"udp://{self.dns.address}",
+            "TrustAnchors": self.tree.anchor_text.strip(),
+            "OutboundPort": str(self.door.port),
+            "OutboundCaFile": str(self.authority.pem),
+            "OutboundAllowPrivate": "true",
+        }
+
+    def _port(self, what: str) -> int:
+        port = self._asked[what] or self._memory.recall("ports").get(what)
+        return require_free(port, what) if port else free_port()
+
+
+class _Memory:
+    """What a stack must not forget: a small JSON file, or nothing but memory."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._kept: dict[str, dict[str, int]] = {}
+        if path and path.exists():
+            self._kept = json.loads(path.read_text())
+
+    def recall(self, what: str) -> dict[str, int]:
+        return dict(self._kept.get(what, {}))
+
+    def remember(self, what: str, values: dict[str, int]) -> None:
+        self._kept[what] = values
+        if self._path:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self._path.with_suffix(".new")
+            fresh.write_text(json.dumps(self._kept, indent=1))
+            shutil.move(fresh, self._path)
+
+
+class _SigtermUnwinds:
+    """Within the block SIGTERM raises SystemExit, unless somebody handles it already (or this is a thread)."""
+
+    def __enter__(self) -> None:
+        self._ours = (
+            threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        )
+        if self._ours:
+            signal.signal(signal.SIGTERM, _leave)
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
