@@ -1,0 +1,63 @@
+"""Whose fault it is: theirs, nobody's yet, or ours."""
+
+import pickle
+
+import pytest
+
+from postroom.errors import NotNowError, OurError, PostroomError, SettingsError, TheirError
+from postroom.reasons import Kind, Reason
+
+FINAL = [reason for reason in Reason if reason.kind is not Kind.RETRY]
+PASSING = [reason for reason in Reason if reason.kind is Kind.RETRY]
+
+
+@pytest.mark.parametrize("kind", [TheirError, NotNowError, OurError, SettingsError])
+def test_there_is_one_root(kind: type[Exception]) -> None:
+    assert issubclass(kind, PostroomError)
+
+
+def test_theirs_and_ours_and_nobodys_are_different_classes() -> None:
+    classes = [TheirError, NotNowError, OurError]
+    assert not any(a is not b and issubclass(a, b) for a in classes for b in classes)
+
+
+def test_a_wrong_setting_is_our_fault() -> None:
+    assert issubclass(SettingsError, OurError)
+    assert OurError("x").status_hint == SettingsError("x").status_hint == 500
+
+
+@pytest.mark.parametrize("reason", FINAL)
+def test_their_fault_hints_at_the_status_of_its_reason(reason: Reason) -> None:
+    assert TheirError(reason).status_hint == reason.status
+
+
+@pytest.mark.parametrize("reason", PASSING)
+def test_what_passes_is_never_their_fault(reason: Reason) -> None:
+    assert NotNowError(reason).status_hint == 503
+    with pytest.raises(ValueError, match=str(reason)):
+        TheirError(reason)
+
+
+@pytest.mark.parametrize("reason", FINAL)
+def test_what_is_final_never_waits(reason: Reason) -> None:
+    with pytest.raises(ValueError, match=str(reason)):
+        NotNowError(reason)
+
+
+def test_an_error_says_its_code_and_the_detail() -> None:
+    error = TheirError(Reason.WRONG_SHAPE, "Header is missing")
+    assert (error.reason, error.detail) == (Reason.WRONG_SHAPE, "Header is missing")
+    assert str(error) == "WrongShape: Header is missing"
+
+
+def test_an_error_without_a_detail_says_the_sentence_of_its_reason() -> None:
+    error = NotNowError(Reason.NOT_QUEUED)
+    assert error.detail == ""
+    assert str(error) == f"NotQueued: {Reason.NOT_QUEUED.sentence}"
+
+
+@pytest.mark.parametrize("error", [TheirError(Reason.NOT_OURS, "x"), NotNowError(Reason.STORE_UNAVAILABLE)])
+def test_an_error_travels_between_processes(error: TheirError | NotNowError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (again.reason, again.detail, str(again)) == (error.reason, error.detail, str(error))

@@ -1,0 +1,155 @@
+"""The vocabulary: every reason is documented, used, and of one piece."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from postroom.reasons import Kind, Reason, reason_of
+
+ROOT = Path(__file__).parent.parent
+DOCUMENT = ROOT / "docs" / "reasons.md"
+EACH = pytest.mark.parametrize("reason", list(Reason), ids=str)
+HEADINGS = {
+    Kind.REFUSAL: "Refusals: said to the sender's face at the door; nothing is stored, no Feedback follows",
+    Kind.DISCARD: "Discards: final; the sender's buffer is told once, or a synchronous request is answered so",
+    Kind.RETRY: "Retries: could not be found out or done now; the message waits, or the caller comes back",
+}
+
+
+def table() -> str:
+    """docs/reasons.md as it follows from the enum: `python tests/test_reasons.py` writes it."""
+    lines = [
+        "# Reasons",
+        "",
+        "The one vocabulary of the house (`postroom.reasons`). The code stands in the member `reason` of a problem",
+        "document, in `Code` of a Feedback, in logs and metrics. The status is that of an answer at the door; a",
+        "discard has one for synchronous requests.",
+    ]
+    for kind, heading in HEADINGS.items():
+        lines += ["", f"## {heading}", "", "| Code | Status | Sentence | Section |", "|---|---|---|---|"]
+        lines += [
+            f"| `{reason}` | {reason.status} | {reason.sentence} | {reason.section} |"
+            for reason in Reason
+            if reason.kind is kind
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def used_outside_the_vocabulary() -> set[str]:
+    """Members that stand as `Reason.X` somewhere in the library or the functions."""
+    used: set[str] = set()
+    for folder in (ROOT / "layers" / "postroom" / "postroom", ROOT / "functions"):
+        for path in folder.rglob("*.py"):
+            if path.name == "reasons.py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Reason":
+                    used.add(node.attr)
+    return used
+
+
+USED = used_outside_the_vocabulary()
+
+
+@EACH
+def test_every_reason_is_given_somewhere(reason: Reason) -> None:
+    assert reason.name in USED
+
+
+def test_no_reason_is_given_that_is_none() -> None:
+    assert set(Reason.__members__) >= USED
+
+
+@EACH
+def test_the_code_is_the_name_in_camel_case(reason: Reason) -> None:
+    assert re.fullmatch(r"(?:[A-Z][a-z]*)+", str(reason))
+    assert str(reason) == "".join(part.capitalize() for part in reason.name.split("_"))
+
+
+def test_no_two_reasons_share_a_code_or_a_sentence() -> None:
+    # An Enum makes the second of two equal values a silent alias of the first.
+    assert len(Reason.__members__) == len(list(Reason))
+    assert len({str(reason) for reason in Reason}) == len(list(Reason))
+    assert len({reason.sentence for reason in Reason}) == len(list(Reason))
+
+
+@EACH
+def test_every_reason_has_a_sentence_for_people_and_a_section(reason: Reason) -> None:
+    assert reason.sentence[0].isupper()
+    assert reason.sentence.endswith(".")
+    assert "|" not in reason.sentence + reason.section  # it stands in a table
+    assert re.search(r"NLWeb|RFC \d{4}|store protocol|design", reason.section)
+
+
+@EACH
+def test_the_status_fits_the_kind(reason: Reason) -> None:
+    if reason.kind is Kind.REFUSAL:
+        assert 400 <= reason.status < 500
+        assert reason.status != 401, "the door asks for no credentials"
+    elif reason.kind is Kind.RETRY:
+        assert reason.status == 503
+    else:
+        assert 400 <= reason.status < 600
+        assert reason.status != 503, "a discard is final"
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"),
+    [
+        (400, {Reason.NOT_JSON, Reason.NOT_I_JSON}),
+        (413, {Reason.TOO_LARGE}),
+        (415, {Reason.WRONG_CONTENT_TYPE, Reason.WRONG_CONTENT_ENCODING}),
+        (421, {Reason.NOT_OURS}),
+        (
+            422,
+            {
+                Reason.WRONG_SHAPE,
+                Reason.UNSUPPORTED_VERSION,
+                Reason.TIMESTAMP_TOO_OLD,
+                Reason.TIMESTAMP_TOO_NEW,
+                Reason.HASH_MISMATCH,
+            },
+        ),
+        (409, {Reason.CORRELATION_REUSED}),
+    ],
+)
+def test_the_statuses_are_those_of_settlement_8(status: int, reasons: set[Reason]) -> None:
+    assert {reason for reason in Reason if reason.status == status} == reasons
+
+
+def test_a_bad_signature_or_unusable_key_is_401_to_a_synchronous_request() -> None:
+    assert {reason for reason in Reason if reason.status == 401} == {
+        Reason.SIGNATURE_INVALID,
+        Reason.SENDER_NOT_SIGNED,
+        Reason.DNSSEC_BOGUS,
+        Reason.KEY_NOT_FOUND,
+        Reason.KEY_REVOKED,
+        Reason.KEY_RECORD_INVALID,
+        Reason.KEY_UNUSABLE,
+        Reason.WALLET_UNKNOWN,
+    }
+
+
+def test_the_sentence_of_the_specifications_example_is_ours() -> None:
+    assert Reason.SIGNATURE_INVALID.sentence == "Invalid DKIM signature."
+
+
+@EACH
+def test_a_reason_is_found_again_by_its_code(reason: Reason) -> None:
+    assert reason_of(str(reason)) is reason
+
+
+@pytest.mark.parametrize("code", ["", "notJson", "NOT_JSON", "NotJson "])
+def test_another_code_is_no_reason(code: str) -> None:
+    with pytest.raises(KeyError):
+        reason_of(code)
+
+
+def test_the_document_is_what_the_vocabulary_says() -> None:
+    assert DOCUMENT.read_text() == table(), "write it anew: python tests/test_reasons.py"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(table())
