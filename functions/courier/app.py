@@ -51,8 +51,8 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
         try:
             notice = read_notice(record["body"])
             delivery = courier.deliver(notice)
-        except (NotNowError, ValueError, KeyError) as error:
-            logger.error("to be handed out again", message=record["messageId"], error=type(error).__name__)
+        except (NotNowError, ValueError, KeyError):
+            logger.exception("to be handed out again", message=record["messageId"])
             failures.append({"itemIdentifier": record["messageId"]})
             continue
         about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}

@@ -15,6 +15,8 @@ from postroom.settings import read_settings
 
 
 class SqsRecord(TypedDict):
+    """One message of a batch."""
+
     messageId: str
     body: str
     attributes: dict[str, str]

@@ -116,7 +116,10 @@ def read_subject(header: JsonObject) -> str:
 
 
 def read_key_selector(header: JsonObject, dialect: Dialect, sender: str) -> str | None:
-    """The selector of the sender's key, in the dialect's member; a wallet needs none. Raises TheirError(WRONG_SHAPE)."""
+    """The selector of the sender's key, in the dialect's member.
+
+    A wallet needs none. Raises TheirError(WRONG_SHAPE).
+    """
     member = dialect.selector_member
     if member in header:
         return read_selector(text_of(header, member, "Header."), member)

@@ -34,7 +34,7 @@ def text_answer(text: str, content_type: str = "text/plain; charset=utf-8") -> A
 
 
 def problem(error: TheirError | NotNowError, headers: dict[str, str] | None = None) -> Answer:
-    """A refusal as a problem document (RFC 9457); `reason` is from our vocabulary. It repeats nothing of the sender's."""
+    """A refusal as a problem document (RFC 9457), `reason` from our vocabulary; it repeats nothing of the sender's."""
     reason = error.reason
     body: dict[str, JsonValue] = {
         "title": HTTPStatus(reason.status).phrase,

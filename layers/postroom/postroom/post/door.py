@@ -69,10 +69,10 @@ class Door:
         """GET /manifest: that of the domain whose post office `host` is (settlement NLWeb 11)."""
         try:
             domain = self._directory.domain(domain_of_host(host))
-            if domain is None:
-                raise TheirError(Reason.NOT_OURS)
         except (TheirError, NotNowError) as error:
             return problem(error)
+        if domain is None:
+            return problem(TheirError(Reason.NOT_OURS))
         return text_answer(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
 
     def post(self, posted: Posted) -> Answer:

@@ -1,4 +1,4 @@
-"""Steps 2 to 6 of the store protocol: a home for each message, one segment a batch, then the registers, then the courier.
+"""Steps 2 to 6 of the store protocol: a home for each message, one segment a batch, the registers, the courier.
 
 Each function is one step; each may be repeated by anyone. A claim whose step failed in passing becomes a retry,
 its neighbours go on.

@@ -98,7 +98,8 @@ class Replies:
                 self._dynamodb.delete_item(
                     TableName=self._table,
                     Key={"pk": {"S": lease.key}},
-                    ConditionExpression="lease = :mine AND attribute_not_exists(reply) AND attribute_not_exists(reply_at)",
+                    ConditionExpression="lease = :mine AND attribute_not_exists(reply) "
+                    "AND attribute_not_exists(reply_at)",
                     ExpressionAttributeValues={":mine": {"N": str(lease.until)}},
                 )
         except ClientError as error:

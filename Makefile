@@ -1,0 +1,65 @@
+# make help: what there is to make.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# The first Python of a supported version; `make PYTHON=…` chooses another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+SAM_VENV ?= .venv-sam
+BIN := $(VENV)/bin
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "postroom needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python3.12 …" >&2; exit 1; }
+	@echo "installing into $(VENV) (pinned versions, once) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# aws-sam-cli pins what we pin otherwise: an environment of its own.
+$(SAM_VENV)/.installed: requirements-sam.lock
+	@echo "installing aws-sam-cli into $(SAM_VENV) (once) …"
+	@$(PYTHON) -m venv $(SAM_VENV)
+	@$(SAM_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-sam.lock
+	@touch $@
+
+.PHONY: install
+install: $(VENV)/.installed ## the virtual environment, with pinned versions
+
+.PHONY: demo
+demo: $(VENV)/.installed ## the main job as a story, on the real template, in about a minute
+	@$(BIN)/postroom demo
+
+.PHONY: up
+up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones
+	@exec $(BIN)/postroom up $(if $(STATE),--state $(STATE)) $(if $(ZONES),--zones $(ZONES))
+
+.PHONY: test
+test: $(VENV)/.installed $(SAM_VENV)/.installed ## all tests; ARGS="-k door" chooses some
+	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+.PHONY: check
+check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the rooms
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run
+	@$(BIN)/python -m benchmarks
+
+.PHONY: lock
+lock: ## pin the newest versions that fit (needs uv)
+	@uv pip compile $(LOCK) pyproject.toml --extra cli --extra local --group dev -o requirements.lock
+	@uv pip compile $(LOCK) pyproject.toml -c requirements.lock -o layers/postroom/requirements.txt
+	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
+LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+
+.PHONY: clean
+clean: ## remove what was made here
+	@rm -rf $(VENV) $(SAM_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,38 @@
+"""`postroom demo`: the main job as a story, on the real template, in the local stack."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from postroom.cli.checkout import template_path
+from postroom.cli.story.scenes import Story, Told
+from postroom.cli.story.town import RECEIVER, SENDER, Town
+from postroom.local.stack import LocalStack
+
+
+def demo() -> None:
+    """Play the story, and end with a table of what happened."""
+    console = Console(highlight=False, soft_wrap=True)
+    begun = time.monotonic()
+    told: list[Told] = []
+    with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template_path()) as stack:
+        console.print("[bold]postroom[/bold]: the template is deployed twice, in an AWS that runs on this machine …")
+        town = Town(stack, Path(folder))
+        console.print(f"ready after {time.monotonic() - begun:.1f} s: {SENDER} writes to {RECEIVER}\n")
+        story = Story(town, lambda line: console.print(f"   {line}", markup=False))
+        for number, (title, play) in enumerate(story.scenes(), 1):
+            console.print(f"[bold]{number}. {title}[/bold]")
+            told += play()
+            console.print()
+    console.print(_table(told))
+    console.print(f"{len(told)} things happened as they should, in {time.monotonic() - begun:.0f} s.")
+
+
+def _table(told: list[Told]) -> Table:
+    table = Table("", "what", "the door's answer", "what became of it")
+    for line in told:
+        table.add_row(line.scene, line.what, line.answer, line.outcome)
+    return table

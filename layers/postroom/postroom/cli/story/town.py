@@ -1,0 +1,96 @@
+"""The town of the story: three domains with signed zones, one deployment for the receiver, one for the buffer.
+
+sender.example     signs with pk1; its manifest names buffer.example; its host is served by the buffer
+receiver.example   ours: the deployment under test
+buffer.example     a second deployment of the same template; keeps Feedback for sender.example
+unsigned.example   signs its messages, but its zone is not signed
+bogus.example      its zone's signatures are broken
+quiet.example      like sender.example, but nobody has asked for its key yet
+polly.example      speaks the dialect of 2026
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from postroom.cli.story.office import Office
+from postroom.local.stack import LocalStack
+from postroom.local.zones import Mode
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import Algorithm, PrivateKey
+from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Domain
+
+SENDER: Final = "sender.example"
+RECEIVER: Final = "receiver.example"
+BUFFER: Final = "buffer.example"
+UNSIGNED: Final = "unsigned.example"
+BOGUS: Final = "bogus.example"
+QUIET: Final = "quiet.example"
+POLLY: Final = "polly.example"
+SUBJECT: Final = "Hello@Host"
+_HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n"
+
+
+@dataclass(frozen=True)
+class Correspondent:
+    """A domain that sends: its key, and the selector its public half is published under."""
+
+    domain: str
+    selector: str
+    key: PrivateKey
+    dialect: Dialect = NLWEB
+
+
+class Town:
+    """Everybody in it. `keys`: a folder for the private keys; those that are there already are used again."""
+
+    def __init__(self, stack: LocalStack, keys: Path) -> None:
+        self.stack = stack
+        self._keys = keys
+        self.receiver = Office(RECEIVER, stack.deploy("receiver"))
+        self.buffer = Office(BUFFER, stack.deploy("buffer"))
+        self.sender = self._settle(SENDER, "rsa")
+        self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)
+        self.bogus = self._settle(BOGUS, "ed25519", mode=Mode.BOGUS)
+        self.quiet = self._settle(QUIET, "ed25519")
+        self.polly = self._settle(POLLY, "ed25519", dialect=POLLYWEB)
+        for office in (self.receiver, self.buffer):
+            ours = self._settle(office.domain, "ed25519")
+            office.signing_keys.put(office.domain, ours.selector, ours.key)
+            self._open(office, office.domain)
+        self.receiver.operators.put_domain(Domain(RECEIVER))
+        self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+        self.buffer.operators.put_domain(Domain(BUFFER))
+        self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
+        self._open(self.buffer, SENDER)
+
+    def publish(self, who: Correspondent, mode: Mode = Mode.SIGNED) -> None:
+        """Publish (or replace) the zone of a domain: its hosts and its key record."""
+        name = who.dialect.key_name(who.domain, who.selector)
+        record = zone_line(name, record_text(who.key.public))
+        self.stack.tree.put(who.domain, f"{_HOSTS}{record}\n", mode)
+
+    def key_file(self, domain: str) -> Path:
+        """Where the private key of a domain is kept."""
+        return self._keys / f"{domain}.pem"
+
+    def _settle(
+        self, domain: str, algorithm: Algorithm, mode: Mode = Mode.SIGNED, dialect: Dialect = NLWEB
+    ) -> Correspondent:
+        path = self.key_file(domain)
+        if path.exists():
+            key = PrivateKey.from_pem(path.read_bytes())
+        else:
+            key = PrivateKey.generate(algorithm)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_bytes(key.to_pem())
+        who = Correspondent(domain, "pk1", key, dialect)
+        self.publish(who, mode)
+        return who
+
+    def _open(self, office: Office, domain: str) -> None:
+        for dialect in (NLWEB, POLLYWEB):
+            office.deployment.serve_host(dialect.host(domain))
