@@ -36,7 +36,7 @@ def read_identity_request(body: JsonValue) -> str:
     domain = body.get("Domain") if isinstance(body, dict) else None
     if not isinstance(domain, str):
         raise TheirError(Reason.WRONG_SHAPE, "the Body of an Identity request is not {Domain: <host name>}")
-    return read_receiver(domain)
+    return read_receiver(domain, "Body.Domain")
 
 
 def identity_reply(domain: str, feedback: str | None) -> dict[str, JsonValue]:

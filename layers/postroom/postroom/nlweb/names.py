@@ -7,11 +7,11 @@ from postroom.reasons import Reason
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 # RFC 1123 §2.1; the last label is never all digits, so that an IPv4 address is no host name.
-_HOST = re.compile(rf"(?=.{{4,253}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}", re.ASCII)
+_HOST = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}", re.ASCII)
 _SELECTOR = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
-_SECTION_MAX = 253
+_LONGEST_NAME = 253
 
 
 def is_host_name(text: str) -> bool:
@@ -36,22 +36,25 @@ def read_sender(text: str) -> str:
     raise TheirError(Reason.WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
 
 
-def read_receiver(text: str) -> str:
-    """`To`: a host name, lower-cased, as A-labels, one trailing dot dropped. Raises TheirError(WRONG_SHAPE)."""
+def read_receiver(text: str, member: str = "Header.To") -> str:
+    """`To`: a host name, lower-cased, as A-labels, one trailing dot dropped.
+
+    `member` names the place in a refusal. Raises TheirError(WRONG_SHAPE).
+    """
     name = text.removesuffix(".")
     if not name.isascii():
         name = _a_labels(name)
     name = name.lower()
     if is_host_name(name):
         return name
-    raise TheirError(Reason.WRONG_SHAPE, "Header.To is not a host name")
+    raise TheirError(Reason.WRONG_SHAPE, f"{member} is not a host name")
 
 
 def _a_labels(name: str) -> str:
     # Rare, and the IDNA tables cost every cold start: imported only where a U-label stands.
     import idna
 
-    if len(name) > _SECTION_MAX:
+    if len(name) > _LONGEST_NAME:
         return ""
     try:
         return idna.encode(name, uts46=True).decode("ascii")
@@ -62,7 +65,7 @@ def _a_labels(name: str) -> str:
 def read_selector(text: str, member: str) -> str:
     """A DKIM selector (RFC 6376 §3.1: sub-domains joined by dots), lower-cased. Raises TheirError(WRONG_SHAPE)."""
     name = text.lower()
-    if text.isascii() and len(name) <= _SECTION_MAX and _SELECTOR.fullmatch(name):
+    if text.isascii() and len(name) <= _LONGEST_NAME and _SELECTOR.fullmatch(name):
         return name
     raise TheirError(Reason.WRONG_SHAPE, f"Header.{member} is not a DKIM selector")
 

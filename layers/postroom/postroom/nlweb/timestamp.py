@@ -35,8 +35,9 @@ def read_timestamp(text: str) -> int:
 
 def write_timestamp(at_ms: int) -> str:
     """The form we send: UTC, milliseconds, `Z`."""
-    moment = datetime.fromtimestamp(at_ms // 1000, tz=UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+    # Not strftime: its %Y pads years before 1000 on some platforms only.
+    moment = datetime.fromtimestamp(at_ms // 1000, tz=UTC).replace(tzinfo=None)
+    return f"{moment.isoformat()}.{at_ms % 1000:03d}Z"
 
 
 @dataclass(frozen=True, slots=True)
