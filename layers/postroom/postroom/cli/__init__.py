@@ -1,0 +1,70 @@
+"""`postroom …`: the post office from a shell. Each command imports what it needs when it runs, so --help is quick."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from postroom.cli import domain, mailbox, subject, wallet
+from postroom.cli.exits import Commands
+from postroom.cli.keygen import keygen
+from postroom.cli.read import read
+from postroom.cli.send import send
+from postroom.cli.sign import sign
+from postroom.cli.up import up
+from postroom.cli.verify import verify
+
+app = typer.Typer(
+    name="postroom",
+    cls=Commands,
+    help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
+    epilog="Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    # Boxes and colours are for people.
+    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+)
+app.command()(keygen)
+app.command()(sign)
+app.command()(send)
+app.command()(verify)
+app.command()(read)
+app.add_typer(domain.app, name="domain")
+app.add_typer(subject.app, name="subject")
+app.add_typer(wallet.app, name="wallet")
+app.add_typer(mailbox.app, name="mailbox")
+app.command()(up)
+
+
+@app.command()
+def demo() -> None:
+    """Play the main job as a story, on the real template, in a local stack."""
+    # Imported when it runs: the story loads all there is.
+    from postroom.cli.demo import demo as play
+
+    play()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"postroom {version('postroom')}")
+        raise typer.Exit
+
+
+@app.callback()
+def postroom(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A post office for domains: make keys, sign, send, verify and read messages; run one."""
+
+
+def main() -> None:
+    """The entry point."""
+    app(prog_name="postroom")
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,83 @@
+"""A running local stack as its descriptor file tells it: `local.json`, written by `postroom up`.
+
+{
+  "resolvers": "127.0.0.1:5300",                resolver setting (names/dns/servers.py)
+  "trust_anchors": ". IN DS 1234 13 2 ABCD…",   lines of DS records
+  "ca_file": "/home/me/.postroom/ca.pem",       absolute
+  "port": 8443,                                 where the post offices answer, on 127.0.0.1
+  "endpoint": "http://127.0.0.1:4566",          the embedded AWS
+  "deployments": {"receiver": {"account": "000000000001", "outputs": {"PostTable": "…", …}}}
+}
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from postroom.cli.exits import UsageFault
+
+FILE_NAME = "local.json"
+DEFAULT_PATH = Path(".postroom") / FILE_NAME
+
+Local = Annotated[
+    Path | None,
+    typer.Option(
+        "--local",
+        envvar="POSTROOM_LOCAL",
+        metavar="PATH",
+        help="A running local stack: its local.json, or the folder that holds it.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One deployment of the template: its AWS account, and the outputs of its stack by name."""
+
+    account: str
+    outputs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """What a command needs to know to reach a local stack."""
+
+    resolvers: str
+    trust_anchors: str
+    ca_file: str
+    port: int
+    endpoint: str
+    deployments: Mapping[str, Deployment]
+
+    def write(self, path: Path) -> None:
+        """Write the file; its folder is made if need be."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+
+
+def read_descriptor(path: Path) -> Descriptor:
+    """The descriptor in a file, or in `local.json` of a folder. Raises UsageFault."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        value: dict[str, Any] = json.loads(file.read_bytes())
+        deployments = {
+            str(name): Deployment(str(entry["account"]), {str(k): str(v) for k, v in entry["outputs"].items()})
+            for name, entry in value["deployments"].items()
+        }
+        return Descriptor(
+            resolvers=str(value["resolvers"]),
+            trust_anchors=str(value["trust_anchors"]),
+            ca_file=str(value["ca_file"]),
+            port=int(value["port"]),
+            endpoint=str(value["endpoint"]),
+            deployments=deployments,
+        )
+    except FileNotFoundError:
+        raise UsageFault(f"there is no {file}; `postroom up` starts a local stack and writes it") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageFault(f"{file} does not describe a local stack; `postroom up` writes it anew") from None

@@ -1,0 +1,91 @@
+"""`postroom domain`: the domains that a deployment serves."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson, domain_name, load_private_key
+from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_json, print_table
+
+app = typer.Typer(help="The domains that a deployment serves.", no_args_is_help=True)
+
+DomainName = Annotated[str, typer.Argument(help="The domain.", metavar="NAME", parser=domain_name)]
+
+
+@app.command("add")
+def add(
+    name: DomainName,
+    inbox: Annotated[
+        bool | None, typer.Option("--inbox/--no-inbox", help="Take in messages to it.", show_default="inbox")
+    ] = None,
+    buffer: Annotated[
+        bool | None, typer.Option("--buffer/--no-buffer", help="Keep Feedback for it.", show_default="no-buffer")
+    ] = None,
+    feedback: Annotated[
+        str | None,
+        typer.Option(metavar="DOMAIN", help="The domain of its buffer, told in its manifest.", parser=domain_name),
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The private key (PEM) that signs what it sends.")] = None,
+    selector: Annotated[str | None, typer.Option(help="The selector that key is published under.")] = None,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+) -> None:
+    """Add a domain, or change the settings named; its subjects stay as they are."""
+    from postroom.store.directory import Domain
+
+    if (key is None) != (selector is None):
+        raise UsageFault("--key and --selector go together: a key is found by its selector")
+    private = load_private_key(key) if key else None
+    office = open_office(stack_name, local, deployment)
+    before = office.directory().domain(name) or Domain(name)
+    after = replace(
+        before,
+        inbox=before.inbox if inbox is None else inbox,
+        buffer=before.buffer if buffer is None else buffer,
+        feedback=feedback or before.feedback,
+    )
+    if private is not None and selector is not None:
+        # The key first: a domain that is served can then sign.
+        office.signing_keys().put(name, selector, private)
+    office.operators().put_domain(after)
+    print(f"{name}: inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}")
+
+
+@app.command("list")
+def list_domains(
+    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
+) -> None:
+    """List the domains."""
+    office = open_office(stack_name, local, deployment)
+    directory = office.directory()
+    found = [domain for domain in map(directory.domain, office.operators().domains()) if domain is not None]
+    if as_json:
+        print_json([
+            {"name": d.name, "inbox": d.inbox, "buffer": d.buffer, "feedback": d.feedback, "subjects": len(d.subjects)}
+            for d in found
+        ])  # fmt: skip
+        return
+    print_table(
+        ("domain", "inbox", "buffer", "feedback to", "subjects"),
+        [(d.name, _word(d.inbox), _word(d.buffer), d.feedback or "", str(len(d.subjects))) for d in found],
+    )
+
+
+@app.command("remove")
+def remove(
+    name: DomainName, stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None
+) -> None:
+    """Remove a domain and its subjects; mail that is filed stays."""
+    if not open_office(stack_name, local, deployment).operators().remove_domain(name):
+        raise UsageFault(f"{name} is not in the directory; `postroom domain list` shows what is")
+    print(f"{name}: removed")
+
+
+def _word(value: bool) -> str:
+    return "yes" if value else "no"

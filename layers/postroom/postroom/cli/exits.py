@@ -1,0 +1,77 @@
+"""How a command ends: 0 good, 1 the message is bad, 2 usage, 3 could not find out; an error is one sentence."""
+
+import errno
+import os
+import sys
+from enum import IntEnum
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from postroom.errors import NotNowError, OurError, SettingsError, TheirError
+
+
+class Exit(IntEnum):
+    """The exit codes."""
+
+    GOOD = 0
+    BAD_MESSAGE = 1
+    USAGE = 2
+    NOT_FOUND_OUT = 3
+
+
+class UsageFault(Exception):  # noqa: N818 - it is the user's, and reads as such
+    """What was asked for cannot be done that way; the sentence says what to do. Exit code 2."""
+
+
+class NotFoundOut(Exception):  # noqa: N818 - as above
+    """It could not be found out or done just now; the sentence says why. Exit code 3."""
+
+
+class Commands(TyperGroup):
+    """The root of all commands, where every error becomes a sentence and an exit code."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            told = _sentence(error)
+            if told is None or os.environ.get("POSTROOM_DEBUG"):
+                raise
+            code, sentence = told
+            sys.stdout.flush()
+            print(f"postroom: {sentence}", file=sys.stderr)
+            raise typer.Exit(code) from None
+
+
+def _sentence(error: Exception) -> tuple[Exit, str] | None:
+    """The exit code and the sentence for an error; None: it has its own way out."""
+    match error:
+        case typer.Exit() | typer.Abort() | typer.TyperException():
+            return None
+        case UsageFault() | SettingsError():
+            return Exit.USAGE, str(error)
+        case NotFoundOut() | OurError():
+            return Exit.NOT_FOUND_OUT, str(error)
+        case TheirError():
+            return Exit.BAD_MESSAGE, str(error)
+        case NotNowError():
+            return Exit.NOT_FOUND_OUT, str(error)
+        case OSError() if error.errno == errno.EPIPE:
+            return None
+        case OSError() if error.filename is not None:
+            return Exit.USAGE, f"{error.filename}: {error.strerror}"
+    if _is_from_aws(error):
+        return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}"
+    return Exit.NOT_FOUND_OUT, (
+        f"a fault of postroom itself ({type(error).__name__}: {error}); "
+        "please report it, with what POSTROOM_DEBUG=1 prints"
+    )
+
+
+def _is_from_aws(error: Exception) -> bool:
+    # Looked up, not imported: most commands never load boto3.
+    exceptions = sys.modules.get("botocore.exceptions")
+    return exceptions is not None and isinstance(error, (exceptions.BotoCoreError, exceptions.ClientError))

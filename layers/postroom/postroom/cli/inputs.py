@@ -1,0 +1,80 @@
+"""What commands are given: files or standard input, names, keys. A wrong one is a usage error that says so."""
+
+import sys
+from base64 import b64decode
+from binascii import Error as Base64Error
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.exits import UsageFault
+from postroom.errors import OurError, TheirError
+
+if TYPE_CHECKING:
+    from postroom.nlweb.keys import PrivateKey, PublicKey
+    from postroom.nlweb.schema import Dialect
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+
+
+def read_input(name: str) -> bytes:
+    """The bytes of a file; `-`: of standard input. Raises OSError."""
+    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+
+
+def domain_name(text: str) -> str:
+    """A host name, lower-cased, as A-labels."""
+    from postroom.nlweb.names import read_receiver
+
+    try:
+        return read_receiver(text)
+    except TheirError:
+        raise typer.BadParameter(f"{text!r} is not a host name such as receiver.example") from None
+
+
+def wallet_uuid(text: str) -> str:
+    """A UUID, lower-cased."""
+    from postroom.nlweb.names import is_uuid
+
+    if not is_uuid(text.lower()):
+        raise typer.BadParameter(f"{text!r} is not a UUID of the form 8-4-4-4-12")
+    return text.lower()
+
+
+def dialect_called(name: str) -> "Dialect":
+    """`nlweb` or `pollyweb`."""
+    from postroom.nlweb.schema import NLWEB, POLLYWEB
+
+    known = {"nlweb": NLWEB, "pollyweb": POLLYWEB}
+    if name not in known:
+        raise UsageFault(f"--dialect is {name!r}; it must be nlweb or pollyweb")
+    return known[name]
+
+
+def load_private_key(path: Path) -> "PrivateKey":
+    """A private key from a PEM file. Raises UsageFault."""
+    from postroom.nlweb.keys import PrivateKey
+
+    try:
+        return PrivateKey.from_pem(path.read_bytes())
+    except OurError as error:
+        raise UsageFault(f"{path}: {error}") from None
+
+
+def read_public_key(text: str, source: str) -> "PublicKey":
+    """A public key: SubjectPublicKeyInfo as PEM, or its base64 alone. Raises UsageFault that names `source`."""
+    from postroom.nlweb.keys import public_key_from_spki
+
+    base64 = "".join(line.strip() for line in text.splitlines() if not line.startswith("-----"))
+    try:
+        return public_key_from_spki(b64decode(base64, validate=True))
+    except (Base64Error, ValueError):
+        raise UsageFault(f"{source} is no public key: neither PEM nor base64 of a SubjectPublicKeyInfo") from None
+    except TheirError as error:
+        raise UsageFault(f"{source} is no public key that is accepted: {error.detail}") from None
+
+
+def load_public_key(path: Path) -> "PublicKey":
+    """A public key from a file. Raises UsageFault."""
+    return read_public_key(path.read_text(encoding="ascii", errors="replace"), str(path))

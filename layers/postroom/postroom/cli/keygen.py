@@ -1,0 +1,97 @@
+"""`postroom keygen`: a key to sign with, and the record that publishes it."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson, dialect_called, domain_name
+from postroom.cli.output import print_json
+
+if TYPE_CHECKING:
+    from postroom.nlweb.keys import PrivateKey
+    from postroom.nlweb.schema import Dialect
+
+FALLBACK_SELECTOR = "pw1"
+"""For a dialect that has no default selector of its own."""
+
+
+class KeyAlgorithm(StrEnum):
+    """The kinds of keys (settlement NLWeb 4)."""
+
+    RSA = "rsa"
+    ED25519 = "ed25519"
+
+
+def keygen(
+    algorithm: Annotated[
+        KeyAlgorithm, typer.Option(help="RSA of 2048 bits (every receiver takes it), or Ed25519.")
+    ] = KeyAlgorithm.RSA,
+    selector: Annotated[
+        str | None, typer.Option(help="Name of the key within the domain.", show_default="the dialect's own")
+    ] = None,
+    domain: Annotated[str | None, typer.Option(help="The domain that will sign.", parser=domain_name)] = None,
+    out: Annotated[Path, typer.Option(help="Where the private key goes (PEM, readable by you alone).")] = Path(
+        "key.pem"
+    ),
+    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where receivers look the key up.")] = "nlweb",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a key that is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key pair: the private key goes into a file, the DNS record to publish is printed."""
+    from postroom.nlweb.key_record import record_strings, record_text, zone_line
+    from postroom.nlweb.keys import PrivateKey
+
+    chosen = dialect_called(dialect)
+    name = _record_name(chosen, domain, selector)
+    key = PrivateKey.generate(algorithm.value)
+    _write_private(out, key, force=force)
+    text = record_text(key.public)
+    line = zone_line(name, text)
+    if domain is None:
+        line = line.replace(f"{name}.", name, 1)  # relative to the zone's origin
+    if as_json:
+        print_json(
+            {
+                "algorithm": key.public.algorithm,
+                "bits": key.public.bits,
+                "fingerprint": key.public.fingerprint,
+                "file": str(out),
+                "name": name,
+                "record": text,
+                "strings": list(record_strings(text)),
+                "zone_line": line,
+            }
+        )
+        return
+    print(f"private key   {out} ({key.public.algorithm}, {key.public.bits} bits, {key.public.fingerprint})")
+    print(f"TXT record at {name}{'' if domain else ' (below your domain)'}")
+    print(f"              {text}")
+    print("zone file     the same, split as DNS wants it; the zone must be signed (DNSSEC):")
+    print(line)
+
+
+def _record_name(dialect: "Dialect", domain: str | None, selector: str | None) -> str:
+    from postroom.errors import TheirError
+    from postroom.nlweb.names import read_selector
+
+    try:
+        chosen = read_selector(selector or dialect.default_selector or FALLBACK_SELECTOR, dialect.selector_member)
+    except TheirError:
+        raise UsageFault(f"--selector is {selector!r}; it must be labels of letters, digits and hyphens") from None
+    return dialect.key_name(domain or "", chosen).removesuffix(".")
+
+
+def _write_private(path: Path, key: "PrivateKey", *, force: bool) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileExistsError:
+        raise UsageFault(f"{path} exists; say --force to overwrite it, or --out to write elsewhere") from None
+    with os.fdopen(descriptor, "wb") as file:
+        # An overwritten file would keep the rights it had.
+        os.fchmod(descriptor, 0o600)
+        file.write(key.to_pem())

@@ -1,0 +1,107 @@
+"""How commands reach the world: resolvers, trust anchors and certificate authorities, ours or a local stack's."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.exits import UsageFault
+from postroom.settings import Settings
+
+if TYPE_CHECKING:
+    from postroom.https import HttpsClient
+    from postroom.names.dns import Resolvers
+    from postroom.names.keys import KeyDirectory
+    from postroom.nlweb.keys import PublicKey
+
+Resolver = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resolver",
+        metavar="HOST:PORT",
+        help="DNS resolver to ask: HOST[:PORT], udp://…, tcp://… or https://… Repeat it for more.",
+        show_default=False,
+    ),
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca-file", metavar="FILE", help="Certificates (PEM) to trust instead of the public ones."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The settings of a command's look-ups and connections."""
+
+    resolvers: str
+    trust_anchors: str
+    ca_file: str | None
+    port: int
+    allow_private: bool
+
+
+def choose_network(
+    local: Path | None,
+    *,
+    resolvers: list[str] | None = None,
+    trust_anchor: Path | None = None,
+    ca_file: Path | None = None,
+    port: int | None = None,
+    allow_private: bool = False,
+) -> Network:
+    """The local stack's network where one is named, else the world's; each option goes before it."""
+    there = read_descriptor(local) if local else None
+    defaults = Settings()
+    return Network(
+        resolvers=",".join(resolvers or ()) or (there.resolvers if there else defaults.resolvers),
+        trust_anchors=_read_anchor(trust_anchor) if trust_anchor else there.trust_anchors if there else "",
+        ca_file=str(ca_file) if ca_file else there.ca_file if there else None,
+        port=port or (there.port if there else defaults.outbound_port),
+        allow_private=allow_private or there is not None,
+    )
+
+
+def open_resolvers(network: Network) -> "Resolvers":
+    """The resolvers; to be closed. Raises SettingsError."""
+    from postroom.names.dns import Resolvers
+
+    defaults = Settings()
+    return Resolvers(
+        network.resolvers, try_seconds=defaults.dns_try_seconds, budget_seconds=defaults.dns_budget_seconds
+    )
+
+
+def build_key_directory(network: Network, resolvers: "Resolvers") -> "KeyDirectory[PublicKey]":
+    """Senders' keys by DNS, proven from the trust anchor. Raises SettingsError."""
+    from postroom.names.dnssec import TrustAnchors
+    from postroom.names.keys import KeyDirectory
+    from postroom.nlweb.key_record import parse_key_record
+
+    anchors = TrustAnchors.parse(network.trust_anchors) if network.trust_anchors else TrustAnchors.parse()
+    return KeyDirectory(resolvers.asking, anchors, parse_key_record, clock=time.time)
+
+
+def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":
+    """Outbound HTTPS, with hosts looked up at these resolvers."""
+    from postroom.https import HttpsClient
+    from postroom.names.addresses import addresses
+
+    try:
+        return HttpsClient(
+            lambda host: addresses(host, resolvers.asking()),
+            port=network.port,
+            allow_private=network.allow_private,
+            ca_file=network.ca_file,
+        )
+    except OSError as error:
+        raise UsageFault(f"--ca-file {network.ca_file} holds no certificates (PEM): {error.strerror}") from None
+
+
+def _read_anchor(path: Path) -> str:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if not text.strip():
+        raise UsageFault(f"--trust-anchor {path} is empty; expected lines of DS or DNSKEY records")
+    return text

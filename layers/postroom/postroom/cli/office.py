@@ -1,0 +1,151 @@
+"""Which deployment a command works on: one on AWS by its stack's name, or one of a local stack."""
+
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
+from postroom.cli.exits import NotFoundOut, UsageFault
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+    from postroom.store.directory import Directory
+    from postroom.store.operators import Operators
+    from postroom.store.reader import Reader
+    from postroom.store.register import Register
+    from postroom.store.secrets import SigningKeys
+
+StackName = Annotated[
+    str | None,
+    typer.Option(
+        "--stack-name",
+        envvar="POSTROOM_STACK",
+        metavar="NAME",
+        help="A deployment on AWS: its CloudFormation stack, with your AWS credentials.",
+        show_default=False,
+    ),
+]
+DeploymentName = Annotated[
+    str | None,
+    typer.Option(
+        "--deployment",
+        metavar="NAME",
+        help="Which deployment of the local stack; the first, unless said.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """A deployment: the outputs of its stack, and clients of the account it lives in."""
+
+    outputs: Mapping[str, str]
+    dynamodb: "DynamoDBClient"
+    s3: "S3Client"
+    secrets: "SecretsManagerClient"
+
+    def operators(self) -> "Operators":
+        """What writes the directory."""
+        from postroom.store.operators import Operators
+
+        return Operators(self.dynamodb, self._output("DirectoryTable"))
+
+    def directory(self) -> "Directory":
+        """What reads the directory."""
+        from postroom.store.directory import Directory
+
+        return Directory(self.dynamodb, self._output("DirectoryTable"), clock=time.monotonic, cache_seconds=0)
+
+    def register(self) -> "Register":
+        """The rows of mailboxes."""
+        from postroom.store.register import Register
+
+        return Register(self.dynamodb, self._output("PostTable"))
+
+    def reader(self) -> "Reader":
+        """What lists and fetches."""
+        from postroom.store.reader import Reader
+        from postroom.store.segments import Objects
+
+        objects = Objects(self.s3, self._output("Bucket"))
+        return Reader(self.dynamodb, self._output("PostTable"), self.register(), objects)
+
+    def signing_keys(self) -> "SigningKeys":
+        """The private keys of the deployment's domains."""
+        from postroom.store.secrets import SigningKeys
+
+        return SigningKeys(self.secrets, self._output("SigningKeysSecret"), time.monotonic)
+
+    def _output(self, name: str) -> str:
+        if name not in self.outputs:
+            raise UsageFault(f"the stack has no output {name}: it is not a deployment of postroom, or an older one")
+        return self.outputs[name]
+
+
+def open_office(stack_name: str | None, local: Path | None, deployment: str | None) -> Office:
+    """The deployment that the options name; without any, that of the local stack started in this folder.
+
+    Raises UsageFault or NotFoundOut.
+    """
+    if stack_name and local:
+        raise UsageFault("--stack-name and --local name two deployments; say one of them (or unset its variable)")
+    if stack_name:
+        return _on_aws(stack_name)
+    if local is None and not DEFAULT_PATH.exists():
+        raise UsageFault(
+            "no deployment is named: say --stack-name NAME for one on AWS, or --local PATH for a local stack "
+            "(`postroom up` starts one)"
+        )
+    return _in_local_stack(local or DEFAULT_PATH, deployment)
+
+
+def _on_aws(stack_name: str) -> Office:
+    import boto3
+    from botocore.exceptions import ClientError
+
+    from postroom.store.aws import error_code
+
+    try:
+        stacks = boto3.client("cloudformation").describe_stacks(StackName=stack_name)["Stacks"]
+    except ClientError as error:
+        if error_code(error) == "ValidationError":
+            raise UsageFault(f"there is no stack {stack_name!r} in this AWS account and region") from None
+        raise
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
+    return Office(outputs, boto3.client("dynamodb"), boto3.client("s3"), boto3.client("secretsmanager"))
+
+
+def _in_local_stack(path: Path, name: str | None) -> Office:
+    from postroom.local.clients import Clients
+
+    stack = read_descriptor(path)
+    chosen = name or next(iter(stack.deployments), "")
+    if chosen not in stack.deployments:
+        known = ", ".join(stack.deployments) or "none"
+        raise UsageFault(f"the local stack has no deployment {chosen!r}; it has: {known}")
+    # boto3 would say so too, but only after its retries, and without saying what to do.
+    if not is_running(stack.endpoint):
+        raise NotFoundOut(f"the local stack of {path} does not run; `postroom up` starts it")
+    deployment = stack.deployments[chosen]
+    clients = Clients(stack.endpoint, deployment.account)
+    return Office(deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"))
+
+
+def is_running(endpoint: str) -> bool:
+    """Whether somebody listens at the endpoint of a local stack."""
+    url = urlsplit(endpoint)
+    try:
+        socket.create_connection((url.hostname or "", url.port or 80), timeout=2).close()
+    except OSError:
+        return False
+    return True

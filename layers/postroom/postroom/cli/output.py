@@ -1,0 +1,58 @@
+"""What commands print: tables and lines for people (plain when no terminal), JSON for programs."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_UNBOUND_WIDTH = 10_000
+"""Columns, where nobody looks: a line that a program reads is not broken."""
+
+
+def print_json(value: JsonValue) -> None:
+    """One JSON text on standard output."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def console() -> "Console":
+    """Standard output for people."""
+    from rich.console import Console
+
+    return Console(
+        width=None if sys.stdout.isatty() else _UNBOUND_WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+    )
+
+
+def safe(text: str) -> str:
+    """`text` with what could steer a terminal, or turn its lines around, written as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def styled(text: str, style: str = "") -> "Text":
+    """A stranger's text for the console: no markup, nothing that steers a terminal."""
+    from rich.text import Text
+
+    return Text(safe(text), style=style)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]) -> None:
+    """A table on standard output."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(styled(cell) if isinstance(cell, str) else cell for cell in row))
+    console().print(table)

@@ -1,0 +1,184 @@
+"""`postroom read`: what is filed in a mailbox: who, what, when, how verified."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson, wallet_uuid
+from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.output import print_json, safe
+from postroom.ijson import JsonValue
+from postroom.settings import RETAIN_CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from postroom.store.keys import RowKey
+    from postroom.store.reader import Filed
+
+_LONGEST_BODY = 400
+
+
+def read(
+    mailbox: Annotated[str, typer.Argument(help="The mailbox; a domain's own is named as the domain.")],
+    about: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CORRELATION", help="Only the Feedback about this message of the mailbox's.", parser=wallet_uuid
+        ),
+    ] = None,
+    message: Annotated[str | None, typer.Option("--id", metavar="ID", help="Only this message.")] = None,
+    cursor: Annotated[str | None, typer.Option(metavar="ID", help="Only what came in after this message.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many messages.")] = 20,
+    ack: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Acknowledge this message instead; repeat it for more.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write one envelope, bit for bit as it came in.")] = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what is filed in a mailbox, oldest first; with --ack, take messages out of it."""
+    office = open_office(stack_name, local, deployment)
+    if ack:
+        _acknowledge(office, mailbox, ack, as_json=as_json)
+        return
+    filed = _fetch(office, mailbox, about, message, cursor, limit)
+    if raw:
+        _print_raw(filed)
+        return
+    last = id_of(filed[-1].row.key) if filed else cursor
+    if as_json:
+        print_json({"messages": [_describe(each) for each in filed], "cursor": last})
+        return
+    for each in filed:
+        _print(_describe(each))
+    if not filed:
+        print(f"nothing is filed in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
+    elif len(filed) == limit:
+        print(f"there may be more: --cursor {last}")
+
+
+def id_of(row: "RowKey") -> str:
+    """What people call a message: `<received at, epoch ms>-<claim id>`."""
+    return f"{row.received_at_ms:013d}-{row.claim_id}"
+
+
+def _sort_key(text: str, option: str) -> str:
+    from postroom.store.keys import ROW_PREFIX
+
+    received_at, dash, claim_id = text.partition("-")
+    if not (dash and claim_id and len(received_at) == 13 and received_at.isdecimal()):
+        raise UsageFault(f"{option} is {text!r}; it must be the id of a message as `postroom read` prints it")
+    return f"{ROW_PREFIX}{received_at}#{claim_id}"
+
+
+def _fetch(
+    office: Office, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
+) -> "list[Filed]":
+    reader, filed = office.reader(), []
+    rows = reader.list(
+        mailbox,
+        office.directory().shards(mailbox),
+        now=int(time.time()),
+        cursor=_sort_key(cursor, "--cursor") if cursor else "",
+        conversation=f"feedback:{about}" if about else "",
+    )
+    wanted = _sort_key(message, "--id") if message else None
+    for row in rows:
+        if wanted and row.key.sk != wanted:
+            continue
+        found = reader.fetch(row)
+        if found is not None:
+            filed.append(found)
+        if len(filed) == limit:
+            break
+    if wanted and not filed:
+        raise UsageFault(f"there is no message {message} in {mailbox}")
+    return filed
+
+
+def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool) -> None:
+    from postroom.store.keys import RowKey, partition
+
+    keys = [_sort_key(each, "--ack") for each in ids]
+    register, shards = office.register(), office.directory().shards(mailbox)
+    # The longest any deployment may be set to remember: a tombstone that stays longer does no harm.
+    forget_at = int(time.time()) + RETAIN_CEILING_SECONDS
+    for each, sk in zip(ids, keys, strict=True):
+        # A row stands in the shard it was given when the mailbox had fewer: each is asked.
+        if not any(register.acknowledge(RowKey(partition(mailbox, n), sk), forget_at) for n in range(shards)):
+            raise UsageFault(f"there is no message {each} in {mailbox}")
+    if as_json:
+        print_json({"acknowledged": list(ids)})
+    else:
+        for each in ids:
+            print(f"acknowledged {each}")
+
+
+def _describe(filed: "Filed") -> dict[str, JsonValue]:
+    from postroom.ijson import parse
+    from postroom.nlweb.envelope import read_envelope
+    from postroom.nlweb.timestamp import write_timestamp
+
+    text = filed.line.envelope
+    data = text.encode()
+    envelope = read_envelope(parse(data, max_bytes=len(data)))
+    return {
+        "id": id_of(filed.row.key),
+        "received_at": write_timestamp(filed.row.key.received_at_ms),
+        "from": envelope.sender,
+        "to": envelope.receiver,
+        "subject": envelope.subject,
+        "correlation": envelope.correlation,
+        "timestamp": write_timestamp(envelope.timestamp_ms),
+        "conversation": filed.row.conversation,
+        "body": envelope.body,
+        "receipt": json.loads(json.dumps(dict(filed.line.receipt))),
+        "envelope": text,
+    }
+
+
+def _print(message: dict[str, JsonValue]) -> None:
+    receipt = message["receipt"]
+    body = json.dumps(message["body"], ensure_ascii=False)
+    lines = {
+        "from": message["from"],
+        "to": message["to"],
+        "subject": message["subject"],
+        "correlation": message["correlation"],
+        "sent": message["timestamp"],
+        "received": message["received_at"],
+        "verified": _verified(receipt if isinstance(receipt, dict) else {}),
+        "body": body if len(body) <= _LONGEST_BODY else f"{body[:_LONGEST_BODY]}… ({len(body)} characters; see --raw)",
+    }
+    print(message["id"])
+    for name, value in lines.items():
+        print(f"  {name:<12} {safe(str(value))}")
+
+
+def _verified(receipt: Mapping[str, JsonValue]) -> str:
+    """How a message was verified, in one line: the key, and what vouches for it."""
+    from postroom.nlweb.timestamp import write_timestamp
+
+    at = receipt.get("verified_at_ms")
+    when = f" at {write_timestamp(at)}" if isinstance(at, int) else ""
+    key = f"{receipt.get('key_algorithm')} {receipt.get('key_fingerprint')}"
+    evidence = receipt.get("evidence")
+    if not isinstance(evidence, dict):
+        return f"{key}, {evidence}{when}"
+    chain = evidence.get("chain")
+    zones = [str(link.get("zone")) for link in chain if isinstance(link, dict)] if isinstance(chain, list) else []
+    return f"{key} of {receipt.get('key_name')}, DNSSEC {' → '.join(zones)}{when}"
+
+
+def _print_raw(filed: "list[Filed]") -> None:
+    if len(filed) != 1:
+        raise UsageFault(f"--raw writes one envelope, and {len(filed)} are there; name one by --id")
+    sys.stdout.buffer.write(filed[0].line.envelope.encode())
+    sys.stdout.buffer.flush()

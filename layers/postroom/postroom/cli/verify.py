@@ -1,0 +1,105 @@
+"""`postroom verify`: every check of a message, in order, with what it saw and what it expected."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.exits import Exit
+from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
+from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
+from postroom.cli.output import console, print_json, print_table, styled
+from postroom.settings import Settings
+
+if TYPE_CHECKING:
+    from postroom.names.keys import KeyDirectory
+    from postroom.nlweb.explain import Explanation, FindKey
+    from postroom.nlweb.keys import PublicKey
+
+_EXITS = {"accepted": Exit.GOOD, "refused": Exit.BAD_MESSAGE, "discarded": Exit.BAD_MESSAGE}
+
+
+def verify(
+    file: Annotated[str, typer.Argument(help="The envelope; - is standard input.", metavar="FILE|-")],
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--to",
+            metavar="DOMAIN",
+            help="A domain that is ours; repeat it for more. Without it, any receiver is.",
+            parser=domain_name,
+        ),
+    ] = None,
+    resolver: Resolver = None,
+    trust_anchor: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="DS or DNSKEY records to trust.", show_default="the root's, by IANA"),
+    ] = None,
+    now: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPOCH",
+            help="When the message came in, in seconds; the key is looked up now in any case.",
+            show_default="now",
+        ),
+    ] = None,
+    wallet_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The public key (PEM) of the wallet it is from.")
+    ] = None,
+    local: Local = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a message as a receiver would, and show how. Exit code 0: accepted; 1: not; 3: could not find out."""
+    from postroom.nlweb.explain import explain
+    from postroom.nlweb.timestamp import Window
+
+    rules = Settings()
+    data = read_input(file)
+    preshared = load_public_key(wallet_key) if wallet_key else None
+    network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+    with open_resolvers(network) as resolvers:
+        told = explain(
+            data,
+            ours=to or (),
+            now_ms=int((time.time() if now is None else now) * 1000),
+            window=Window(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
+            max_bytes=rules.nlweb_max_body_bytes,
+            find_key=_finder(build_key_directory(network, resolvers), preshared),
+        )
+    if as_json:
+        print_json(told.as_json())
+    else:
+        _print(told)
+    raise typer.Exit(_EXITS.get(told.verdict, Exit.NOT_FOUND_OUT))
+
+
+def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None") -> "FindKey":
+    from postroom.errors import TheirError
+    from postroom.nlweb.names import is_uuid
+    from postroom.reasons import Reason
+
+    def find_key(name: str) -> "tuple[PublicKey, str]":
+        if not is_uuid(name):
+            found = keys.find(name)
+            return found.key, str(found.evidence)
+        if preshared is None:
+            raise TheirError(Reason.WALLET_UNKNOWN, "no --wallet-key was given")
+        return preshared, "pre-shared"
+
+    return find_key
+
+
+def _print(told: "Explanation") -> None:
+    rows = [
+        (styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
+         check.name, check.saw, check.expected, check.section)
+        for check in told.checks
+    ]  # fmt: skip
+    print_table(("", "check", "saw", "expected", "section"), rows)
+    reason = told.reason
+    if reason is None:
+        console().print(styled("accepted", "bold green"))
+    else:
+        console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))

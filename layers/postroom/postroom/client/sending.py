@@ -1,0 +1,127 @@
+"""Sending: a signed envelope goes out, the receiver's answer comes back as a value.
+
+A refusal is an answer, not an error (settlement NLWeb 8): it comes back as `Sent` with the receiver's own reason,
+which need not be from our vocabulary. Raised is only what gave no answer: NotNowError(OUTBOUND_FAILED).
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Final
+
+from postroom.errors import TheirError
+from postroom.https import HttpsClient, Response
+from postroom.ijson import JsonValue, parse
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.names import read_receiver
+from postroom.nlweb.schema import Dialect
+from postroom.nlweb.sign import Draft, sign
+
+_PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+"""4xx that say nothing of the message (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
+
+
+class Fate(StrEnum):
+    """What an answer means for the sender."""
+
+    TAKEN = "taken"
+    """2xx: queued, or answered at once."""
+    REFUSED = "refused"
+    """4xx: the same message will be refused again."""
+    NOT_NOW = "not now"
+    """Anything else: the same message may be sent again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The receiver's answer to a message.
+
+    `status`: of HTTP. `reply`: the JSON of its body; the text, where that is no JSON; None, where it is empty.
+    `reason`, `detail`: machine code and sentence of a problem document (RFC 9457); empty where there is none.
+    """
+
+    correlation: str
+    status: int
+    reply: JsonValue
+    reason: str = ""
+    detail: str = ""
+
+    @property
+    def fate(self) -> Fate:
+        """Whether the message was taken, refused for good, or may be sent again."""
+        if 200 <= self.status < 300:
+            return Fate.TAKEN
+        if 400 <= self.status < 500 and self.status not in _PASSING:
+            return Fate.REFUSED
+        return Fate.NOT_NOW
+
+
+class Sender:
+    """A domain (or a wallet) that sends. `selector` None: the dialect's default.
+
+    `clock`: epoch seconds. `new_correlation`: a fresh UUID.
+    """
+
+    def __init__(
+        self,
+        key: PrivateKey,
+        domain: str,
+        selector: str | None,
+        dialect: Dialect,
+        https: HttpsClient,
+        *,
+        clock: Callable[[], float] = time.time,
+        new_correlation: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        self._key = key
+        self._domain = domain
+        self._selector = selector
+        self._dialect = dialect
+        self._https = https
+        self._clock = clock
+        self._new_correlation = new_correlation
+
+    def send(self, receiver: str, subject: str, body: JsonValue, correlation: str | None = None) -> Sent:
+        """Sign a message and post it to the well-known inbox of `receiver`.
+
+        Raises TheirError (`receiver` is no host name, `body` has no canonical form) or
+        NotNowError(OUTBOUND_FAILED).
+        """
+        draft = Draft(
+            sender=self._domain,
+            receiver=read_receiver(receiver),
+            subject=subject,
+            correlation=correlation or self._new_correlation(),
+            timestamp_ms=int(self._clock() * 1000),
+            body=body,
+            selector=self._selector,
+            dialect=self._dialect,
+        )
+        envelope = json.dumps(sign(draft, self._key), ensure_ascii=False).encode()
+        return deliver(self._https, self._dialect.inbox_url(draft.receiver), envelope, draft.correlation)
+
+
+def deliver(https: HttpsClient, url: str, envelope: bytes, correlation: str = "") -> Sent:
+    """Post an envelope as it is. Raises NotNowError(OUTBOUND_FAILED). Sender and Dialect know the `url`."""
+    response = https.post(url, envelope, "application/json")
+    reply = _read(response)
+    if 200 <= response.status < 300 or not isinstance(reply, dict):
+        return Sent(correlation, response.status, reply)
+    return Sent(correlation, response.status, reply, _text(reply.get("reason")), _text(reply.get("detail")))
+
+
+def _read(response: Response) -> JsonValue:
+    if not response.body:
+        return None
+    try:
+        return parse(response.body, max_bytes=len(response.body))
+    except TheirError:
+        return response.body.decode("utf-8", "replace")
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
