@@ -307,6 +307,18 @@ def test_what_is_no_key_in_der_is_malformed(der: bytes) -> None:
     assert refusal(der).reason is Reason.KEY_RECORD_INVALID
 
 
+def padded(der: bytes) -> bytes:
+    """The same value, its outermost length in one octet more than it needs: BER, not DER."""
+    assert der[:2] == b"\x30\x82"
+    return b"\x30\x83\0" + der[2:]
+
+
+def test_one_key_has_one_encoding_x_690_section_10_1() -> None:
+    assert refusal(padded(GOOD)).reason is Reason.KEY_RECORD_INVALID
+    with pytest.raises(TheirError, match="KeyRecordInvalid"):
+        public_key_from_pkcs1(padded(pkcs1(MODULUS, 65537)))
+
+
 def test_rsa_encryption_without_its_null_is_no_accepted_kind_rfc_3279_section_2_3_1() -> None:
     bare = spki(pkcs1(MODULUS, 65537), bytes.fromhex("300b06092a864886f70d010101"))
     assert refusal(bare).reason is Reason.KEY_UNUSABLE
