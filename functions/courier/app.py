@@ -53,6 +53,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
             delivery = courier.deliver(notice)
         except (NotNowError, ValueError, KeyError):
             logger.exception("to be handed out again", message=record["messageId"])
+            metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
             failures.append({"itemIdentifier": record["messageId"]})
             continue
         about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}

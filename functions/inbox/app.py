@@ -65,8 +65,7 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
         # Whatever it was, nothing was queued: the sender is told to come back, and nobody is shown a stack.
         logger.exception("the door failed")
         answer = problem(NotNowError(Reason.NOT_QUEUED))
-    if method == "POST":
-        metrics.add_metric("Refused" if answer.reason else "Queued", MetricUnit.Count, 1)
+    metrics.add_metric("Refused" if answer.reason else "Answered", MetricUnit.Count, 1)
     if answer.reason:
         logger.info("refused", reason=str(answer.reason), status=answer.status, request=context.aws_request_id)
     return {

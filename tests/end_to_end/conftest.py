@@ -1,0 +1,40 @@
+"""The town of the story, up once for all end-to-end tests: real template, real HTTPS, real queues, real zones."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postroom.cli.checkout import template_path
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import Town
+from postroom.local.stack import LocalStack
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            # One stack, one order: these run in one process.
+            item.add_marker(pytest.mark.xdist_group("town"))
+
+
+@pytest.fixture(scope="session")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with LocalStack(template_path()) as stack:
+        yield Town(stack, tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="session")
+def story(town: Town) -> Story:
+    return Story(town, print)
+
+
+@pytest.fixture(autouse=True)
+def function_logs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Show what the functions wrote beside a failed test."""
+    failed = request.session.testsfailed
+    yield
+    if request.session.testsfailed > failed:
+        for office in (request.getfixturevalue("town").receiver, request.getfixturevalue("town").buffer):
+            for line in office.deployment.logs()[-60:]:
+                print(line.function, line.text)

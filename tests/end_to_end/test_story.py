@@ -1,0 +1,85 @@
+"""Every scene of the story, asserted on what is stored."""
+
+import json
+
+import pytest
+from tests.end_to_end import dumps
+
+from postroom.cli.story.office import envelope_of
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import BUFFER, RECEIVER, SENDER, Town
+from postroom.store.keys import seen_key_nlweb
+
+
+def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, town: Town) -> None:
+    sent = story.envelope(town.sender, {"Text": "Good morning"})
+    body = json.dumps(sent, ensure_ascii=False)
+    story.post(sent)
+    message = story.find_filed(town.receiver, RECEIVER, sent)
+    assert message.line.envelope == body
+    assert message.row.key.mailbox == RECEIVER
+    assert message.row.conversation == SENDER
+    receipt = message.line.receipt
+    assert receipt["selector"] == "pk1"
+    assert receipt["key_fingerprint"] == town.sender.key.public.fingerprint
+    assert receipt["dialect"] == "nlweb.org/MSG:1.0"
+    assert [link["zone"] for link in receipt["evidence"]["chain"]] == [".", "example.", "sender.example."]
+    assert receipt["received_at_ms"] <= receipt["verified_at_ms"]
+    seen = {item["pk"]["S"]: item for item in dumps.table(town.receiver.deployment, "SeenTable")}
+    known = seen[seen_key_nlweb(RECEIVER, SENDER, sent["Header"]["Correlation"])]
+    assert known["home"]["M"] == {"pk": {"S": message.row.key.pk}, "sk": {"S": message.row.key.sk}}
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_each_scene_of_the_demo_ends_as_it_must(story: Story, number: int) -> None:
+    _, play = list(story.scenes())[number - 1]
+    assert play()
+
+
+def test_feedback_is_signed_by_us_and_filed_under_sender_and_correlation(story: Story, town: Town) -> None:
+    forged = story.forgery()
+    story.post(forged)
+    message = story.feedback(forged)
+    told = envelope_of(message)
+    assert message.row.key.mailbox == SENDER
+    assert message.row.conversation == f"feedback:{forged['Header']['Correlation']}"
+    assert (told["Header"]["From"], told["Header"]["To"]) == (RECEIVER, BUFFER)
+    assert told["Body"] == {
+        "Sender": SENDER,
+        "Correlation": forged["Header"]["Correlation"],
+        "Status": "Discarded",
+        "Reason": "Invalid DKIM signature.",
+        "Code": "SignatureInvalid",
+    }
+    ours = town.receiver.signing_keys.of(RECEIVER)
+    assert ours is not None
+    assert message.line.receipt["key_fingerprint"] == ours.key.public.fingerprint
+    town.receiver.settle()
+    rows = dumps.table(town.receiver.deployment, "PostTable")
+    told_rows = [row for row in rows if "told" in row]
+    assert told_rows
+    assert all(row["sent"]["S"] == "delivered" for row in told_rows)
+
+
+def test_a_refusal_stores_nothing_anywhere(story: Story, town: Town) -> None:
+    town.receiver.settle()
+    before = dumps.everything(town.receiver.deployment)
+    envelope = story.envelope(town.sender, to="elsewhere.example")
+    status, answer = story.post(envelope)
+    assert (status, answer["reason"]) == (421, "NotOurs")
+    assert dumps.everything(town.receiver.deployment) == before
+
+
+def test_a_message_too_large_for_the_queue_is_filed_bit_for_bit(story: Story, town: Town) -> None:
+    sent = story.envelope(town.sender, {"Text": "\u20ac" * 200_000})
+    status, _ = story.post(sent)
+    assert status == 200
+    message = story.find_filed(town.receiver, RECEIVER, sent)
+    assert message.line.envelope == json.dumps(sent, ensure_ascii=False)
+    assert any(name.startswith("claim/") for name in dumps.objects(town.receiver.deployment))
+
+
+def test_code_points_that_sqs_refuses_are_filed_bit_for_bit(story: Story, town: Town) -> None:
+    sent = story.envelope(town.sender, {"Text": "\ufffe \uffff \U0001f91d \u2028 \x7f"})
+    story.post(sent)
+    assert story.find_filed(town.receiver, RECEIVER, sent).line.envelope == json.dumps(sent, ensure_ascii=False)
