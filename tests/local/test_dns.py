@@ -32,6 +32,9 @@ def server():
     tree.put("sender.example", SENDER)
     tree.put("other.test", "y TXT there")
     tree.put("plain.test", "y TXT plain", Mode.UNSIGNED)
+    tree.put("below.plain.test", "y TXT island")
+    tree.put("broken.test", "y TXT broken", Mode.BOGUS)
+    tree.put("below.broken.test", "y TXT orphan")
     with DnsServer(tree) as server:
         yield server
 
@@ -64,6 +67,53 @@ def test_who_does_not_ask_for_signatures_gets_none(server):
     message = ask(server, "x.sender.example", want_dnssec=False)
     assert shape(message.answer) == ["TXT x.sender.example."]
     assert shape(ask(server, "no.sender.example", want_dnssec=False).authority) == ["SOA sender.example."]
+
+
+def ask_to_validate(server, name, rdtype=TXT, flag=dns.flags.AD, **options):
+    message = dns.message.make_query(name, rdtype, **options)
+    message.flags |= flag
+    return dns.query.udp(message, server.host, port=server.port, timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "rdtype"),
+    [
+        ("x.sender.example", TXT),
+        ("alias.sender.example", TXT),
+        ("any.wild.sender.example", TXT),
+        ("sender.example", DS),
+        (".", DNSKEY),
+        ("no.sender.example", TXT),
+        ("b.c.sender.example", DS),
+        ("plain.test", DS),
+    ],
+)
+@pytest.mark.parametrize("asking", [{"flag": dns.flags.AD}, {"flag": dns.flags.RD, "want_dnssec": True}])
+def test_what_is_proven_from_the_root_down_is_called_authentic_to_who_asks(server, name, rdtype, asking):
+    assert ask_to_validate(server, name, rdtype, **asking).flags & dns.flags.AD
+
+
+def test_who_asks_neither_with_ad_nor_with_do_is_not_told_whether_it_is_authentic(server):
+    message = ask_to_validate(server, "x.sender.example", flag=dns.flags.RD)
+    assert shape(message.answer) == ["TXT x.sender.example."]
+    assert not message.flags & dns.flags.AD
+
+
+@pytest.mark.parametrize("name", ["y.plain.test", "n.plain.test", "y.below.plain.test"])
+def test_what_no_unbroken_chain_leads_to_is_not_authentic(server, name):
+    message = ask_to_validate(server, name, want_dnssec=True)
+    assert message.rcode() == (dns.rcode.NXDOMAIN if name.startswith("n.") else dns.rcode.NOERROR)
+    assert not message.flags & dns.flags.AD
+
+
+@pytest.mark.parametrize("name", ["y.broken.test", "n.broken.test", "y.below.broken.test"])
+def test_what_is_bogus_is_a_failure_unless_checking_is_left_to_the_asker(server, name):
+    message = ask_to_validate(server, name)
+    assert (message.rcode(), message.answer, message.authority) == (dns.rcode.SERVFAIL, [], [])
+    assert not message.flags & dns.flags.AD
+    as_is = ask(server, name)
+    assert as_is.answer or as_is.rcode() == dns.rcode.NXDOMAIN
+    assert not as_is.flags & dns.flags.AD
 
 
 def test_the_ds_comes_from_the_zone_above(server):

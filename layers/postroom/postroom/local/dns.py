@@ -1,13 +1,14 @@
 """A resolver on loopback that knows one zone tree: UDP and TCP on the same port, one thread.
 
 It answers as a recursive resolver answers a DO+CD query: with signatures, CNAMEs chased across zones, denials
-with SOA and NSEC, the DS from the zone above.
+with SOA and NSEC, the DS from the zone above. To a query without CD it answers as one that validates.
 """
 
 import asyncio
 import socket
 import struct
 import threading
+import time
 from collections import Counter
 from types import TracebackType
 from typing import NamedTuple, Self, cast
@@ -25,7 +26,9 @@ import dns.zone
 from dns.rdatatype import CNAME, DS, NSEC, RRSIG, SOA, RdataType
 
 from postroom.local.zones import Zones, ZoneTree
+from postroom.names.dns.question import Question
 from postroom.names.dns.records import CnameRecord
+from postroom.names.dnssec import Bogus, Secure, TrustAnchors, Verdict, validate
 
 _MAX_CHAIN = 16
 _UDP_PAYLOAD = 1232
@@ -61,6 +64,22 @@ def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> Answer:
         if any(rrset.name == name for rrset in chain):
             break
     return Answer(dns.rcode.NOERROR, chain, [])
+
+
+def _judge(zones: Zones, anchors: TrustAnchors, said: Answer) -> list[Verdict]:
+    """What a validating resolver finds of an answer: here the signatures of a zone all hold, or none does."""
+
+    def ask(question: Question) -> dns.message.Message:
+        found = answer(zones, question.name, question.rdtype)
+        message = dns.message.QueryMessage()
+        message.set_rcode(found.rcode)
+        message.answer, message.authority = found.answer, found.authority
+        return message
+
+    # An NSEC may bear the name of the zone below its own; it always comes with its zone's SOA, or an answer.
+    told = [rrset for rrset in said.answer + said.authority if rrset.rdtype not in (RRSIG, NSEC)]
+    origins = {_zone_of(zones, rrset.name, rrset.rdtype)[1] for rrset in told}
+    return [validate(origin, SOA, anchors, ask, time.time()) for origin in origins]
 
 
 def _zone_of(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> tuple[dns.zone.Zone, dns.name.Name]:
@@ -118,6 +137,7 @@ class DnsServer:
 
     def __init__(self, tree: ZoneTree, host: str = "127.0.0.1", port: int = 0) -> None:
         self._tree = tree
+        self._anchors = TrustAnchors.parse(tree.anchor_text)
         self.host = host
         self.port = port
         self.asked: Counter[tuple[str, str]] = Counter()
@@ -202,7 +222,16 @@ class DnsServer:
         response.flags |= query.flags & dns.flags.CD
         wants_signatures = bool(query.ednsflags & dns.flags.DO)
         response.want_dnssec(wants_signatures)
-        said = answer(self._tree.zones(), name, rdtype)
+        zones = self._tree.zones()
+        said = answer(zones, name, rdtype)
+        if not query.flags & dns.flags.CD:
+            # RFC 4035 §3.2.3, RFC 6840 §5.8: SERVFAIL instead of what is bogus, AD to who asks for it.
+            verdicts = _judge(zones, self._anchors, said)
+            if any(isinstance(verdict, Bogus) for verdict in verdicts):
+                response.set_rcode(dns.rcode.SERVFAIL)
+                return response.to_wire()
+            if all(isinstance(verdict, Secure) for verdict in verdicts):
+                response.flags |= dns.flags.AD if wants_signatures else query.flags & dns.flags.AD
         response.set_rcode(said.rcode)
         kinds = () if wants_signatures else (RRSIG, NSEC)
         response.answer = [r for r in said.answer if r.rdtype not in kinds or r.rdtype == rdtype]
