@@ -53,7 +53,7 @@ def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _stdlib(data: bytes) -> object:
     value = json.loads(data, object_pairs_hook=_pairs)
-    ijson._check((value,), 0, 64)
+    ijson._check(value, 64)
     json.dumps(value, ensure_ascii=False).encode()  # lone surrogates
     return value
 

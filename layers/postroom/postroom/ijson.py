@@ -8,9 +8,8 @@ One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 
 nothing here depends on their absence.
 """
 
-from collections.abc import Iterable
 from math import inf
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import jiter
 
@@ -55,7 +54,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = 64) -> JsonValue:
         value = _parse(data)
     except ValueError as error:
         raise _refusal(data, str(error), max_depth) from None
-    _check((value,), 0, max_depth)
+    _check(value, max_depth)
     return value
 
 
@@ -66,20 +65,27 @@ def _parse(data: bytes, allow_inf_nan: bool = False) -> JsonValue:
     )
 
 
-def _check(members: Iterable[JsonValue], depth: int, max_depth: int) -> None:
-    """Refuse what jiter lets pass. Recursion is safe: jiter's own limit of nesting came first."""
-    for member in members:
-        if isinstance(member, str):
-            continue  # most of what there is
-        if isinstance(member, (dict, list)):
-            if depth == max_depth:
-                raise _too_deep(max_depth)
-            _check(member.values() if isinstance(member, dict) else member, depth + 1, max_depth)
-        elif isinstance(member, int):
-            if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
-                raise TheirError(Reason.NOT_I_JSON, _BIG_INTEGER)
-        elif isinstance(member, float) and not -inf < member < inf:
-            raise TheirError(Reason.NOT_I_JSON, _BIG_NUMBER)
+def _check(value: JsonValue, max_depth: int) -> None:
+    """Refuse what jiter lets pass, level by level; `type` rather than `isinstance` because it is faster."""
+    level: list[Any] = [value]
+    levels_left = max_depth
+    while level:
+        below: list[Any] = []
+        for member in level:
+            kind = type(member)
+            if kind is str:
+                continue  # most of what there is
+            if kind is dict or kind is list:
+                if not levels_left:
+                    raise _too_deep(max_depth)
+                below += member.values() if kind is dict else member
+            elif kind is int:
+                if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
+                    raise TheirError(Reason.NOT_I_JSON, _BIG_INTEGER)
+            elif kind is float and not -inf < member < inf:
+                raise TheirError(Reason.NOT_I_JSON, _BIG_NUMBER)
+        level = below
+        levels_left -= 1
 
 
 def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
