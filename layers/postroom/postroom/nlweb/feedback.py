@@ -55,7 +55,7 @@ def read_feedback(body: JsonValue) -> Feedback:
     if not isinstance(body, dict):
         raise TheirError(Reason.WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
     sender = body.get("Sender")
-    if not isinstance(sender, str) or not is_host_name(sender.lower()):
+    if not isinstance(sender, str) or not sender.isascii() or not is_host_name(sender.lower()):
         raise TheirError(Reason.WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
     if "Correlation" not in body and "Count" in body:
         return Feedback(sender.lower(), None)

@@ -44,7 +44,7 @@ def patterns_for(subject: str) -> tuple[str, ...]:
     method, at, role = subject.partition("@")
     if not at:
         return (subject, "*")
-    return (subject, f"{method}@*", f"*@{role}", "*")
+    return (subject, f"{method}@*", f"*@{role}", "*@*", "*")
 
 
 def find_rule(subject: str, rules: Iterable[SubjectRule]) -> SubjectRule | None:
