@@ -127,7 +127,6 @@ class Courier:
             due = SummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
             self._queue.send(due.encode(), LONGEST_DELAY_SECONDS)
             self._limits.asked(notice.sender, hour)
-        self._told.note(notice.row, "", int(self._clock() * 1000))
         self._told.sent(notice.row, Delivery.SUMMARY)
         return False
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
 from postroom.errors import NotNowError
@@ -14,9 +14,12 @@ _PASSING: Final = frozenset(
     {
         "InternalServerError", "InternalError", "InternalFailure", "LimitExceededException", "RequestThrottled",
         "ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestTimeout", "ServiceUnavailable",
-        "SlowDown", "Throttling", "ThrottlingException", "TooManyRequestsException", "TransactionInProgressException",
+        "SlowDown", "Throttling", "ThrottlingException", "TransactionInProgressException",
+        # If-None-Match under a name that is our own: an earlier try of the same call got through, or still runs.
+        "ConditionalRequestConflict", "PreconditionFailed",
     }
 )  # fmt: skip
+_TOO_MANY_REQUESTS: Final = 429
 
 
 def error_code(error: ClientError) -> str:
@@ -28,8 +31,8 @@ def is_passing(error: BotoCoreError | ClientError) -> bool:
     """Whether the same call may succeed later: throttling, time-outs, no connection, their 5xx."""
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return error_code(error) in _PASSING or status >= 500
-    return isinstance(error, (NoConnectionError, HTTPClientError))
+        return error_code(error) in _PASSING or status == _TOO_MANY_REQUESTS or status >= 500
+    return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
 
 
 @contextmanager

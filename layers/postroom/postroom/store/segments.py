@@ -84,7 +84,7 @@ class Objects:
         self._bucket = bucket
 
     def put(self, name: str, data: bytes, content_type: str = "application/jsonl") -> None:
-        """Store `data` under a fresh name. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Store `data` under a fresh name. Raises NotNowError(STORE_UNAVAILABLE), also where the name is taken."""
         with passing_faults():
             self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type, IfNoneMatch="*")
 

@@ -1,7 +1,7 @@
 """Step 6: at most one Feedback about a discard. Its identity stands in the discarded claim's row before it is sent."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import ClientError
 
@@ -10,11 +10,14 @@ from postroom.store.keys import RowKey
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+_THERE: Final = "attribute_exists(pk)"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The identity of a Feedback: every try repeats it. `correlation` is empty where it went into a summary.
+    """The identity of a Feedback: every try repeats it.
 
     `sent`: it arrived, or was given up, or stands in a summary: nothing is left to do.
     """
@@ -22,6 +25,10 @@ class Told:
     correlation: str
     timestamp_ms: int
     sent: bool
+
+
+NOBODY_TOLD: Final = Told("", 0, sent=True)
+"""It needed no identity: it stands in a summary, was given up before it had one, or its row is gone for good."""
 
 
 class TellTale:
@@ -37,38 +44,37 @@ class TellTale:
             item = self._dynamodb.get_item(
                 TableName=self._table, Key={"pk": {"S": row.pk}, "sk": {"S": row.sk}}, ConsistentRead=True
             ).get("Item", {})
-        if "told" not in item:
-            return None
-        told = item["told"]["M"]
-        return Told(told["c"]["S"], int(told["t"]["N"]), "sent" in item)
+        if "told" in item:
+            told = item["told"]["M"]
+            return Told(told["c"]["S"], int(told["t"]["N"]), "sent" in item)
+        return NOBODY_TOLD if "sent" in item else None
 
     def note(self, row: RowKey, correlation: str, timestamp_ms: int) -> Told:
-        """Write the Feedback's identity down, unless one stands there; answer what stands there."""
+        """Write the Feedback's identity down, unless one stands there or none is needed; answer what then stands."""
         told = {"c": {"S": correlation}, "t": {"N": str(timestamp_ms)}}
+        fresh = f"{_THERE} AND attribute_not_exists(told) AND attribute_not_exists(sent)"
+        if self._update(row, "SET told = :told", {":told": {"M": told}}, fresh):
+            return Told(correlation, timestamp_ms, sent=False)
+        # A row that is gone for good (its time is over) leaves nobody to tell.
+        return self.find(row) or NOBODY_TOLD
+
+    def sent(self, row: RowKey, outcome: str) -> None:
+        """Note that nothing is left to do. `outcome`: `delivered`, `refused`, `given up` or `summary`."""
+        self._update(row, "SET sent = :outcome", {":outcome": {"S": outcome}}, _THERE)
+
+    def _update(self, row: RowKey, update: str, values: "dict[str, AttributeValueTypeDef]", condition: str) -> bool:
+        """Update the row if `condition` holds; whether it did."""
         try:
             with passing_faults():
                 self._dynamodb.update_item(
                     TableName=self._table,
                     Key={"pk": {"S": row.pk}, "sk": {"S": row.sk}},
-                    UpdateExpression="SET told = :told",
-                    ConditionExpression="attribute_exists(pk) AND attribute_not_exists(told)",
-                    ExpressionAttributeValues={":told": {"M": told}},
+                    UpdateExpression=update,
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values,
                 )
         except ClientError as error:
             if error_code(error) != "ConditionalCheckFailedException":
                 raise
-            stands = self.find(row)
-            # A row that is gone for good (its time is over) leaves nobody to tell.
-            return stands or Told("", timestamp_ms, sent=True)
-        return Told(correlation, timestamp_ms, sent=False)
-
-    def sent(self, row: RowKey, outcome: str) -> None:
-        """Note that nothing is left to do. `outcome`: `delivered`, `refused`, `given up` or `summary`."""
-        with passing_faults():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key={"pk": {"S": row.pk}, "sk": {"S": row.sk}},
-                UpdateExpression="SET sent = :outcome",
-                ConditionExpression="attribute_exists(pk)",
-                ExpressionAttributeValues={":outcome": {"S": outcome}},
-            )
+            return False
+        return True

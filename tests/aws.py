@@ -1,0 +1,196 @@
+"""What template.yaml says of tables, bucket, queues and secret, made real in moto: tests run what is deployed.
+
+moto is not thread safe and DynamoDB is: every call of these clients passes one lock, or the turnstile of a test.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+import yaml
+from moto import mock_aws
+from moto.backends import get_backend
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
+
+TEMPLATE = Path(__file__).parent.parent / "template.yaml"
+_REGION = "eu-west-1"
+_ACCOUNT = "123456789012"
+
+Json = dict[str, Any]
+Gate = Callable[[str], AbstractContextManager[object]]
+"""What each call of AWS passes through; it is given the operation, as `PutItem`."""
+
+
+class _CloudFormation(yaml.SafeLoader):
+    """YAML with CloudFormation's short forms: `!Ref X` is {"Ref": "X"}, `!GetAtt X.Y` is {"Fn::GetAtt": "X.Y"}."""
+
+
+def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Json:
+    value: object
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    return {suffix if suffix == "Ref" else f"Fn::{suffix}": value}
+
+
+_CloudFormation.add_multi_constructor("!", _short_form)
+
+
+@cache
+def template() -> Json:
+    """template.yaml, its intrinsic functions unresolved."""
+    document: Json = yaml.load(TEMPLATE.read_text(encoding="utf-8"), _CloudFormation)
+    return document
+
+
+def resources(kind: str) -> dict[str, Json]:
+    """The properties of the template's resources of one type, by logical name."""
+    return {
+        name: resource["Properties"] for name, resource in template()["Resources"].items() if resource["Type"] == kind
+    }
+
+
+@dataclass
+class Clients:
+    """The clients of one actor."""
+
+    dynamodb: "DynamoDBClient"
+    s3: "S3Client"
+    sqs: "SQSClient"
+    secrets: "SecretsManagerClient"
+
+    def all(self) -> tuple[Any, ...]:
+        return (self.dynamodb, self.s3, self.sqs, self.secrets)
+
+
+def new_clients() -> Clients:
+    session = boto3.Session("testing", "testing", region_name=_REGION)
+    return Clients(
+        session.client("dynamodb"), session.client("s3"), session.client("sqs"), session.client("secretsmanager")
+    )
+
+
+def gate_calls(clients: Clients, gate: Gate) -> None:
+    """Let every call of these clients, those of paginators too, pass `gate` from now on."""
+    for client in clients.all():
+        original = type(client)._make_api_call
+
+        def call(operation: str, request: Json, client: Any = client, original: Any = original) -> object:
+            with gate(operation):
+                return original(client, operation, request)
+
+        client._make_api_call = call
+
+
+@dataclass
+class Deployed:
+    """The store of a fresh deployment. `tables` and `queues` go by the template's logical names."""
+
+    clients: Clients
+    bucket: str = "bucket"
+    secret: str = ""
+    tables: dict[str, str] = field(default_factory=dict)
+    queues: dict[str, str] = field(default_factory=dict)
+
+    def bodies(self, queue: str) -> list[str]:
+        """The messages of a queue, delayed and invisible ones too, as they lie there; nothing is received."""
+        return [message.body for message in self._messages(queue)]
+
+    def delays(self, queue: str) -> list[float]:
+        """How many seconds each message of a queue was delayed by."""
+        return [max(0, round((each.delayed_until - each.sent_timestamp) / 1000)) for each in self._messages(queue)]
+
+    def _messages(self, queue: str) -> list[Any]:
+        held = get_backend("sqs")[_ACCOUNT][_REGION].queues[self.queues[queue].rpartition("/")[2]]
+        return list(held._messages)
+
+    def rows(self, table: str) -> list[Json]:
+        """All items of a table, by key."""
+        pages = self.clients.dynamodb.get_paginator("scan").paginate(TableName=self.tables[table])
+        return sorted((item for page in pages for item in page["Items"]), key=lambda item: json.dumps(item))
+
+    def objects(self) -> dict[str, bytes]:
+        """All objects of the bucket."""
+        pages = self.clients.s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
+        names = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+        return {name: self.clients.s3.get_object(Bucket=self.bucket, Key=name)["Body"].read() for name in names}
+
+    def dump(self) -> Json:
+        """Everything that is stored anywhere."""
+        return {
+            **{name: self.rows(name) for name in self.tables},
+            **{name: self.bodies(name) for name in self.queues},
+            "objects": self.objects(),
+        }
+
+    def item(self, table: str, **key: str) -> Json | None:
+        """One item, read consistently."""
+        found = self.clients.dynamodb.get_item(
+            TableName=self.tables[table], Key={name: {"S": value} for name, value in key.items()}, ConsistentRead=True
+        )
+        return found.get("Item")
+
+
+@pytest.fixture(scope="session")
+def clients() -> Clients:
+    """One lock for all threads of a test: DynamoDB's item operations are atomic, moto's are not."""
+    made, lock = new_clients(), RLock()
+    gate_calls(made, lambda _operation: lock)
+    return made
+
+
+@pytest.fixture
+def deployed(clients: Clients) -> Iterator[Deployed]:
+    with mock_aws():
+        yield deploy(clients)
+
+
+def deploy(clients: Clients) -> Deployed:
+    """The template's tables, bucket, queues and secret."""
+    made = Deployed(clients)
+    for name, table in resources("AWS::DynamoDB::Table").items():
+        clients.dynamodb.create_table(
+            TableName=name,
+            BillingMode=table["BillingMode"],
+            AttributeDefinitions=table["AttributeDefinitions"],
+            KeySchema=table["KeySchema"],
+        )
+        if "TimeToLiveSpecification" in table:
+            clients.dynamodb.update_time_to_live(
+                TableName=name, TimeToLiveSpecification=table["TimeToLiveSpecification"]
+            )
+        made.tables[name] = name
+    [bucket] = resources("AWS::S3::Bucket").values()
+    clients.s3.create_bucket(
+        Bucket=made.bucket,
+        ObjectOwnership=bucket["OwnershipControls"]["Rules"][0]["ObjectOwnership"],
+        CreateBucketConfiguration={"LocationConstraint": _REGION},  # type: ignore[typeddict-item]
+    )
+    queues = resources("AWS::SQS::Queue")
+    # Dead-letter queues first: the others name them.
+    for name, queue in sorted(queues.items(), key=lambda entry: "RedrivePolicy" in entry[1]):
+        attributes = {key: str(value) for key, value in queue.items() if key != "RedrivePolicy"}
+        if "RedrivePolicy" in queue:
+            target = queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"].removesuffix(".Arn")
+            policy = {**queue["RedrivePolicy"], "deadLetterTargetArn": f"arn:aws:sqs:{_REGION}:{_ACCOUNT}:{target}"}
+            attributes["RedrivePolicy"] = json.dumps(policy)
+        made.queues[name] = clients.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
+    [(name, secret)] = resources("AWS::SecretsManager::Secret").items()
+    made.secret = clients.secrets.create_secret(Name=name, SecretString=secret["SecretString"])["ARN"]
+    return made

@@ -1,0 +1,124 @@
+import pytest
+from tests.aws import Deployed
+
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store import directory as directory_module
+from postroom.store.directory import Directory, Domain
+from postroom.store.operators import Operators
+
+
+class Clock:
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(1000)
+
+
+@pytest.fixture
+def operators(deployed: Deployed) -> Operators:
+    return Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+
+
+@pytest.fixture
+def directory(deployed: Deployed, clock: Clock) -> Directory:
+    return Directory(deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=clock, cache_seconds=30)
+
+
+RULES = (SubjectRule("*@Shop", Treatment.MAILBOX, "shop"), SubjectRule("Order@Shop", Treatment.FORWARD, "arn:x"))
+
+
+def test_a_domain_is_read_back_with_its_subjects(operators: Operators, directory: Directory) -> None:
+    operators.put_domain(Domain("a.com", inbox=True, buffer=True, feedback="buffer.a.com"))
+    for rule in RULES:
+        operators.put_subject("a.com", rule)
+    assert directory.domain("a.com") == Domain("a.com", True, True, "buffer.a.com", RULES)
+
+
+def test_a_domain_that_was_not_added_is_not_there_whatever_subjects_it_has(
+    operators: Operators, directory: Directory
+) -> None:
+    operators.put_subject("a.com", RULES[0])
+    assert directory.domain("a.com") is None
+    assert directory.domain("b.com") is None
+
+
+def test_changing_a_domain_leaves_its_subjects(operators: Operators, directory: Directory) -> None:
+    operators.put_domain(Domain("a.com", feedback="buffer.a.com"))
+    operators.put_subject("a.com", RULES[0])
+    operators.put_domain(Domain("a.com", buffer=True))
+    assert directory.domain("a.com") == Domain("a.com", buffer=True, subjects=RULES[:1])
+
+
+def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
+    operators: Operators, directory: Directory, clock: Clock
+) -> None:
+    assert directory.domain("a.com") is None
+    operators.put_domain(Domain("a.com"))
+    clock.now += 29.9
+    assert directory.domain("a.com") is None
+    clock.now += 0.1
+    assert directory.domain("a.com") == Domain("a.com")
+    operators.remove_domain("a.com")
+    clock.now += 29.9
+    assert directory.domain("a.com") == Domain("a.com")
+    clock.now += 0.1
+    assert directory.domain("a.com") is None
+
+
+def test_strangers_cannot_make_the_cache_grow(
+    operators: Operators, directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory_module, "_CACHED_ENTRIES", 3)
+    for number in range(8):
+        assert directory.domain(f"{number}.com") is None
+    assert list(directory._domains._entries) == ["5.com", "6.com", "7.com"]
+
+
+def test_a_removed_domain_takes_its_subjects_along(operators: Operators, deployed: Deployed) -> None:
+    operators.put_domain(Domain("a.com"))
+    operators.put_subject("a.com", RULES[0])
+    operators.put_domain(Domain("b.com"))
+    assert operators.remove_domain("a.com")
+    assert [item["pk"]["S"] for item in deployed.rows("DirectoryTable")] == ["domain#b.com"]
+    assert not operators.remove_domain("a.com")
+
+
+def test_subjects_can_be_replaced_and_removed(operators: Operators, directory: Directory, clock: Clock) -> None:
+    operators.put_domain(Domain("a.com"))
+    operators.put_subject("a.com", SubjectRule("*", Treatment.MAILBOX, "one"))
+    operators.put_subject("a.com", SubjectRule("*", Treatment.MAILBOX, "two"))
+    assert directory.domain("a.com") == Domain("a.com", subjects=(SubjectRule("*", Treatment.MAILBOX, "two"),))
+    operators.remove_subject("a.com", "*")
+    clock.now += 30
+    assert directory.domain("a.com") == Domain("a.com")
+
+
+def test_domains_are_listed_by_name(operators: Operators) -> None:
+    for name in ("b.com", "a.com"):
+        operators.put_domain(Domain(name))
+    operators.put_wallet("125a5c75-cb72-43d2-9695-37026dfcaa48", b"spki")
+    assert operators.domains() == ["a.com", "b.com"]
+
+
+def test_a_wallet_is_found_by_its_uuid(operators: Operators, directory: Directory) -> None:
+    uuid = "125a5c75-cb72-43d2-9695-37026dfcaa48"
+    operators.put_wallet(uuid, b"\x00spki\xff")
+    assert directory.wallet(uuid) == b"\x00spki\xff"
+    assert directory.wallet("325a5c75-cb72-43d2-9695-37026dfcaa48") is None
+
+
+def test_a_mailbox_has_one_shard_unless_it_was_raised_and_the_count_never_falls(
+    operators: Operators, directory: Directory, clock: Clock
+) -> None:
+    assert directory.shards("a.com") == 1
+    assert operators.raise_shards("a.com", 8)
+    assert not operators.raise_shards("a.com", 8)
+    assert not operators.raise_shards("a.com", 4)
+    clock.now += 30
+    assert directory.shards("a.com") == 8

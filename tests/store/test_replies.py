@@ -1,0 +1,114 @@
+import pytest
+from tests.aws import Deployed
+
+from postroom.errors import NotNowError, TheirError
+from postroom.reasons import Reason
+from postroom.store.keys import RowKey
+from postroom.store.replies import MAX_INLINE_BYTES, Lease, Replies
+from postroom.store.seen import Known, Seen
+from postroom.store.segments import Objects
+
+LONG = '"' + "é" * (MAX_INLINE_BYTES // 2) + '"'
+
+
+@pytest.fixture
+def replies(deployed: Deployed) -> Replies:
+    return Replies(
+        deployed.clients.dynamodb, deployed.tables["SeenTable"], Objects(deployed.clients.s3, deployed.bucket)
+    )
+
+
+def begin(replies: Replies, now: int = 100, digest: str = "hash") -> Lease:
+    return replies.begin("n#1", digest, now=now, until=now + 30, forget_at=1000)
+
+
+def finish(replies: Replies, lease: Lease, reply: str) -> None:
+    replies.finish(lease, reply, at_ms=100_000, random_id=f"until{lease.until}")
+
+
+def test_the_first_takes_the_lease(replies: Replies) -> None:
+    assert begin(replies) == Lease("n#1", 130)
+
+
+def test_while_the_twin_is_at_work_the_answer_is_not_now(replies: Replies) -> None:
+    begin(replies)
+    for now in (100, 115, 130):
+        with pytest.raises(NotNowError) as caught:
+            begin(replies, now)
+        assert caught.value.reason is Reason.STILL_WORKING
+
+
+def test_the_lease_of_one_who_died_is_taken_over(replies: Replies) -> None:
+    begin(replies)
+    assert begin(replies, 131) == Lease("n#1", 161)
+    with pytest.raises(NotNowError):
+        begin(replies, 132)
+
+
+@pytest.mark.parametrize("reply", ['{"a":1}', "null", LONG])
+def test_a_duplicate_gets_the_remembered_reply_for_as_long_as_it_is_remembered(replies: Replies, reply: str) -> None:
+    finish(replies, begin(replies), reply)
+    for now in (101, 131, 1000):
+        assert begin(replies, now).reply == reply
+    assert begin(replies, 1001).reply is None
+
+
+def test_a_long_reply_lies_in_the_bucket_and_a_short_one_in_its_row(replies: Replies, deployed: Deployed) -> None:
+    finish(replies, begin(replies), '"short"')
+    assert deployed.objects() == {}
+    longer = replies.begin("n#2", "hash", now=100, until=130, forget_at=1000)
+    finish(replies, longer, LONG)
+    [(name, data)] = deployed.objects().items()
+    assert name.startswith("reply/")
+    assert data == LONG.encode()
+
+
+def test_another_hash_is_a_correlation_reused_whether_answered_or_not(replies: Replies) -> None:
+    lease = begin(replies)
+    for answered in (False, True):
+        if answered:
+            finish(replies, lease, "1")
+        for now in (101, 140):
+            with pytest.raises(TheirError) as caught:
+                begin(replies, now, "other")
+            assert caught.value.reason is Reason.CORRELATION_REUSED
+
+
+def test_a_message_that_was_filed_under_this_correlation_is_no_request(replies: Replies, deployed: Deployed) -> None:
+    Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"]).claim_home(
+        "n#1", "hash", RowKey("a.com#0", "m#0000000000001#x"), now=100, forget_at=1000
+    )
+    with pytest.raises(TheirError) as caught:
+        begin(replies)
+    assert caught.value.reason is Reason.CORRELATION_REUSED
+
+
+def test_a_request_that_was_answered_has_no_home_for_the_worker(replies: Replies, deployed: Deployed) -> None:
+    begin(replies)
+    seen = Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
+    home = RowKey("a.com#0", "m#0000000000001#x")
+    assert seen.claim_home("n#1", "hash", home, now=100, forget_at=1000) == Known("hash", None)
+
+
+def test_a_released_request_can_be_taken_at_once(replies: Replies) -> None:
+    replies.release(begin(replies))
+    assert begin(replies, 101) == Lease("n#1", 131)
+
+
+def test_a_zombie_neither_releases_nor_answers_for_whoever_took_over(replies: Replies) -> None:
+    zombie = begin(replies)
+    heir = begin(replies, 131)
+    replies.release(zombie)
+    finish(replies, zombie, '"zombie"')
+    with pytest.raises(NotNowError):
+        begin(replies, 132)
+    finish(replies, heir, '"heir"')
+    finish(replies, zombie, '"zombie"')
+    assert begin(replies, 133).reply == '"heir"'
+
+
+def test_an_answered_request_cannot_be_released(replies: Replies) -> None:
+    lease = begin(replies)
+    finish(replies, lease, LONG)
+    replies.release(lease)
+    assert begin(replies, 101).reply == LONG

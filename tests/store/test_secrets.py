@@ -1,0 +1,71 @@
+import json
+
+import pytest
+from tests.aws import Deployed
+from tests.store.test_directory import Clock
+
+from postroom.errors import NotNowError, OurError
+from postroom.nlweb.keys import PrivateKey
+from postroom.reasons import Reason
+from postroom.store.secrets import MAX_SECRET_BYTES, SigningKeys
+
+KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
+
+
+def keys_of(deployed: Deployed, clock: Clock, secret: str = "") -> SigningKeys:
+    return SigningKeys(deployed.clients.secrets, secret or deployed.secret, clock)
+
+
+def test_a_key_is_stored_and_signs_as_before(deployed: Deployed) -> None:
+    keys_of(deployed, Clock(0)).put("a.com", "pk1", KEY)
+    found = keys_of(deployed, Clock(0)).of("a.com")
+    assert found is not None
+    assert found.selector == "pk1"
+    assert found.key.public == KEY.public
+    assert KEY.public.verify(found.key.sign(b"text"), b"text")
+
+
+def test_a_domain_without_a_key_has_none(deployed: Deployed) -> None:
+    assert keys_of(deployed, Clock(0)).of("a.com") is None
+
+
+def test_storing_one_key_leaves_the_others(deployed: Deployed) -> None:
+    keys = keys_of(deployed, Clock(0))
+    keys.put("a.com", "pk1", KEY)
+    keys.put("b.com", "pk2", OTHER)
+    keys.put("a.com", "pk3", OTHER)
+    a, b = keys.of("a.com"), keys.of("b.com")
+    assert a is not None
+    assert b is not None
+    assert (a.selector, a.key.public, b.selector) == ("pk3", OTHER.public, "pk2")
+
+
+def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
+    keys = keys_of(deployed, Clock(0))
+    keys.put("a.com", "pk1", KEY)
+    filler = {f"{n}.com": {"selector": "s" * 900, "pem": KEY.to_pem().decode()} for n in range(63)}
+    filler["a.com"] = {"selector": "pk1", "pem": KEY.to_pem().decode()}
+    while len(json.dumps(filler, sort_keys=True)) < MAX_SECRET_BYTES - 100:
+        filler["a.com"]["selector"] += "s"
+    before = json.dumps(filler, sort_keys=True)
+    deployed.clients.secrets.put_secret_value(SecretId=deployed.secret, SecretString=before)
+    with pytest.raises(OurError, match="65 keys"):
+        keys.put("b.com", "pk1", KEY)
+    assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secret)["SecretString"] == before
+
+
+def test_a_missing_secret_means_not_now(deployed: Deployed) -> None:
+    with pytest.raises(NotNowError) as caught:
+        keys_of(deployed, Clock(0), "no-such-secret").of("a.com")
+    assert caught.value.reason is Reason.SIGNING_KEY_UNAVAILABLE
+
+
+def test_a_new_key_is_seen_within_five_minutes(deployed: Deployed) -> None:
+    clock = Clock(0)
+    reading = keys_of(deployed, clock)
+    assert reading.of("a.com") is None
+    keys_of(deployed, clock).put("a.com", "pk1", KEY)
+    clock.now = 299.9
+    assert reading.of("a.com") is None
+    clock.now = 300
+    assert reading.of("a.com") is not None

@@ -1,0 +1,82 @@
+import json
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.aws import Deployed
+
+from postroom.errors import NotNowError
+from postroom.store.keys import RowKey
+from postroom.store.segments import Line, Objects, Place, decode_line, lay_out
+
+AWKWARD = [
+    '{"a":"\ufffe\uffff"}',
+    '{"a":"\u2028\u2029\u0085"}',
+    '{"a":"\U0001f91d\U0010ffff"}',
+    '{"a":"\\ud83e\\udd1d\\u0000\\"\\\\/"}',
+    '{\r\n\t"a" : 1.0e+2\r\n}\n',
+    '{"a":"\x7f"}',
+]
+
+
+def line(envelope: str, number: int = 0) -> Line:
+    return Line(RowKey("a.com#0", f"m#{number:013d}#c{number}"), "b.com", envelope, {"received_at_ms": 1})
+
+
+@given(st.lists(st.text(), max_size=6))
+@example(AWKWARD)
+def test_every_line_lies_where_its_place_says_and_its_bytes_come_back_bit_for_bit(envelopes: list[str]) -> None:
+    lines = [line(envelope, number) for number, envelope in enumerate(envelopes)]
+    data, places = lay_out(lines, "seg/x")
+    assert [decode_line(data[p.offset : p.offset + p.length]) for p in places] == lines
+    assert {p.object for p in places} <= {"seg/x"}
+
+
+@given(st.lists(st.text(), min_size=1, max_size=6))
+@example(AWKWARD)
+def test_a_segment_is_json_lines(envelopes: list[str]) -> None:
+    data, _ = lay_out([line(envelope) for envelope in envelopes], "seg/x")
+    # Readers that split at any end of line that ASCII knows find the same lines.
+    assert data.count(b"\n") == len(envelopes)
+    assert b"\r" not in data
+    assert [json.loads(each)["envelope"] for each in data.split(b"\n")[:-1]] == envelopes
+
+
+def test_a_line_names_its_row_and_that_it_was_not_copied() -> None:
+    assert json.loads(line("{}", 7).encode()) == {
+        "pk": "a.com#0", "sk": "m#0000000000007#c7", "src": None, "c": "b.com",
+        "receipt": {"received_at_ms": 1}, "envelope": "{}",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def objects(deployed: Deployed) -> Objects:
+    return Objects(deployed.clients.s3, deployed.bucket)
+
+
+def test_a_range_holds_exactly_one_line(objects: Objects) -> None:
+    lines = [line(envelope, number) for number, envelope in enumerate(AWKWARD)]
+    data, places = lay_out(lines, "seg/x")
+    objects.put("seg/x", data)
+    assert [decode_line(objects.get_range(place)).envelope for place in places] == AWKWARD
+    assert objects.get("seg/x") == data
+
+
+def test_names_are_never_reused(objects: Objects) -> None:
+    objects.put("seg/x", b"first")
+    with pytest.raises(NotNowError):
+        objects.put("seg/x", b"second")
+    assert objects.get("seg/x") == b"first"
+
+
+def test_an_object_that_is_gone_is_a_key_error(objects: Objects) -> None:
+    with pytest.raises(KeyError):
+        objects.get("seg/none")
+    with pytest.raises(KeyError):
+        objects.get_range(Place("seg/none", 0, 10))
+
+
+def test_a_bucket_that_is_not_there_is_our_mistake(deployed: Deployed) -> None:
+    with pytest.raises(ClientError):
+        Objects(deployed.clients.s3, "no-such-bucket").get("x")
