@@ -16,11 +16,3 @@ def test_the_entry_used_longest_ago_leaves_first():
     cache.get("a", 1)
     cache.put("c", Kept(3, 0, 10))
     assert [bool(cache.get(name, 1)) for name in "abc"] == [True, False, True]
-
-
-def test_a_dropped_entry_is_gone_and_may_be_dropped_again():
-    cache = Cache(2)
-    cache.put("a", Kept(1, 0, 10))
-    cache.drop("a")
-    cache.drop("a")
-    assert cache.get("a", 1) is None

@@ -100,6 +100,12 @@ def test_silence_ends_with_the_time_of_a_try(server):
         assert texts(resolvers.asking()(QUESTION))
 
 
+def test_a_silent_server_leaves_time_for_the_next(server, serve):
+    silent = serve("udp", lambda _wire: None)
+    with Resolvers(f"{silent},{server.address}", try_seconds=0.3, budget_seconds=5) as resolvers:
+        assert texts(resolvers.asking()(QUESTION))
+
+
 def test_all_questions_of_one_look_up_share_one_budget(server):
     clock = Clock()
     with Resolvers(server.address, budget_seconds=3, clock=clock) as resolvers:

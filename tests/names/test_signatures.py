@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.local.dns import answer
-from postroom.names.dns.records import DnskeyRecord
+from postroom.names.dns.records import DnskeyRecord, DsRecord
 from postroom.names.dnssec import Bogus, Secure, TrustAnchors, validate
 from postroom.names.dnssec.signatures import (
     MAX_CHECKS,
@@ -48,7 +48,7 @@ def make_key(algorithm=Algorithm.ED25519, flags=257):
 
 
 def play(keys, anchor, change=lambda zone: None):
-    """The verdict on NAME in a zone signed by `keys`, then changed, with `anchor` (a key) at the zone."""
+    """The verdict on NAME in a zone signed by `keys`, then changed, with `anchor` (a key, or a DS) at the zone."""
     zone = dns.zone.from_text(TEXT, origin=ZONE, relativize=False)
     dns.dnssec.sign_zone(zone, keys=keys, inception=NOW - 60, expiration=NOW + 60)
     change(zone)
@@ -58,7 +58,8 @@ def play(keys, anchor, change=lambda zone: None):
         _, message.answer, message.authority = answer({ZONE: zone}, *question)
         return message
 
-    return validate(NAME, TXT, TrustAnchors.parse(f"{ZONE} IN DNSKEY {anchor}"), ask, NOW)
+    kind = "DS" if isinstance(anchor, DsRecord) else "DNSKEY"
+    return validate(NAME, TXT, TrustAnchors.parse(f"{ZONE} IN {kind} {anchor}"), ask, NOW)
 
 
 @pytest.mark.parametrize("algorithm", sorted(set(PRIVATE_KEYS) - {Algorithm.RSASHA1}), ids=lambda a: a.name)
@@ -123,6 +124,40 @@ def test_keys_that_share_a_tag_on_purpose_are_given_up_on():
     private, key = make_key()
     verdict = play([(private, key)], key, colliding(MAX_CHECKS, private, key))
     assert verdict == Bogus(f"more than {MAX_CHECKS} signature checks would be needed")
+
+
+def test_zone_keys_that_share_a_tag_on_purpose_are_given_up_on():
+    (private, signing), zone_key = make_key(), make_key(flags=256)
+
+    def collide(zone):
+        records = dns.rrset.from_rdata(ZONE, 60, signing, *same_tag(zone_key[1], MAX_CHECKS), zone_key[1])
+        signature = dns.dnssec.sign(records, private, ZONE, signing, inception=NOW - 60, expiration=NOW + 60)
+        zone.replace_rdataset(ZONE, dns.rdataset.from_rdata_list(60, list(records)))
+        zone.replace_rdataset(ZONE, dns.rdataset.from_rdata(60, signature))
+
+    verdict = play([(private, signing), zone_key], signing, collide)
+    assert verdict == Bogus(f"more than {MAX_CHECKS} signature checks would be needed")
+
+
+def test_a_foreign_key_of_the_same_tag_does_not_match_the_ds():
+    """A tag is no identity: the attacker's key has the tag of the true one and signs the whole zone."""
+    foreign = make_key()
+    true = dns.dnssec.make_ds(ZONE, same_tag(foreign[1], 1)[0], "SHA256")
+    assert true.key_tag == foreign[1].key_id()
+    verdict = play([foreign], true)
+    assert verdict == Bogus(f"no DNSKEY of {ZONE} matches its DS")
+
+
+def test_the_keys_of_a_zone_are_signed_in_its_own_name():
+    private, key = make_key()
+
+    def sign_in_another_name(zone):
+        records = dns.rrset.from_rdata(ZONE, 60, key)
+        above = ZONE.parent()
+        signature = dns.dnssec.sign(records, private, above, key, inception=NOW - 60, expiration=NOW + 60)
+        zone.replace_rdataset(ZONE, dns.rdataset.from_rdata(60, signature))
+
+    assert isinstance(play([(private, key)], key, sign_in_another_name), Bogus)
 
 
 RECORDS = dns.rrset.from_text(NAME, 60, "IN", "TXT", "key")

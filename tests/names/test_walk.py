@@ -82,6 +82,12 @@ def test_a_zone_without_a_ds_is_insecure(judge, tree):
     assert judge("pk1._domainkey.plain.example") == Insecure(why)
 
 
+def test_an_alias_in_a_zone_without_a_ds_is_insecure_wherever_it_leads(judge, tree):
+    tree.put("example", "here TXT x")
+    tree.put("plain.example", "pk1._domainkey CNAME here.example.", Mode.UNSIGNED)
+    assert isinstance(judge("pk1._domainkey.plain.example"), Insecure)
+
+
 def test_signatures_in_a_zone_without_a_ds_prove_nothing(judge, tree, meddle, forge):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     name = "pk1._domainkey.plain.example"
@@ -167,6 +173,14 @@ def test_a_ttl_raised_on_the_way_does_not_count(judge, meddle):
             rrset.ttl = DAY
 
     assert judge(ask=meddle(raise_ttl)).ttl == 60
+
+
+def test_a_ttl_that_a_resolver_has_counted_down_counts(judge, meddle):
+    def count_down(message):
+        for rrset in message.answer:
+            rrset.ttl = 3
+
+    assert judge(ask=meddle(count_down, KEY)).ttl == 3
 
 
 def test_a_verdict_ends_with_its_signature(judge, meddle, forge):
@@ -417,6 +431,13 @@ def test_records_of_other_names_and_types_in_an_answer_are_passed_over(judge, me
     verdict = judge(ask=meddle(add, KEY))
     assert isinstance(verdict, Secure)
     assert verdict.records[0].strings == (b"v=DKIM1; k=ed25519; ", b"p=abc")
+
+
+def test_records_of_another_class_in_an_answer_are_passed_over(judge, meddle):
+    def add(message):
+        message.answer.insert(0, dns.rrset.from_text(f"{KEY}.", 60, "CH", "TXT", "chaos"))
+
+    assert isinstance(judge(ask=meddle(add, KEY)), Secure)
 
 
 def test_the_signatures_of_an_answer_may_come_before_its_records(judge, meddle):

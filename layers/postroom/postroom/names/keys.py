@@ -126,7 +126,6 @@ class KeyDirectory(Generic[K]):
                 # A remembered key stays: it still proves what it signed.
                 self._failing.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
             else:
-                self._failing.drop(key)
                 self._known.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
             del self._running[key]
         running.set_result(kept.value)
