@@ -1,0 +1,158 @@
+"""The functions as the template runs them: real handlers, the template's environment and roles, moto behind them.
+
+    with office(deployed, Resolvers="udp://127.0.0.1:5353") as running:
+        answer = running.invoke("InboxFunction", event)
+
+A handler's module is imported anew for each office, as a cold start does it. Every call of AWS that a handler
+makes is held against the statements of its role: moto lets everything pass, AWS does not.
+"""
+
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from threading import RLock
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import boto3
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.client import BaseClient
+
+from postroom.local.clients import REGION
+from postroom.local.intrinsics import Evaluator
+from postroom.local.translate import translate
+from tests.aws import TEMPLATE, Deployed
+from tests.aws import template as sam_template
+
+ACCOUNT = "123456789012"
+MOTO_REGION = "eu-west-1"
+REQUEST_ID = "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
+
+Json = dict[str, Any]
+
+
+@cache
+def translated() -> Json:
+    """template.yaml as CloudFormation gets it, its routes resources of their own."""
+    return translate(TEMPLATE, "artifacts", lambda _key, _code: None, {})
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of AWS: the action and the resource, as policies name them."""
+
+    action: str
+    resource: str
+
+
+@dataclass
+class Office:
+    """The functions of one deployment."""
+
+    deployed: Deployed
+    parameters: dict[str, str]
+    calls: list[Call] = field(default_factory=list)
+    _modules: dict[str, ModuleType] = field(default_factory=dict)
+
+    def invoke(self, function: str, event: Json) -> Any:
+        """What the handler answers. AssertionError for a call of AWS that the function's role does not allow."""
+        module = self.start(function)
+        handler = getattr(module, self._said(function)["Handler"].partition(".")[2])
+        self.calls.clear()
+        context = LambdaContext()
+        context._aws_request_id = REQUEST_ID
+        answer = handler(event, context)
+        forbidden = [call for call in self.calls if not allows(self.statements(function), call)]
+        assert not forbidden, f"{function}'s role does not allow {forbidden}"
+        return answer
+
+    def start(self, function: str) -> ModuleType:
+        """The handler's module, imported with the environment that the template gives it (once per office)."""
+        if function not in self._modules:
+            folder = sam_template()["Resources"][function]["Properties"]["CodeUri"]
+            name = f"{folder.strip('/').replace('/', '.')}.{self._said(function)['Handler'].partition('.')[0]}"
+            environment = self.environment(function)
+            sys.modules.pop(name, None)
+            # A logger that is there already would go on writing to the output of the test before.
+            logging.Logger.manager.loggerDict.pop(environment["POWERTOOLS_SERVICE_NAME"], None)
+            with patch.dict(os.environ, environment):
+                self._modules[function] = importlib.import_module(name)
+        return self._modules[function]
+
+    def environment(self, function: str) -> dict[str, str]:
+        """The variables of a function, as the template works them out for this deployment."""
+        variables = self._evaluator().value(self._said(function)["Environment"]["Variables"])
+        return {name: str(value) for name, value in variables.items()}
+
+    def statements(self, function: str) -> list[Json]:
+        """What the function's role allows."""
+        role = self._said(function)["Role"]["Fn::GetAtt"][0]
+        policies = self._evaluator().value(translated()["Resources"][role]["Properties"]["Policies"])
+        return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
+
+    def _said(self, function: str) -> Json:
+        properties: Json = translated()["Resources"][function]["Properties"]
+        return properties
+
+    def _evaluator(self) -> Evaluator:
+        store = self.deployed
+        physical = {**store.tables, **store.queues, "Bucket": store.bucket, "SigningKeys": store.secret}
+        return Evaluator(translated(), self.parameters, physical, ACCOUNT, "postroom")
+
+
+def allows(statements: list[Json], call: Call) -> bool:
+    """Whether a role with these statements may make `call`."""
+    return any(
+        call.action in _listed(statement["Action"])
+        and any(fnmatchcase(call.resource, pattern) for pattern in _listed(statement["Resource"]))
+        for statement in statements
+    )
+
+
+def _listed(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+@contextmanager
+def office(deployed: Deployed, **parameters: str) -> Iterator[Office]:
+    """The functions of a deployment with these template parameters; to be used where `deployed`'s moto is on."""
+    running, lock = Office(deployed, parameters), RLock()
+    original = BaseClient._make_api_call
+
+    def call(client: BaseClient, operation: str, request: Json) -> object:
+        running.calls.append(call_of(client.meta.service_model.service_name, operation, request))
+        with lock:  # moto is not thread safe, and the worker has threads
+            return original(client, operation, request)
+
+    with (
+        patch.object(BaseClient, "_make_api_call", call),
+        patch.object(boto3, "DEFAULT_SESSION", boto3.Session("testing", "testing", region_name=MOTO_REGION)),
+    ):
+        yield running
+
+
+def call_of(service: str, operation: str, request: Json) -> Call:
+    """The call as policies name it. KeyError for a service that no test here knows: its ARN must be said below."""
+    return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request))
+
+
+_ACTIONS = {"Invoke": "InvokeFunction"}
+_RESOURCES = {
+    "dynamodb": lambda request: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{request['TableName']}",
+    "sqs": lambda request: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{_queue_name(request)}",
+    "s3": lambda request: f"arn:aws:s3:::{request['Bucket']}/{request['Key']}",
+    "secretsmanager": lambda request: request["SecretId"],
+    "lambda": lambda request: f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{request['FunctionName']}",
+    "events": lambda request: request["Entries"][0]["EventBusName"],
+}
+
+
+def _queue_name(request: Json) -> str:
+    return str(request.get("QueueName") or request["QueueUrl"].rpartition("/")[2])

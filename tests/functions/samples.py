@@ -1,0 +1,179 @@
+"""The sample events of events/, made here: `python tests/functions/samples.py` writes them as they are in the repo.
+
+`python tests/functions/samples.py now` writes them with the time of now, so that a message in them is fresh for
+`sam local invoke`; with an epoch in seconds instead, with that time.
+
+They are signed with a key that everybody can derive from SEED. It is published on purpose, for these files alone:
+never use it for anything else, and trust nothing that is signed with it.
+"""
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from postroom.ijson import JsonValue
+from postroom.local import gateway
+from postroom.local.clients import REGION
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.sign import Draft, sign
+from postroom.post.claims import Claim, Queued
+from postroom.post.notices import Notice, SummaryDue
+from postroom.reasons import Reason
+from postroom.store.keys import RowKey, row_key
+
+EVENTS = Path(__file__).parent.parent.parent / "events"
+SEED = b"postroom sample events: a published key, never to be used for anything else"
+MADE_AT = 1_795_253_400
+"""2026-11-21T09:30:00Z."""
+ACCOUNT = "123456789012"
+SENDER, RECEIVER, BUFFER, SELECTOR, SUBJECT = "sender.example", "receiver.example", "buffer.example", "pk1", "Hello@Host"
+CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
+
+Json = dict[str, Any]
+
+
+def published_key() -> PrivateKey:
+    """The key of the sample events: SHA-256 of SEED as an Ed25519 seed."""
+    digest = hashes.Hash(hashes.SHA256())
+    digest.update(SEED)
+    key = Ed25519PrivateKey.from_private_bytes(digest.finalize())
+    return PrivateKey.from_pem(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def envelope(number: int, at: int, body: JsonValue, subject: str = SUBJECT) -> dict[str, JsonValue]:
+    """A signed message of sender.example; `number` makes its Correlation."""
+    draft = Draft(
+        sender=SENDER, receiver=RECEIVER, subject=subject, correlation=CORRELATION.format(number),
+        timestamp_ms=at * 1000, body=body, selector=SELECTOR,
+    )  # fmt: skip
+    return sign(draft, published_key())
+
+
+def text_of(value: JsonValue) -> str:
+    """JSON as a sender may write it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Json:
+    """The event that API Gateway makes of a request."""
+    parts = urlsplit(url)
+    routes = [gateway.Route(key, "InboxFunction") for key in ("ANY /inbox", "ANY /manifest", "$default")]
+    given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
+    request = gateway.Request(
+        method, parts.path, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1"
+    )
+    found = gateway.find_route(routes, method, parts.path)
+    assert found is not None
+    api = gateway.Api(ACCOUNT, "a1b2c3d4e5", tuple(routes))
+    return gateway.build_event(request, api, found[0], found[1], float(at), "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001")
+
+
+def sqs(queue: str, at: int, *bodies: str, received: int = 1) -> Json:
+    """The event that Lambda makes of messages in a queue."""
+    return {
+        "Records": [
+            {
+                "messageId": f"059f36b4-87a3-44ab-83d2-66197551{number:04d}",
+                "receiptHandle": f"handle-{number}",
+                "body": body,
+                "attributes": {
+                    "ApproximateReceiveCount": str(received),
+                    "SentTimestamp": str(at * 1000),
+                    "SenderId": "AROAEXAMPLE",
+                    "ApproximateFirstReceiveTimestamp": str(at * 1000 + 10),
+                },
+                "messageAttributes": {},
+                "md5OfBody": "",
+                "eventSource": "aws:sqs",
+                "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+                "awsRegion": REGION,
+            }
+            for number, body in enumerate(bodies, start=1)
+        ]
+    }
+
+
+def claim(number: int, at: int, message: str) -> Claim:
+    """The claim that the door makes of a message."""
+    claim_id = f"{number:032x}"
+    row = row_key(RECEIVER, 1, at * 1000, claim_id)
+    return Claim(claim_id, at * 1000, "nlweb", RECEIVER, row, "203.0.113.7", message)
+
+
+def notice_row(at: int) -> RowKey:
+    """The register of the discard that courier-notice.json tells of."""
+    return row_key(RECEIVER, 1, at * 1000, f"{9:032x}")
+
+
+def forged(number: int, at: int) -> dict[str, JsonValue]:
+    """A message with the signature of another."""
+    return {**envelope(number, at, {"Text": "Send money"}), "Signature": envelope(0, at, None)["Signature"]}
+
+
+def events(at: int = MADE_AT) -> dict[str, Json]:
+    """All sample events by file name; `at`: the time of their messages, epoch seconds."""
+    inbox = f"https://{NLWEB.host(RECEIVER)}/inbox"
+    hello = text_of(envelope(1, at, {"Text": "Good morning ☀"})).encode()
+    base64_event = http("POST", inbox, at, hello, {"content-type": "application/json; charset=utf-8"})
+    base64_event |= {"body": base64.b64encode(hello).decode(), "isBase64Encoded": True}
+    identity = text_of(envelope(2, at, {"Domain": RECEIVER}, "Identity@Graph")).encode()
+    notice = Notice(
+        notice_row(at), Reason.SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
+        "0" * 64, NLWEB, at * 1000,
+    )  # fmt: skip
+    summary = SummaryDue(RECEIVER, SENDER, at // 3600 - 1, NLWEB)
+    return {
+        "inbox-post.json": http("POST", inbox, at, hello, {"content-type": "application/json"}),
+        "inbox-post-base64.json": base64_event,
+        "inbox-get.json": http("GET", inbox, at),
+        "inbox-head.json": http("HEAD", inbox, at),
+        "inbox-manifest.json": http("GET", inbox.replace("/inbox", "/manifest"), at),
+        "inbox-identity.json": http("POST", inbox, at, identity, {"content-type": "application/json"}),
+        "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
+        "worker-claims.json": sqs(
+            "ClaimsQueue", at,
+            Queued(claim(1, at, hello.decode()).encode()).body(),
+            Queued(claim(3, at, text_of(forged(3, at))).encode()).body(),
+        ),
+        "worker-retries.json": sqs(
+            "RetryQueue", at, Queued(claim(4, at, text_of(envelope(4, at, [1, 2]))).encode(), tries=3).body()
+        ),
+        "worker-suspects.json": sqs(
+            "SuspectsQueue", at, Queued(claim(5, at, text_of(envelope(5, at, "once more"))).encode()).body(), received=2
+        ),
+        "keeper-round.json": {
+            "version": "0",
+            "id": "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001",
+            "detail-type": "Scheduled Event",
+            "source": "aws.scheduler",
+            "account": ACCOUNT,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)),
+            "region": REGION,
+            "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postroom-KeeperFunctionRound"],
+            "detail": "{}",
+        },
+        "courier-notice.json": sqs("CourierQueue", at, notice.encode()),
+        "courier-summary.json": sqs("CourierQueue", at, summary.encode()),
+    }  # fmt: skip
+
+
+def written(event: Json) -> str:
+    """An event as it stands in its file."""
+    return json.dumps(event, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    [*given] = sys.argv[1:]
+    made_at = MADE_AT if not given else int(time.time()) if given == ["now"] else int(given[0])
+    for name, content in events(made_at).items():
+        (EVENTS / name).write_text(written(content), encoding="utf-8")

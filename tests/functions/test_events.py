@@ -1,0 +1,218 @@
+"""Every file of events/ through the handler it is for: what is answered, and what is stored."""
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+
+from postroom.nlweb.envelope import read_envelope
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.verify import check_signature
+from postroom.post.claims import decode_claim
+from postroom.reasons import Reason
+from postroom.store.limits import FeedbackLimits
+from postroom.store.reader import Reader
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects
+from tests.functions.conftest import Elsewhere
+from tests.functions.lambdas import Json, Office
+from tests.functions.samples import (
+    BUFFER,
+    CORRELATION,
+    EVENTS,
+    MADE_AT,
+    RECEIVER,
+    SENDER,
+    claim,
+    events,
+    notice_row,
+    published_key,
+    written,
+)
+
+COVERED: set[str] = set()
+
+
+def covers(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Say which file a test is about."""
+    COVERED.add(name)
+    return lambda test: test
+
+
+def sample(name: str) -> Json:
+    event: Json = json.loads((EVENTS / name).read_text(encoding="utf-8"))
+    return event
+
+
+def filed(office: Office) -> list[Line]:
+    """What the owner of receiver.example finds."""
+    store = office.deployed
+    dynamodb, table = store.clients.dynamodb, store.tables["PostTable"]
+    reader = Reader(dynamodb, table, Register(dynamodb, table), Objects(store.clients.s3, store.bucket))
+    messages = [reader.fetch(row) for row in reader.list(RECEIVER, 1, now=int(time.time()))]
+    return [message.line for message in messages if message is not None]
+
+
+@pytest.mark.parametrize("name", sorted(events()))
+def test_the_file_is_what_samples_py_writes(name: str) -> None:
+    assert (EVENTS / name).read_text(encoding="utf-8") == written(events()[name])
+
+
+def test_every_file_is_made_by_samples_py_and_has_a_test_below() -> None:
+    assert {path.name for path in EVENTS.iterdir()} == set(events()) == COVERED
+
+
+def test_no_private_key_lies_beside_them() -> None:
+    assert not [path for path in EVENTS.iterdir() if "PRIVATE KEY" in path.read_text(encoding="utf-8")]
+
+
+@covers("inbox-post.json")
+@covers("inbox-post-base64.json")
+@pytest.mark.parametrize("name", ["inbox-post.json", "inbox-post-base64.json"])
+def test_a_message_is_queued_then_answered(running: Office, name: str) -> None:
+    answer = running.invoke("InboxFunction", sample(name))
+    assert answer["statusCode"] == 200
+    assert answer["headers"]["Content-Type"] == "application/json"
+    assert json.loads(answer["body"]) == {"Correlation": CORRELATION.format(1), "Status": "Queued"}
+    [body] = running.deployed.bodies("ClaimsQueue")
+    assert body.isascii()
+    queued = decode_claim(json.loads(body)["claim"])
+    assert queued.envelope == sample("inbox-post.json")["body"]  # bit for bit, however it came
+    assert (queued.mailbox, queued.source) == (RECEIVER, "203.0.113.7")
+    assert running.deployed.objects() == {}
+
+
+@covers("inbox-get.json")
+def test_get_says_what_this_is(running: Office) -> None:
+    before = running.deployed.dump()
+    answer = running.invoke("InboxFunction", sample("inbox-get.json"))
+    assert answer["statusCode"] == 200
+    assert answer["headers"]["Content-Type"] == "text/plain; charset=utf-8"
+    assert "post office" in answer["body"]
+    assert running.deployed.dump() == before
+
+
+@covers("inbox-head.json")
+def test_head_says_the_same_without_a_body(running: Office) -> None:
+    head = running.invoke("InboxFunction", sample("inbox-head.json"))
+    get = running.invoke("InboxFunction", sample("inbox-get.json"))
+    assert head == {**get, "body": ""}
+
+
+@covers("inbox-manifest.json")
+def test_the_manifest_names_the_buffer(running: Office) -> None:
+    answer = running.invoke("InboxFunction", sample("inbox-manifest.json"))
+    assert answer["statusCode"] == 200
+    assert answer["headers"]["Content-Type"] == "application/yaml"
+    assert f"Feedback: {BUFFER}" in answer["body"]
+
+
+@covers("inbox-identity.json")
+def test_a_synchronous_request_is_verified_answered_and_remembered(running: Office) -> None:
+    answer = running.invoke("InboxFunction", sample("inbox-identity.json"))
+    assert answer["statusCode"] == 200
+    assert json.loads(answer["body"]) == {"Domain": RECEIVER, "Feedback": BUFFER}
+    [row] = running.deployed.rows("SeenTable")
+    assert json.loads(row["reply"]["S"]) == {"Domain": RECEIVER, "Feedback": BUFFER}
+    assert running.deployed.bodies("ClaimsQueue") == []
+    before = running.deployed.dump()
+    assert running.invoke("InboxFunction", sample("inbox-identity.json")) == answer
+    assert running.deployed.dump() == before
+
+
+@covers("inbox-elsewhere.json")
+def test_there_is_nothing_elsewhere(running: Office) -> None:
+    before = running.deployed.dump()
+    answer = running.invoke("InboxFunction", sample("inbox-elsewhere.json"))
+    assert answer["statusCode"] == 404
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
+    assert json.loads(answer["body"])["reason"] == str(Reason.NO_SUCH_ROUTE)
+    assert running.deployed.dump() == before
+
+
+@covers("worker-claims.json")
+def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Office) -> None:
+    assert running.invoke("WorkerFunction", sample("worker-claims.json")) == {"batchItemFailures": []}
+    [line] = filed(running)
+    assert line.envelope == sample("inbox-post.json")["body"]
+    assert line.receipt["key_fingerprint"] == published_key().public.fingerprint
+    good, forged = claim(1, MADE_AT, "").row, claim(3, MADE_AT, "").row
+    register = Register(running.deployed.clients.dynamodb, running.deployed.tables["PostTable"])
+    found = [register.find(row) for row in (good, forged)]
+    assert [row and (row.live, row.discarded) for row in found] == [(True, None), (False, Reason.SIGNATURE_INVALID)]
+    [notice] = running.deployed.bodies("CourierQueue")
+    assert (json.loads(notice)["sk"], json.loads(notice)["reason"]) == (forged.sk, "SignatureInvalid")
+    assert len(running.deployed.rows("SeenTable")) == 1  # a forgery takes nobody's Correlation
+    assert running.deployed.bodies("RetryQueue") == []
+
+
+@covers("worker-retries.json")
+def test_a_claim_that_waited_is_filed_like_any_other(running: Office) -> None:
+    assert running.invoke("WorkerFunction", sample("worker-retries.json")) == {"batchItemFailures": []}
+    [line] = filed(running)
+    assert json.loads(line.envelope)["Body"] == [1, 2]
+
+
+@covers("worker-suspects.json")
+def test_a_suspect_is_worked_on_by_itself(running: Office) -> None:
+    assert running.invoke("WorkerFunction", sample("worker-suspects.json")) == {"batchItemFailures": []}
+    [line] = filed(running)
+    assert json.loads(line.envelope)["Body"] == "once more"
+    assert running.deployed.bodies("SuspectsQueue") == []
+
+
+@covers("keeper-round.json")
+def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(running: Office) -> None:
+    store = running.deployed
+    days = 86_400
+    for number, at in ((6, MADE_AT - 7 * days), (7, MADE_AT - days)):
+        old = events(at)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
+        store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=old)
+    answer = running.invoke("KeeperFunction", sample("keeper-round.json"))
+    assert answer == {"seen": 2, "decided": 1, "unreadable": 0}
+    [row] = store.rows("PostTable")
+    assert row["why"]["S"] == f"discarded:{Reason.UNDELIVERABLE}"
+    assert f"{6:032x}" in row["sk"]["S"]
+    [letter] = store.bodies("LettersQueue")
+    assert f"{7:032x}" in letter
+    [notice] = store.bodies("CourierQueue")
+    assert json.loads(notice)["reason"] == str(Reason.UNDELIVERABLE)
+
+
+@covers("courier-notice.json")
+def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewhere, key: PrivateKey) -> None:
+    store = running.deployed
+    register = Register(store.clients.dynamodb, store.tables["PostTable"])
+    register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
+    assert running.invoke("CourierFunction", sample("courier-notice.json")) == {"batchItemFailures": []}
+    [posted] = elsewhere.posted
+    envelope = read_envelope(json.loads(posted))
+    check_signature(envelope, key.public)
+    assert (envelope.sender, envelope.receiver, envelope.subject) == (RECEIVER, BUFFER, "Feedback@Buffer")
+    assert envelope.body == {
+        "Sender": SENDER,
+        "Correlation": CORRELATION.format(9),
+        "Status": "Discarded",
+        "Reason": Reason.SIGNATURE_INVALID.sentence,
+        "Code": "SignatureInvalid",
+    }
+    [row] = store.rows("PostTable")
+    assert (row["told"]["M"]["c"]["S"], row["sent"]["S"]) == (envelope.correlation, "delivered")
+    running.invoke("CourierFunction", sample("courier-notice.json"))
+    assert elsewhere.posted == [posted]
+
+
+@covers("courier-summary.json")
+def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: Elsewhere) -> None:
+    store, hour = running.deployed, MADE_AT // 3600 - 1
+    limits = FeedbackLimits(store.clients.dynamodb, store.tables["LimitsTable"])
+    for code in ("SignatureInvalid", "SignatureInvalid", "KeyNotFound"):
+        limits.withhold(SENDER, hour, code)
+    assert running.invoke("CourierFunction", sample("courier-summary.json")) == {"batchItemFailures": []}
+    [posted] = elsewhere.posted
+    body = json.loads(posted)["Body"]
+    assert (body["Sender"], body["Count"]) == (SENDER, 3)
+    assert body["Codes"] == {"KeyNotFound": 1, "SignatureInvalid": 2}
+    [row] = store.rows("LimitsTable")
+    assert row["sent"]["S"] == "delivered"
