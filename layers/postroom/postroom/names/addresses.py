@@ -17,7 +17,7 @@ MAX_ALIASES = 8
 def addresses(host: str, ask: Ask) -> list[str]:
     """The IP addresses of `host` in text form, IPv4 first, CNAMEs followed.
 
-    Raises `NotNowError(OUTBOUND_FAILED)` when there are none, or when they cannot be looked up now.
+    An empty list: there is no such host. Raises `NotNowError(OUTBOUND_FAILED)` when they cannot be looked up now.
     """
     try:
         name = dns.name.from_text(host.encode("ascii"))
@@ -30,8 +30,8 @@ def addresses(host: str, ask: Ask) -> list[str]:
             found += _records(Question(name, rdtype), ask)
         except NotNowError as error:
             failed = error.detail
-    if not found:
-        raise NotNowError(Reason.OUTBOUND_FAILED, failed or f"{name} has no address")
+    if failed and not found:
+        raise NotNowError(Reason.OUTBOUND_FAILED, failed)
     return found
 
 

@@ -18,10 +18,11 @@ _MAY_CHANGE_SOON = frozenset({408, 425, 429})
 
 
 class Feedback(NamedTuple):
-    """The domain that is to be told, or None and why not."""
+    """The domain that is to be told, or None and why not. `said`: the domain's own manifest says so."""
 
     domain: str | None
     why: str
+    said: bool = False
 
 
 class Gets(Protocol):
@@ -48,13 +49,13 @@ def feedback_of(manifest: bytes) -> Feedback:
         members = root.get(section) if isinstance(root, dict) else None
         if isinstance(members, dict) and "Feedback" in members:
             return _checked(members["Feedback"])
-    return Feedback(None, "the manifest has no Feedback")
+    return Feedback(None, "the manifest has no Feedback", said=True)
 
 
 def _checked(value: object) -> Feedback:
     if isinstance(value, str) and value.isascii() and is_host_name(value.lower()):
-        return Feedback(value.lower(), "the manifest says so")
-    return Feedback(None, "the manifest's Feedback is not a host name")
+        return Feedback(value.lower(), "the manifest says so", said=True)
+    return Feedback(None, "the manifest's Feedback is not a host name", said=True)
 
 
 class _Strings(yaml.BaseLoader):

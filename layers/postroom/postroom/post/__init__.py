@@ -7,5 +7,6 @@ judge.py      Claim → Verdict
 worker.py     a batch of claims: judged, filed or discarded, told
 keeper.py     letters in the dead-letter queue are decided before SQS drops them
 courier.py    Feedback, at most once
+graph.py      who is told
 ports.py      what the flow needs from the outside
 """

@@ -24,6 +24,7 @@ from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, Lambda
 from postroom.post.courier import Courier, CourierRules
 from postroom.post.door import Door, DoorRules
 from postroom.post.filing import Filing, Times
+from postroom.post.graph import Buffers, Graph
 from postroom.post.judge import Judge
 from postroom.post.keeper import Keeper
 from postroom.post.sync import BuiltInHandlers, Sync
@@ -48,6 +49,8 @@ _THREADS: Final = 16
 _AWS: Final = Config(
     retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=_THREADS
 )
+_AWS_ONCE: Final = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=15)
+"""For handlers of operators: a call that was not answered in time may have been executed; it is not ours to repeat."""
 _KEEPER_MARGIN_SECONDS: Final = DAY_SECONDS
 """Before the horizon: a letter is decided while what remembers its message still stands."""
 
@@ -117,13 +120,15 @@ def build_courier(settings: Settings) -> Courier:
     """What functions/courier runs."""
     settings.need("post_table", "seen_table", "limits_table", "courier_queue_url", "signing_keys_secret")
     dynamodb, https = _dynamodb(), build_https(settings)
+    keys = SigningKeys(boto3.client("secretsmanager", config=_AWS), settings.signing_keys_secret, time.time)
+    graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
     return Courier(
         seen=Seen(dynamodb, settings.seen_table),
         register=Register(dynamodb, settings.post_table),
         told=TellTale(dynamodb, settings.post_table),
         limits=FeedbackLimits(dynamodb, settings.limits_table),
-        manifests=ManifestDirectory(https, time.time),
-        keys=SigningKeys(boto3.client("secretsmanager", config=_AWS), settings.signing_keys_secret, time.time),
+        manifests=Buffers(ManifestDirectory(https, time.time), graph),
+        keys=keys,
         outbound=HttpsOutbound(https),
         queue=_queue(settings.courier_queue_url),
         rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
@@ -214,7 +219,7 @@ class _LazyLambdaHandlers:
     """Few deployments have handlers of their own: the client is made when the first is called."""
 
     def call(self, handler: str, request: JsonValue) -> JsonValue:
-        return LambdaHandlers(boto3.client("lambda", config=_AWS)).call(handler, request)
+        return LambdaHandlers(boto3.client("lambda", config=_AWS_ONCE)).call(handler, request)
 
 
 class _LazyForwarding:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_SECRET_BYTES: Final = 65_536
 """The most a secret holds: some 35 RSA-2048 keys, or 300 of Ed25519."""
-_CACHE_SECONDS: Final = 300
+_CACHE_SECONDS: Final = 45
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class SigningKey:
 
 
 class SigningKeys:
-    """The keys of our domains, cached for five minutes."""
+    """The keys of our domains, cached so briefly that a change is seen within a minute."""
 
     def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
         self._secrets = secrets
@@ -40,13 +40,20 @@ class SigningKeys:
 
     def of(self, domain: str) -> SigningKey | None:
         """The key of one of our domains; None: none was stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        return self._all().get(domain)
+
+    def first(self) -> tuple[str, SigningKey] | None:
+        """The first of our domains with a key, and the key. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        return min(self._all().items(), key=lambda entry: entry[0], default=None)
+
+    def _all(self) -> dict[str, SigningKey]:
         if self._clock() >= self._expires:
             self._keys = {
                 name: SigningKey(entry["selector"], PrivateKey.from_pem(entry["pem"].encode()))
                 for name, entry in self._read().items()
             }
             self._expires = self._clock() + _CACHE_SECONDS
-        return self._keys.get(domain)
+        return self._keys
 
     def put(self, domain: str, selector: str, key: PrivateKey) -> None:
         """Store or replace a domain's key. Raises OurError where the secret is full."""

@@ -68,7 +68,7 @@ class Story:
         """Scene 1."""
         who = self.town.sender
         self._say(f"{who.domain} publishes the key {who.key.public.fingerprint} at {_key_name(who)}")
-        envelope = self._envelope(who, {"Text": "Good morning"})
+        envelope = self.envelope(who, {"Text": "Good morning"})
         self._first = envelope
         status, answer = self.post(envelope)
         _expect(status == 200 and answer["Status"] == "Queued", "the message is queued", answer)
@@ -80,8 +80,7 @@ class Story:
 
     def forged(self) -> list[Told]:
         """Scene 2."""
-        who = replace(self.town.sender, key=PrivateKey.generate("rsa"))
-        envelope = self._envelope(who, {"Text": "Transfer everything"})
+        envelope = self.forgery()
         status, _ = self.post(envelope)
         row = self.discarded(Reason.SIGNATURE_INVALID)
         self._say(f"posted: {status}; discarded: {row.why}")
@@ -104,7 +103,7 @@ class Story:
         self._say(f"the very first message once more: {status}, acknowledged, not executed")
         header = self._first["Header"]
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
-        other = self._envelope(self.town.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
+        other = self.envelope(self.town.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
         self.post(other)
         row = self.discarded(Reason.CORRELATION_REUSED)
         self._say(f"the same Correlation with other content: {row.why}")
@@ -117,20 +116,20 @@ class Story:
         """Scene 4."""
         town, now = self.town, _now_ms()
         late: list[tuple[str, dict[str, JsonValue], Reason]] = [
-            ("a domain without DNSSEC", self._envelope(town.unsigned), Reason.SENDER_NOT_SIGNED),
-            ("a zone with broken signatures", self._envelope(town.bogus), Reason.DNSSEC_BOGUS),
-            ("an unknown subject", self._envelope(town.sender, subject="Dance@Host"), Reason.UNEXPECTED_SUBJECT),
+            ("a domain without DNSSEC", self.envelope(town.unsigned), Reason.SENDER_NOT_SIGNED),
+            ("a zone with broken signatures", self.envelope(town.bogus), Reason.DNSSEC_BOGUS),
+            ("an unknown subject", self.envelope(town.sender, subject="Dance@Host"), Reason.UNEXPECTED_SUBJECT),
         ]
         at_once: list[tuple[str, dict[str, JsonValue], Reason]] = [
             (
                 "a Timestamp of two days ago",
-                self._envelope(town.sender, at=now - 2 * 86_400_000),
+                self.envelope(town.sender, at=now - 2 * 86_400_000),
                 Reason.TIMESTAMP_TOO_OLD,
             ),
-            ("To somebody else", self._envelope(town.sender, to="elsewhere.example"), Reason.NOT_OURS),
+            ("To somebody else", self.envelope(town.sender, to="elsewhere.example"), Reason.NOT_OURS),
             (
                 "another major version",
-                {**self._envelope(town.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
+                {**self.envelope(town.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
                 Reason.UNSUPPORTED_VERSION,
             ),
         ]
@@ -155,7 +154,7 @@ class Story:
         town.sender = replace(town.sender, key=PrivateKey.generate("ed25519"))
         town.publish(town.sender)
         self._say(f"{SENDER} publishes {town.sender.key.public.fingerprint} under the same selector, and signs with it")
-        envelope = self._envelope(town.sender)
+        envelope = self.envelope(town.sender)
         status, _ = self.post(envelope)
         message = self.find_filed(town.receiver, RECEIVER, envelope)
         looked_up = self._asked(name) - asked
@@ -169,7 +168,7 @@ class Story:
     def answered(self) -> list[Told]:
         """Scene 6."""
         town = self.town
-        request = self._envelope(town.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
+        request = self.envelope(town.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
         status, reply = self.post(request)
         _expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered at once", reply)
         self._say(f"Identity@Graph: {status} {json.dumps(reply)}")
@@ -178,7 +177,7 @@ class Story:
         self._say(f"GET https://{NLWEB.host(SENDER)}/manifest: {answer.status}, it names {BUFFER}")
         wallet = Correspondent(str(uuid.uuid4()), "", PrivateKey.generate("ed25519"))
         town.receiver.operators.put_wallet(wallet.domain, wallet.key.public.spki())
-        envelope = self._envelope(wallet)
+        envelope = self.envelope(wallet)
         posted, _ = self.post(envelope)
         message = self.find_filed(town.receiver, RECEIVER, envelope)
         _expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
@@ -192,7 +191,7 @@ class Story:
     def polly(self) -> list[Told]:
         """Scene 7."""
         who = self.town.polly
-        envelope = self._envelope(who)
+        envelope = self.envelope(who)
         status, _ = self.post(envelope, f"https://pw.{RECEIVER}/inbox")
         message = self.find_filed(self.town.receiver, RECEIVER, envelope)
         self._say(f"posted to https://pw.{RECEIVER}/inbox: {status}; filed")
@@ -202,7 +201,7 @@ class Story:
 
     def waited(self) -> list[Told]:
         """Scene 8."""
-        town, envelope = self.town, self._envelope(self.town.quiet)
+        town, envelope = self.town, self.envelope(self.town.quiet)
         before = len(town.receiver.rows())
         town.stack.dns.pause()
         try:
@@ -227,6 +226,10 @@ class Story:
         body = json.dumps(envelope, ensure_ascii=False).encode()
         answer = self._https.post(url or NLWEB.inbox_url(RECEIVER), body, "application/json")
         return answer.status, json.loads(answer.body)
+
+    def forgery(self) -> dict[str, JsonValue]:
+        """An envelope in the sender's name, signed by another key."""
+        return self.envelope(replace(self.town.sender, key=PrivateKey.generate("rsa")), {"Text": "Transfer everything"})
 
     def find_filed(self, office: Office, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
         """Wait until a message with this envelope's Hash is filed."""
@@ -254,7 +257,7 @@ class Story:
         conversation = f"feedback:{header['Correlation']}"
         return until("Feedback arrives", lambda: next(self.town.buffer.filed(SENDER, conversation), None))
 
-    def _envelope(
+    def envelope(
         self,
         who: Correspondent,
         body: JsonValue = None,
@@ -264,6 +267,7 @@ class Story:
         correlation: str = "",
         at: int | None = None,
     ) -> dict[str, JsonValue]:
+        """A signed envelope; `at`: its Timestamp in epoch milliseconds, now if not given."""
         draft = Draft(
             sender=who.domain,
             receiver=to,
