@@ -60,6 +60,9 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
         for page in pages
         for summary in page["StackResourceSummaries"]
     }
+    for logical, resource in translated["Resources"].items():
+        if resource["Type"] == "AWS::SecretsManager::Secret" and logical in physical:
+            physical[logical] = clients("secretsmanager").describe_secret(SecretId=physical[logical])["ARN"]
     resources = tuple(Evaluator(translated, given, physical, clients.account, stack).resources())
     for resource in resources:
         amend(resource, clients)

@@ -13,15 +13,17 @@ import ssl
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 from hypercorn.asyncio import serve
-from hypercorn.config import Config
+from hypercorn.config import Config, Sockets
 
 from postroom.local import gateway
 from postroom.local.authority import Authority
@@ -32,7 +34,8 @@ from postroom.local.ports import HOST
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30.0
-STOP_SECONDS = 5.0
+STOP_SECONDS = 1.0
+"""How long requests that are under way may take when the door closes."""
 
 _Receive = Callable[[], Awaitable[dict[str, Any]]]
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -77,8 +80,8 @@ class Door:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         # Listening from here on: whoever connects early waits instead of being refused.
-        self._socket = socket.create_server((HOST, port), backlog=128)
-        self.port = int(self._socket.getsockname()[1])
+        self._listener = _Listener(fileno=socket.create_server((HOST, port), backlog=128).detach())
+        self.port = int(self._listener.getsockname()[1])
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="door", daemon=True)
 
@@ -103,7 +106,7 @@ class Door:
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
-        self._socket.close()
+        self._listener.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
@@ -112,13 +115,13 @@ class Door:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._started.set()
-        config = _HypercornConfig(self._tls_context())
-        config.bind = [f"fd://{self._socket.detach()}"]
-        # A client that falls silent must not hold up the end of the stack.
+        config = _HypercornConfig(self._tls_context(), self._listener)
         server = asyncio.create_task(serve(self._app, config, shutdown_trigger=self._stop.wait))  # type: ignore[arg-type]
         await self._stop.wait()
         await asyncio.wait({server}, timeout=STOP_SECONDS)
-        server.cancel()
+        # A client that falls silent must not hold up the end of the stack.
+        self._listener.hang_up()
+        await server
 
     def _tls_context(self) -> ssl.SSLContext:
         context = self._authority.server_context("localhost", HOST)
@@ -228,18 +231,40 @@ def _request(scope: dict[str, Any], body: bytes) -> Request:
     )
 
 
+class _Listener(socket.socket):
+    """A listening socket that can end every connection it took."""
+
+    def __init__(self, *, fileno: int) -> None:
+        super().__init__(fileno=fileno)
+        self._taken: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        self._taken.add(connection)
+        return connection, address
+
+    def hang_up(self) -> None:
+        for connection in list(self._taken):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
 class _HypercornConfig(Config):
-    """Hypercorn with a TLS context that is given instead of read from files."""
+    """Hypercorn with a TLS context and a socket that are given instead of made from file names."""
 
     errorlog = None
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, context: ssl.SSLContext, listener: socket.socket) -> None:
         super().__init__()
         self._context = context
+        self._listener = listener
 
     @property
     def ssl_enabled(self) -> bool:
         return True
+
+    def create_sockets(self) -> Sockets:
+        return Sockets([self._listener], [], [])
 
     def create_ssl_context(self) -> ssl.SSLContext:
         return self._context

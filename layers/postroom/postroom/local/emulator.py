@@ -8,7 +8,7 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | functions run under this interpreter, whatever `Runtime` says | the runtime named in the template |
 | every package of this environment can be imported | only the function's own, its layers', and boto3 |
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
-| a signature is never checked, and roles grant everything | both are |
+| roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
 | SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
 | SQS slows down with its backlog (10k messages: fine; 100k: 50 a second) | does not |
@@ -145,6 +145,8 @@ class Emulator:
             "MINISTACK_HOST": HOST,
             "MINISTACK_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
+            # Functions may do what their roles allow, and no more. Whoever signs with an account number is its root.
+            "AUTH": "true",
             # It would tidy up containers of other MiniStacks, and open listeners on fixed ports.
             "DOCKER_HOST": "unix:///nonexistent",
             "SFTP_ENABLED": "0",

@@ -52,7 +52,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
     )
     translator.metrics.publish()  # to nowhere; unpublished ones are complained about
     expand_routes(translated)
-    return translated
+    return _with_secret_arns(translated)
 
 
 def expand_routes(template: Template) -> None:
@@ -87,6 +87,25 @@ def expand_routes(template: Template) -> None:
                     "Target": {"Fn::Sub": f"integrations/${{{name}Integration{number}}}"},
                 },
             }
+
+
+def _with_secret_arns(template: Template) -> Template:
+    """Return the template with each `Ref` of a secret made a `Fn::GetAtt` of its `Id`.
+
+    On AWS both are the ARN; MiniStack's Ref is the name, which no policy of a role would match.
+    """
+    secrets = {n for n, r in template["Resources"].items() if r["Type"] == "AWS::SecretsManager::Secret"}
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, list):
+            return [walk(part) for part in node]
+        if not isinstance(node, dict):
+            return node
+        if len(node) == 1 and node.get("Ref") in secrets:
+            return {"Fn::GetAtt": [node["Ref"], "Id"]}
+        return {name: walk(part) for name, part in node.items()}
+
+    return cast("Template", walk(template))
 
 
 def _routes(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

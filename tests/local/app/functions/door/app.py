@@ -43,6 +43,10 @@ def _where(event):
     }
 
 
+def _forbidden(event):
+    boto3.client("dynamodb").scan(TableName=os.environ["TABLE"])
+
+
 def _slow(event):
     time.sleep(1)
     return "slept"
@@ -54,6 +58,8 @@ ANSWERS = {
     "queue": _queue,
     "where": _where,
     "slow": _slow,
+    "forbidden": _forbidden,
+    "secret": lambda event: boto3.client("secretsmanager").get_secret_value(SecretId=os.environ["SECRET"])["Name"],
     "text": lambda event: "hello",
     "value": lambda event: {"a": [1, None]},
     "nothing": lambda event: None,

@@ -1,0 +1,58 @@
+"""The unmodified `pollyweb` client sends a message in the town: a guest of it (`guest`), never imported here."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from postroom.errors import OurError
+from postroom.ijson import JsonValue
+from postroom.local.guest import run_guest
+
+# The domain signs by Ed25519, the same each time: what `sign` shows is what `send` posts.
+_PROGRAM = """
+import json, sys, urllib.error
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pollyweb import Domain, KeyPair, Msg
+
+asked = json.load(sys.stdin)
+domain = Domain(asked["sender"], KeyPair=KeyPair(load_pem_private_key(asked["key"].encode(), None)))
+message = Msg(asked["receiver"], asked["subject"], Body=asked["body"])
+told = {"envelope": domain.sign(message).to_dict()}
+try:
+    told |= {"status": 200, "answer": domain.send(message)}
+except urllib.error.HTTPError as error:
+    told |= {"status": error.code, "answer": json.load(error)}
+json.dump(told, sys.stdout)
+"""
+
+
+class Sent(NamedTuple):
+    """The envelope posted, the HTTP status (the client tells 200 for all that are no error), the JSON answered."""
+
+    envelope: dict[str, JsonValue]
+    status: int
+    answer: dict[str, JsonValue]
+
+
+def send(
+    *,
+    sender: str,
+    key_pem: bytes,
+    receiver: str,
+    subject: str,
+    body: JsonValue,
+    dns_address: str,
+    https_port: int,
+    ca: Path,
+) -> Sent:
+    """Let the client sign and send one message from the domain `sender`; its own look-ups are part of that.
+
+    `key_pem`: PKCS#8, Ed25519, its public half published at `pw1._domainkey.pw.<sender>` (the client counts the
+    selectors pw1, pw2, … itself). `body`: a JSON object or a string. `dns_address`, `https_port`, `ca`: of a
+    running stack. Raises OurError with the client's own words if it does not get as far as an answer.
+    """
+    asked = {"sender": sender, "key": key_pem.decode(), "receiver": receiver, "subject": subject, "body": body}
+    ran = run_guest(_PROGRAM, dns_address=dns_address, https_port=https_port, ca=ca, stdin=json.dumps(asked))
+    if ran.returncode != 0:
+        raise OurError(f"pollyweb did not send: {ran.stderr.strip().rpartition(chr(10))[2]}")
+    return Sent(**json.loads(ran.stdout))

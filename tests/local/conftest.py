@@ -1,0 +1,50 @@
+"""One stack with two deployments of the fixture for all tests of this folder that only look."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from postroom.local.clients import Clients
+from postroom.local.stack import Deployment, LocalStack
+
+
+@pytest.fixture(scope="session")
+def template() -> Path:
+    return Path(__file__).parent / "app" / "template.yaml"
+
+
+@pytest.fixture(scope="session")
+def stack(template: Path) -> Iterator[LocalStack]:
+    with LocalStack(template) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def one(stack: LocalStack) -> Deployment:
+    return stack.deploy("one", {"Greeting": "good day"})
+
+
+@pytest.fixture(scope="session")
+def two(stack: LocalStack) -> Deployment:
+    return stack.deploy("two")
+
+
+@pytest.fixture(scope="session")
+def fresh_account(stack: LocalStack) -> Callable[[], Clients]:
+    """An account of the running emulator in which nothing is yet."""
+    numbers = itertools.count(900_000_000_001)
+    return lambda: stack.emulator.clients(str(next(numbers)))
+
+
+@pytest.fixture(scope="session")
+def ask() -> Callable[[Clients, str, str], object]:
+    """Call the fixture's door function directly: what it gives, or its error."""
+
+    def call(clients: Clients, function: str, what: str) -> object:
+        payload = json.dumps({"pathParameters": {"what": what}})
+        return json.loads(clients("lambda").invoke(FunctionName=function, Payload=payload)["Payload"].read())
+
+    return call

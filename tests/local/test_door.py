@@ -1,0 +1,239 @@
+"""The door over real TLS, in front of real functions."""
+
+import contextlib
+import gzip
+import json
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpcore
+import pytest
+
+from postroom.local.door import Door, Target, find_target
+from postroom.local.gateway import MAX_REQUEST_BYTES, Api, Route
+from postroom.local.ports import HOST, require_free
+
+NAME = "nlweb.receiver.example"
+
+
+class _Loopback(httpcore.SyncBackend):
+    """Every host is here."""
+
+    def connect_tcp(self, host, port, **options):
+        return super().connect_tcp(HOST, port, **options)
+
+
+@pytest.fixture(scope="module")
+def door(stack, one) -> Door:
+    one.serve_host(NAME)
+    return stack.door
+
+
+@pytest.fixture(params=["HTTP/1.1", "HTTP/2"])
+def version(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def call(stack, door, version) -> Iterator[Callable[..., httpcore.Response]]:
+    context = stack.authority.client_context()
+    http2 = version == "HTTP/2"
+    with httpcore.ConnectionPool(context, http1=not http2, http2=http2, network_backend=_Loopback()) as pool:
+
+        def call(method: str, path: str, host: str = NAME, **options) -> httpcore.Response:
+            return pool.request(method, f"https://{host}:{door.port}{path}", **options)
+
+        yield call
+
+
+@pytest.fixture
+def raw(stack, door) -> Iterator[Callable[[Door], ssl.SSLSocket]]:
+    """Bare TLS connections, for clients that do not keep to HTTP."""
+    with contextlib.ExitStack() as stack_of_sockets:
+
+        def connect(to: Door) -> ssl.SSLSocket:
+            plain = socket.create_connection((HOST, to.port), timeout=20)
+            context = stack.authority.client_context()
+            return stack_of_sockets.enter_context(context.wrap_socket(plain, server_hostname="localhost"))
+
+        yield connect
+
+
+def read_all(connection: ssl.SSLSocket) -> bytes:
+    received = b""
+    while chunk := connection.recv(65536):
+        received += chunk
+    return received
+
+
+def message(response: httpcore.Response) -> tuple[int, dict]:
+    return response.status, json.loads(response.content)
+
+
+def test_a_request_reaches_the_function_as_an_event(call, version, one) -> None:
+    response = call("POST", "/echo?a=1&a=2", headers={"content-type": "application/json"}, content=b'{"x": 1}')
+    assert response.status == 200
+    event = json.loads(response.content)
+    assert (event["routeKey"], event["rawQueryString"], event["body"]) == ("POST /echo", "a=1&a=2", '{"x": 1}')
+    context = event["requestContext"]
+    assert (context["domainName"], context["accountId"], context["apiId"]) == (
+        NAME,
+        one.account,
+        one.outputs["ApiId"],
+    )
+    assert context["http"]["protocol"].startswith(version[:6])
+
+
+def test_a_body_that_is_no_text_arrives_as_it_was_sent(call) -> None:
+    """The emulator's own HTTP plane would spoil it."""
+    import base64
+
+    body = gzip.compress(b'{"x": 1}')
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    event = json.loads(call("POST", "/echo", headers=headers, content=body).content)
+    assert event["isBase64Encoded"]
+    assert base64.b64decode(event["body"]) == body
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "body"),
+    [
+        ("text", 200, b"hello"),
+        ("value", 200, b'{"a": [1, null]}'),
+        ("nothing", 200, b"null"),
+        ("empty", 204, b""),
+        ("plain", 200, "grüße".encode()),
+        ("bytes", 200, bytes(range(256))),
+        ("large", 200, b"x" * 5_000_000),
+    ],
+)
+def test_what_the_function_gives_is_answered(call, what, status, body) -> None:
+    response = call("GET", f"/do/{what}", headers={"accept-encoding": "gzip"})
+    assert (response.status, response.content) == (status, body)
+    assert b"content-encoding" not in dict(response.headers)
+
+
+def test_each_cookie_is_a_header_of_its_own(call) -> None:
+    response = call("GET", "/do/cookies")
+    assert [value for name, value in response.headers if name == b"set-cookie"] == [b"a=1; Secure", b"b=2"]
+
+
+def test_head_is_answered_without_a_body(call) -> None:
+    response = call("HEAD", "/do/plain")
+    assert (response.status, response.content) == (200, b"")
+
+
+@pytest.mark.parametrize("what", ["fail", "exit", "odd", "huge"])
+def test_a_function_that_fails_is_an_internal_server_error_that_tells_nothing(call, what) -> None:
+    assert message(call("GET", f"/do/{what}")) == (500, {"message": "Internal Server Error"})
+
+
+@pytest.mark.parametrize("path", ["/", "/echo/", "/do", "/files"])
+def test_no_route_is_not_found(call, path) -> None:
+    assert message(call("GET", path)) == (404, {"message": "Not Found"})
+
+
+def test_an_unknown_host_is_not_found(call) -> None:
+    assert message(call("GET", "/do/text", host="localhost")) == (404, {"message": "Not Found"})
+
+
+def test_an_unknown_host_has_no_certificate(stack, door, call) -> None:
+    with pytest.raises(httpcore.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+        call("GET", "/do/text", host="nobody.example")
+
+
+def test_hosts_change_while_it_runs_and_each_leads_to_its_deployment(stack, door, call, one, two) -> None:
+    one.serve_host("moving.example")
+    assert json.loads(call("GET", "/do/where", host="moving.example").content)["account"] == one.account
+    two.serve_host("moving.example")
+    assert json.loads(call("GET", "/do/where", host="moving.example").content)["account"] == two.account
+    door.drop_host("moving.example")
+    assert call("GET", "/do/where", host="moving.example").status == 404
+
+
+def test_a_body_over_ten_megabytes_is_too_large_and_reaches_nobody(call) -> None:
+    refused = call("POST", "/echo", content=b"x" * (MAX_REQUEST_BYTES + 1))
+    assert message(refused) == (413, {"message": "Request Entity Too Large"})
+
+
+def test_a_body_over_what_lambda_takes_is_too_large(call) -> None:
+    """Base64 makes more than 6 MB of 5 MB."""
+    assert call("POST", "/echo", content=b"x" * 5 * 1024 * 1024).status == 413
+
+
+def test_more_at_once_than_is_reserved_is_too_many(stack, door) -> None:
+    """The fixture reserves four."""
+    context = stack.authority.client_context()
+
+    def slow(_: int) -> int:
+        with httpcore.ConnectionPool(context, network_backend=_Loopback()) as pool:
+            return pool.request("GET", f"https://{NAME}:{door.port}/do/slow").status
+
+    with ThreadPoolExecutor(8) as threads:
+        statuses = sorted(threads.map(slow, range(8)))
+    assert set(statuses) == {200, 429}
+    assert 1 <= statuses.count(200) <= 4
+
+
+def test_an_embedded_aws_that_cannot_be_reached_is_service_unavailable(stack) -> None:
+    from postroom.local.clients import Clients
+    from postroom.local.ports import free_port
+
+    gone = Target(Api("1", "a", (Route("$default", "f"),)), Clients(f"http://{HOST}:{free_port()}", "111111111111"))
+    with Door(stack.authority) as door:
+        door.serve_host("localhost", gone)
+        with httpcore.ConnectionPool(stack.authority.client_context()) as pool:
+            assert message(pool.request("GET", f"https://localhost:{door.port}/")) == (
+                503,
+                {"message": "Service Unavailable"},
+            )
+
+
+def test_a_client_that_goes_half_way_harms_nobody(raw, door, call) -> None:
+    for sent in (
+        b"POST /echo HTTP/1.1\r\nHo",
+        b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf",
+    ):
+        connection = raw(door)
+        connection.sendall(sent)
+        connection.close()
+    assert call("GET", "/do/text").status == 200
+
+
+def test_a_client_that_promises_more_than_it_sends_is_let_go(raw, stack) -> None:
+    with Door(stack.authority, idle_seconds=0.2) as door:
+        connection = raw(door)
+        connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
+        assert read_all(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_client_that_sends_more_than_it_promised_gets_two_answers(raw, door) -> None:
+    """What follows the promised length is the next request, and is none."""
+    connection = raw(door)
+    connection.sendall(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nokand more\r\n\r\n")
+    answers = read_all(connection)
+    assert answers.startswith(b"HTTP/1.1 404 ")
+    assert b"HTTP/1.1 400 " in answers
+
+
+def test_nonsense_is_a_bad_request(raw, door) -> None:
+    connection = raw(door)
+    connection.sendall(b"\x00\x01 nonsense\r\n\r\n")
+    assert read_all(connection).startswith(b"HTTP/1.1 400 ")
+
+
+def test_it_ends_though_a_client_holds_on(raw, stack) -> None:
+    with Door(stack.authority) as door:
+        connection = raw(door)
+        connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
+        port = door.port
+    assert require_free(port, "the test") == port
+
+
+def test_the_routes_are_those_that_are_deployed(one) -> None:
+    target = find_target(one.outputs["ApiId"], one.client)
+    keys = {route.key for route in target.api.routes}
+    assert keys == {"POST /echo", "GET /echo", "ANY /do/{what}", "ANY /files/{proxy+}"}
+    assert {route.function.rsplit(":", 1)[-1] for route in target.api.routes} == {one.outputs["Door"]}

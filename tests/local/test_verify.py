@@ -1,0 +1,151 @@
+"""Whatever somebody spoils behind the stack's back, verify sees it."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from postroom.local.amend import lifecycle_rule
+from postroom.local.clients import Clients
+from postroom.local.deploy import Deployed, deploy
+from postroom.local.intrinsics import Resource
+from postroom.local.verify import verify
+
+Spoil = Callable[[Clients, Deployed], object]
+
+
+def physical(deployed: Deployed, logical: str) -> str:
+    return next(r.physical for r in deployed.resources if r.logical == logical)
+
+
+def drop_route(c: Clients, d: Deployed) -> None:
+    api = c("apigatewayv2")
+    route = next(r for r in api.get_routes(ApiId=d.outputs["ApiId"])["Items"] if r["RouteKey"] == "POST /echo")
+    api.delete_route(ApiId=d.outputs["ApiId"], RouteId=route["RouteId"])
+
+
+def drop_stage_limits(c: Clients, d: Deployed) -> None:
+    c("apigatewayv2").update_stage(
+        ApiId=d.outputs["ApiId"], StageName="$default", DefaultRouteSettings={"ThrottlingBurstLimit": 9}
+    )
+
+
+def change_queue(**attributes: str) -> Spoil:
+    return lambda c, d: c("sqs").set_queue_attributes(QueueUrl=d.outputs["Main"], Attributes=attributes)
+
+
+def change_mapping(**change: object) -> Spoil:
+    return lambda c, d: c("lambda").update_event_source_mapping(UUID=physical(d, "WorkerMain"), **change)
+
+
+def change_function(**change: object) -> Spoil:
+    return lambda c, d: c("lambda").update_function_configuration(FunctionName=d.outputs["Door"], **change)
+
+
+def disable_ttl(c: Clients, d: Deployed) -> None:
+    c("dynamodb").update_time_to_live(
+        TableName=d.outputs["Items"], TimeToLiveSpecification={"AttributeName": "ttl", "Enabled": False}
+    )
+
+
+def disable_recovery(c: Clients, d: Deployed) -> None:
+    c("dynamodb").update_continuous_backups(
+        TableName=d.outputs["Items"], PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False}
+    )
+
+
+def disable_schedule(c: Clients, d: Deployed) -> None:
+    client = c("scheduler")
+    name = physical(d, "WorkerTick")
+    target = client.get_schedule(Name=name)["Target"]
+    client.update_schedule(
+        Name=name,
+        ScheduleExpression="rate(1 minute)",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        State="DISABLED",
+        Target=target,
+    )
+
+
+def open_bucket(c: Clients, d: Deployed) -> None:
+    c("s3").put_public_access_block(
+        Bucket=d.outputs["Things"], PublicAccessBlockConfiguration={"BlockPublicAcls": False}
+    )
+
+
+def shorten_lifecycle(c: Clients, d: Deployed) -> None:
+    rule = {"ID": "unfinished", "Status": "Disabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}}
+    c("s3").put_bucket_lifecycle_configuration(Bucket=d.outputs["Things"], LifecycleConfiguration={"Rules": [rule]})
+
+
+def weaken_policy(c: Clients, d: Deployed) -> None:
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    c("s3").put_bucket_policy(Bucket=d.outputs["Things"], Policy=policy)
+
+
+def add_policy(c: Clients, d: Deployed) -> None:
+    statement = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    c("iam").put_role_policy(RoleName=physical(d, "DoorRole"), PolicyName="more", PolicyDocument=document)
+
+
+def keep_logs(c: Clients, d: Deployed) -> None:
+    c("logs").put_retention_policy(logGroupName=physical(d, "DoorLogs"), retentionInDays=1)
+
+
+SPOILED: list[tuple[str, str, Spoil]] = [
+    ("ApiRoute0", "RouteKey", drop_route),
+    ("ApiApiGatewayDefaultStage", "DefaultRouteSettings", drop_stage_limits),
+    ("Main", "VisibilityTimeout", change_queue(VisibilityTimeout="1")),
+    ("Main", "RedrivePolicy", change_queue(RedrivePolicy="")),
+    ("WorkerMain", "BatchSize", change_mapping(BatchSize=1)),
+    ("WorkerMain", "ScalingConfig", change_mapping(ScalingConfig={"MaximumConcurrency": 9})),
+    ("WorkerMain", "FunctionResponseTypes", change_mapping(FunctionResponseTypes=[])),
+    ("WorkerMain", "State", change_mapping(Enabled=False)),
+    ("Door", "Environment", change_function(Environment={"Variables": {"TABLE": "other"}})),
+    ("Door", "Layers", change_function(Layers=[])),
+    ("Door", "Timeout", change_function(Timeout=1)),
+    (
+        "Door",
+        "ReservedConcurrentExecutions",
+        lambda c, d: c("lambda").delete_function_concurrency(FunctionName=d.outputs["Door"]),
+    ),
+    ("Items", "TimeToLiveSpecification", disable_ttl),
+    ("Items", "PointInTimeRecoverySpecification", disable_recovery),
+    ("Things", "PublicAccessBlockConfiguration", open_bucket),
+    ("Things", "LifecycleConfiguration", shorten_lifecycle),
+    ("ThingsPolicy", "PolicyDocument", weaken_policy),
+    ("WorkerTick", "State", disable_schedule),
+    ("DoorLogs", "RetentionInDays", keep_logs),
+    ("DoorRole", "Policies", add_policy),
+    ("Dead", "(existence)", lambda c, d: c("sqs").delete_queue(QueueUrl=d.outputs["Dead"])),
+    (
+        "Key",
+        "(existence)",
+        lambda c, d: c("secretsmanager").delete_secret(SecretId=physical(d, "Key"), ForceDeleteWithoutRecovery=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("resource", "name", "spoil"), SPOILED, ids=[f"{s[0]}.{s[1]}" for s in SPOILED])
+def test_what_is_not_as_the_template_says_is_a_difference(template, fresh_account, resource, name, spoil) -> None:
+    clients = fresh_account()
+    deployed = deploy(template, "spoiled", clients)
+    assert verify(deployed.resources, clients) == []
+    spoil(clients, deployed)
+    assert [(d.resource, d.property) for d in verify(deployed.resources, clients)] == [(resource, name)]
+
+
+def test_a_type_that_nobody_checks_is_a_difference(fresh_account) -> None:
+    unknown = Resource("Thing", "AWS::New::Thing", "id", {})
+    (difference,) = verify([unknown], fresh_account())
+    assert "a check in verify.py" in str(difference)
+    assert "AWS::New::Thing" in str(difference)
+
+
+def test_a_lifecycle_rule_that_cannot_be_carried_over_is_named() -> None:
+    from postroom.errors import OurError
+
+    with pytest.raises(OurError, match="Transitions"):
+        lifecycle_rule({"Status": "Enabled", "Transitions": []})
