@@ -115,14 +115,15 @@ def _on_aws(stack_name: str) -> Office:
 
     from postroom.store.aws import error_code
 
+    session = boto3.Session()
     try:
-        stacks = boto3.client("cloudformation").describe_stacks(StackName=stack_name)["Stacks"]
+        stacks = session.client("cloudformation").describe_stacks(StackName=stack_name)["Stacks"]
     except ClientError as error:
         if error_code(error) == "ValidationError":
             raise UsageFault(f"there is no stack {stack_name!r} in this AWS account and region") from None
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
-    return Office(outputs, boto3.client("dynamodb"), boto3.client("s3"), boto3.client("secretsmanager"))
+    return Office(outputs, session.client("dynamodb"), session.client("s3"), session.client("secretsmanager"))
 
 
 def _in_local_stack(path: Path, name: str | None) -> Office:

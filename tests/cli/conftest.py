@@ -1,0 +1,128 @@
+"""`postroom` in this process, in a folder of its own, with nothing of the caller's environment."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from postroom.cli import app
+from postroom.cli.checkout import template_path
+from postroom.cli.descriptor import Deployment, Descriptor
+from postroom.local import translate
+from postroom.local.clients import REGION, Clients
+from postroom.local.dns import DnsServer
+from postroom.local.emulator import Emulator
+from postroom.local.ports import free_port
+from postroom.local.zones import Mode, ZoneTree
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+
+Postroom = Callable[..., Result]
+
+
+@pytest.fixture
+def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
+    """Run a command; `input` is its standard input."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("POSTROOM_LOCAL", "POSTROOM_STACK", "POSTROOM_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: str, input: str | bytes | None = None) -> Result:  # noqa: A002 - CliRunner calls it so
+        result = CliRunner().invoke(app, list(arguments), input=input)
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@dataclass(frozen=True)
+class World:
+    """Zones on a loopback resolver: a sender's; one without signatures; one whose signatures are broken."""
+
+    key: PrivateKey
+    key_file: Path
+    resolver: str
+    silent_resolver: str
+    anchor_file: Path
+    tree: ZoneTree
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("--resolver", self.resolver, "--trust-anchor", str(self.anchor_file))
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("world")
+    key = PrivateKey.generate("rsa")
+    (folder / "key.pem").write_bytes(key.to_pem())
+    tree = ZoneTree()
+    zones = {"sender.example": Mode.SIGNED, "unsigned.example": Mode.UNSIGNED, "bogus.example": Mode.BOGUS}
+    for domain, mode in zones.items():
+        names = (f"nlweb._domainkey.{domain}", f"pk1._domainkey.pw.{domain}")
+        tree.put(domain, "".join(zone_line(name, record_text(key.public)) + "\n" for name in names), mode)
+    (folder / "anchor").write_text(tree.anchor_text)
+    with DnsServer(tree) as server:
+        yield World(key, folder / "key.pem", server.address, f"tcp://127.0.0.1:{free_port()}", folder / "anchor", tree)
+
+
+@pytest.fixture
+def envelope(postroom: Postroom, world: World) -> Callable[..., str]:
+    """A signed envelope as `postroom sign` prints it; further options go before the usual ones."""
+
+    def make(*options: str, sender: str = "sender.example", body: str = '{"Say": "hi 🤝"}') -> str:
+        result = postroom(
+            "sign", "-", "--key", str(world.key_file), "--from", sender, "--to", "receiver.example",
+            "--subject", "Hello@Host", *options, input=body,
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return make
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """A deployment's tables, bucket and secret in the embedded AWS: options that name it, and clients."""
+
+    options: tuple[str, ...]
+    aws: dict[str, str]
+    stack_name: str
+    clients: Clients
+    outputs: Mapping[str, str]
+    descriptor: Path
+
+
+@pytest.fixture(scope="session")
+def rooms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
+    """The template's store, without its functions: what operators and readers touch."""
+    document = translate.read(template_path())
+    kept = {
+        name: resource
+        for name, resource in document["Resources"].items()
+        if resource["Type"] in ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
+    }
+    outputs = {name: output for name, output in document["Outputs"].items() if output["Value"].get("Ref") in kept}
+    account = "700000000001"
+    with Emulator() as emulator:
+        clients = emulator.clients(account)
+        cloudformation = clients("cloudformation")
+        cloudformation.create_stack(StackName="rooms", TemplateBody=json.dumps({"Resources": kept, "Outputs": outputs}))
+        cloudformation.get_waiter("stack_create_complete").wait(StackName="rooms", WaiterConfig={"Delay": 1})
+        [stack] = cloudformation.describe_stacks(StackName="rooms")["Stacks"]
+        found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+        file = tmp_path_factory.mktemp("stack") / "local.json"
+        Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": Deployment(account, found)}).write(file)
+        aws = {
+            "AWS_ENDPOINT_URL": emulator.endpoint,
+            "AWS_ACCESS_KEY_ID": account,
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        }
+        yield Rooms(("--local", str(file)), aws, "rooms", clients, found, file)

@@ -1,0 +1,106 @@
+"""What all commands have in common: help at once, exit codes, never a stack trace."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from tests.cli.conftest import Postroom
+from typer.testing import CliRunner
+
+from postroom.cli import app
+from postroom.cli.exits import Commands
+from postroom.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.reasons import Reason
+
+HEAVY = {"boto3", "botocore", "ministack", "samtranslator", "cryptography", "nacl", "dns", "httpcore", "rich"}
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(command, capture_output=True, text=True, env=kept | environment, timeout=60, check=False)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = "import sys, runpy; sys.argv = ['postroom', '--help']\n"
+    script += "import atexit, json; atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+    script += "import postroom.cli; postroom.cli.main()"
+    ended = run(sys.executable, "-c", script)
+    assert ended.returncode == 0
+    loaded = {name.partition(".")[0] for name in json.loads(ended.stderr)}
+    assert "typer" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_every_command_has_help(postroom: Postroom) -> None:
+    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["up"], ["demo"]]
+    commands += [["domain", name] for name in ("add", "list", "remove")]
+    commands += [["subject", name] for name in ("add", "list", "remove")]
+    commands += [["wallet", "add"], ["mailbox", "shards"]]
+    for command in commands:
+        result = postroom(*command, "--help")
+        assert (result.exit_code, result.stdout.startswith("Usage: ")) == (0, True), command
+
+
+def test_the_version_is_the_distributions() -> None:
+    ended = run(str(Path(sys.executable).parent / "postroom"), "--version")
+    assert ended.stdout.split()[0] == "postroom"
+    assert ended.stdout.split()[1][0].isdigit()
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["sign", "--frobnicate"], ["domain", "frobnicate"], ["verify"]])
+def test_what_is_not_offered_is_a_usage_error(postroom: Postroom, arguments: list[str]) -> None:
+    result = postroom(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error: " in result.stderr
+
+
+def failing(error: BaseException) -> typer.Typer:
+    made = typer.Typer(cls=Commands)
+
+    @made.command()
+    def fail() -> None:
+        raise error
+
+    @made.callback()
+    def root() -> None:
+        """Make it a group."""
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (TheirError(Reason.NOT_JSON, "at byte 3"), 1, "NotJson: at byte 3"),
+        (NotNowError(Reason.KEY_LOOKUP_FAILED, "timed out"), 3, "KeyLookupFailed: timed out"),
+        (SettingsError("no DNS resolver is set"), 2, "no DNS resolver is set"),
+        (OurError("stack x is ROLLBACK_COMPLETE"), 3, "stack x is ROLLBACK_COMPLETE"),
+        (FileNotFoundError(2, "No such file", "key.pem"), 2, "key.pem: No such file"),
+        (ValueError("surprise"), 3, "a fault of postroom itself (ValueError: surprise); please report it"),
+    ],
+)
+def test_an_error_is_a_sentence_and_an_exit_code(error: Exception, code: int, sentence: str) -> None:
+    result = CliRunner(env={"POSTROOM_DEBUG": None}).invoke(failing(error), ["fail"])
+    assert result.exit_code == code
+    assert result.stderr.startswith(f"postroom: {sentence}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_who_asks_for_it_gets_the_stack_trace() -> None:
+    with pytest.raises(ValueError, match="surprise"):
+        CliRunner(env={"POSTROOM_DEBUG": "1"}).invoke(failing(ValueError("surprise")), ["fail"], catch_exceptions=False)
+
+
+def test_an_interrupt_is_none_of_these() -> None:
+    assert CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"]).exit_code == 130
+
+
+def test_the_program_is_the_same_as_the_app() -> None:
+    ended = run(str(Path(sys.executable).parent / "postroom"), "verify", "missing.json")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "postroom: missing.json: No such file or directory\n"
+    assert app.info.name == "postroom"

@@ -1,0 +1,100 @@
+"""`postroom keygen`: a private key for one, a record for everybody."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Postroom
+
+from postroom.nlweb.key_record import parse_key_record
+from postroom.nlweb.keys import PrivateKey
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("algorithm", ["rsa", "ed25519"])
+def test_the_record_publishes_the_key_in_the_file(postroom: Postroom, tmp_path: Path, algorithm: str) -> None:
+    result = postroom("keygen", "--algorithm", algorithm, "--domain", "sender.example", "--json")
+    told = json.loads(result.stdout)
+    key = PrivateKey.from_pem((tmp_path / "key.pem").read_bytes())
+    assert result.exit_code == 0
+    assert parse_key_record([told["record"].encode()]) == key.public
+    assert (told["algorithm"], told["fingerprint"]) == (algorithm, key.public.fingerprint)
+
+
+def test_the_record_is_split_into_strings_that_dns_can_store(postroom: Postroom) -> None:
+    told = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
+    assert "".join(told["strings"]) == told["record"]
+    assert len(told["strings"]) > 1
+    assert max(map(len, told["strings"])) <= 255
+    assert told["zone_line"].startswith('nlweb._domainkey.sender.example. IN TXT "v=DKIM1; ')
+    for part in told["strings"]:
+        assert f'"{part}"' in told["zone_line"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (("--domain", "Sender.Example."), "nlweb._domainkey.sender.example"),
+        (("--domain", "sender.example", "--selector", "pk1"), "pk1._domainkey.sender.example"),
+        (("--domain", "sender.example", "--dialect", "pollyweb"), "pw1._domainkey.pw.sender.example"),
+        ((), "nlweb._domainkey"),
+        (("--dialect", "pollyweb", "--selector", "a.b"), "a.b._domainkey.pw"),
+    ],
+)
+def test_the_name_of_the_record_is_the_dialects(postroom: Postroom, options: tuple[str, ...], name: str) -> None:
+    told = json.loads(postroom("keygen", "--algorithm", "ed25519", "--json", *options).stdout)
+    assert told["name"] == name
+    # Relative to the zone, unless the domain is known.
+    assert told["zone_line"].split()[0] == (f"{name}." if "--domain" in options else name)
+
+
+def test_people_get_the_same_record(postroom: Postroom) -> None:
+    told = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
+    shown = postroom("keygen", "--domain", "sender.example", "--out", "second.pem").stdout
+    assert "nlweb._domainkey.sender.example. IN TXT" in shown
+    assert "PRIVATE KEY" not in shown + told["record"]
+
+
+def test_the_private_key_is_readable_by_its_owner_alone(postroom: Postroom, tmp_path: Path) -> None:
+    postroom("keygen")
+    assert mode(tmp_path / "key.pem") == 0o600
+
+
+def test_a_key_is_never_overwritten_unasked(postroom: Postroom, tmp_path: Path) -> None:
+    postroom("keygen")
+    before = (tmp_path / "key.pem").read_bytes()
+    result = postroom("keygen")
+    assert result.exit_code == 2
+    assert result.stderr == "postroom: key.pem exists; say --force to overwrite it, or --out to write elsewhere\n"
+    assert (tmp_path / "key.pem").read_bytes() == before
+
+
+def test_forced_it_is_and_the_file_gets_its_own_rights(postroom: Postroom, tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text("old" * 5000)
+    (tmp_path / "key.pem").chmod(0o644)
+    assert postroom("keygen", "--force", "--algorithm", "ed25519").exit_code == 0
+    assert PrivateKey.from_pem((tmp_path / "key.pem").read_bytes()).public.algorithm == "ed25519"
+    assert mode(tmp_path / "key.pem") == 0o600
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--selector", "../x"), "--selector is '../x'; it must be labels of letters, digits and hyphens"),
+        (("--domain", "no host"), "'no host' is not a host name"),
+        (("--dialect", "esperanto"), "--dialect is 'esperanto'; it must be nlweb or pollyweb"),
+        (("--algorithm", "dsa"), "'dsa' is not one of"),
+        (("--out", "missing/key.pem"), "missing/key.pem: No such file or directory"),
+    ],
+)
+def test_nothing_is_written_for_a_wrong_option(
+    postroom: Postroom, tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    result = postroom("keygen", *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert list(tmp_path.iterdir()) == []

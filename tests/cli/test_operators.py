@@ -1,0 +1,244 @@
+"""`postroom domain|subject|wallet|mailbox`: what operators set is what the functions then read."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from tests.cli.conftest import Postroom, Rooms
+from typer.testing import Result
+
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Directory, Domain
+from postroom.store.secrets import SigningKeys
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
+
+WALLET = "0f8fad5b-d9cb-469f-a165-70867728950e"
+Operate = Callable[..., Result]
+
+
+@pytest.fixture
+def operate(postroom: Postroom, rooms: Rooms) -> Operate:
+    return lambda *arguments: postroom(*arguments, *rooms.options)
+
+
+@pytest.fixture
+def directory(rooms: Rooms) -> Directory:
+    """As the functions read it."""
+    return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=time.monotonic, cache_seconds=0)
+
+
+def test_a_domain_is_served_once_it_is_added(operate: Operate, directory: Directory) -> None:
+    assert directory.domain("one.example") is None
+    assert operate("domain", "add", "One.Example.").exit_code == 0
+    assert directory.domain("one.example") == Domain("one.example", inbox=True, buffer=False)
+
+
+def test_only_what_is_named_changes(operate: Operate, directory: Directory) -> None:
+    operate("domain", "add", "two.example", "--buffer", "--no-inbox", "--feedback", "Buffer.Example")
+    expected = Domain("two.example", inbox=False, buffer=True, feedback="buffer.example")
+    assert directory.domain("two.example") == expected
+    operate("domain", "add", "two.example")
+    assert directory.domain("two.example") == expected
+    operate("domain", "add", "two.example", "--inbox", "--no-buffer")
+    assert directory.domain("two.example") == Domain("two.example", feedback="buffer.example")
+
+
+def test_a_domains_key_goes_into_the_secret(operate: Operate, rooms: Rooms, tmp_path: Path) -> None:
+    key = PrivateKey.generate("ed25519")
+    (tmp_path / "key.pem").write_bytes(key.to_pem())
+    assert operate("domain", "add", "three.example", "--key", "key.pem", "--selector", "s1").exit_code == 0
+    keys = SigningKeys(rooms.clients("secretsmanager"), rooms.outputs["SigningKeysSecret"], time.monotonic)
+    stored = keys.of("three.example")
+    assert stored is not None
+    assert (stored.selector, stored.key.public) == ("s1", key.public)
+
+
+def test_domains_are_listed(operate: Operate) -> None:
+    operate("domain", "add", "four.example", "--feedback", "buffer.example")
+    operate("subject", "add", "Hello@Host", "--domain", "four.example", "--mailbox", "hello")
+    [listed] = [d for d in json.loads(operate("domain", "list", "--json").stdout) if d["name"] == "four.example"]
+    assert listed == {
+        "name": "four.example", "inbox": True, "buffer": False, "feedback": "buffer.example", "subjects": 1,
+    }  # fmt: skip
+    shown = operate("domain", "list").stdout
+    assert [line.split() for line in shown.splitlines() if "four" in line] == [
+        ["four.example", "yes", "no", "buffer.example", "1"]
+    ]
+
+
+def test_a_domain_leaves_with_its_subjects(operate: Operate, directory: Directory) -> None:
+    operate("domain", "add", "five.example")
+    operate("subject", "add", "Hello@Host", "--domain", "five.example", "--mailbox", "hello")
+    assert operate("domain", "remove", "five.example").exit_code == 0
+    assert directory.domain("five.example") is None
+    operate("domain", "add", "five.example")
+    assert directory.domain("five.example") == Domain("five.example")
+    assert operate("domain", "remove", "five.example").exit_code == 0
+    again = operate("domain", "remove", "five.example")
+    assert (again.exit_code, "five.example is not in the directory" in again.stderr) == (2, True)
+
+
+QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
+BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (("Order@Shop", "--mailbox", "orders"), SubjectRule("Order@Shop", Treatment.MAILBOX, "orders")),
+        (("*@Shop", "--sync", "lambda:shop"), SubjectRule("*@Shop", Treatment.SYNC, "lambda:shop")),
+        (("*", "--sync", "identity"), SubjectRule("*", Treatment.SYNC, "identity")),
+        (("Order@*", "--forward", QUEUE), SubjectRule("Order@*", Treatment.FORWARD, QUEUE)),
+        (("Order", "--forward", BUS), SubjectRule("Order", Treatment.FORWARD, BUS)),
+    ],
+)
+def test_a_subject_has_one_treatment(
+    operate: Operate, directory: Directory, options: tuple[str, ...], rule: SubjectRule
+) -> None:
+    operate("domain", "add", "six.example")
+    result = operate("subject", "add", *options, "--domain", "six.example")
+    assert result.exit_code == 0, result.stderr
+    found = directory.domain("six.example")
+    assert found is not None
+    assert rule in found.subjects
+
+
+def test_subjects_are_listed_with_those_that_are_built_in(operate: Operate) -> None:
+    operate("domain", "add", "seven.example")
+    operate("subject", "add", "Identity@Graph", "--domain", "seven.example", "--mailbox", "m")
+    listed = json.loads(operate("subject", "list", "--domain", "seven.example", "--json").stdout)
+    assert {"pattern": "Identity@Graph", "treatment": "mailbox", "target": "m", "built_in": False} in listed
+    assert {"pattern": "Feedback@Buffer", "treatment": "feedback", "target": "", "built_in": True} in listed
+    assert sum(rule["pattern"] == "Identity@Graph" for rule in listed) == 1
+    assert "built in" in operate("subject", "list", "--domain", "seven.example").stdout
+
+
+def test_a_subject_is_removed(operate: Operate, directory: Directory) -> None:
+    operate("domain", "add", "eight.example")
+    operate("subject", "add", "A@B", "--domain", "eight.example", "--mailbox", "m")
+    assert operate("subject", "remove", "A@B", "--domain", "eight.example").exit_code == 0
+    assert directory.domain("eight.example") == Domain("eight.example")
+    again = operate("subject", "remove", "A@B", "--domain", "eight.example")
+    assert (again.exit_code, "eight.example has no rule for 'A@B'" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["pem", "base64 in a file", "option"])
+def test_a_wallets_key_is_registered(operate: Operate, directory: Directory, tmp_path: Path, form: str) -> None:
+    spki = PrivateKey.generate("rsa" if form == "pem" else "ed25519").public.spki()
+    pem = load_der_public_key(spki).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    base64 = "".join(pem.decode().splitlines()[1:-1])
+    (tmp_path / "public").write_text(pem.decode() if form == "pem" else base64)
+    key = ("--spki", base64) if form == "option" else ("--key", "public")
+    assert operate("wallet", "add", WALLET.upper(), *key).exit_code == 0
+    assert directory.wallet(WALLET) == spki
+
+
+def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) -> None:
+    assert operate("mailbox", "shards", "busy", "4").exit_code == 0
+    assert operate("mailbox", "shards", "busy", "4").exit_code == 0
+    fewer = operate("mailbox", "shards", "busy", "3")
+    assert (fewer.exit_code, "busy has 4 shards already" in fewer.stderr) == (2, True)
+    assert directory.shards("busy") == 4
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("domain", "add", "no host"), "'no host' is not a host name"),
+        (("domain", "add", "nine.example", "--key", "key.pem"), "--key and --selector go together"),
+        (("domain", "add", "nine.example", "--key", "none", "--selector", "s"), "none: No such file or directory"),
+        (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m"), "add it by `postroom domain add"),
+        (("subject", "add", "A*@B", "--domain", "nine.example", "--mailbox", "m"), "'A*@B' is no pattern"),
+        (("subject", "add", "A@B", "--domain", "nine.example"), "say one of --mailbox, --sync and --forward"),
+        (
+            ("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m", "--sync", "identity"),
+            "say one of --mailbox, --sync and --forward",
+        ),
+        (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "a#b"), "--mailbox must be a name"),
+        (("subject", "add", "A@B", "--domain", "nine.example", "--sync", "shop"), "--sync is 'shop'; it must be"),
+        (("subject", "add", "A@B", "--domain", "nine.example", "--forward", "queue"), "--forward is 'queue'; it must"),
+        (("wallet", "add", "alice", "--spki", "x"), "'alice' is not a UUID"),
+        (("wallet", "add", WALLET), "say one of --key FILE and --spki BASE64"),
+        (("wallet", "add", WALLET, "--spki", "AAAA"), "--spki is no public key that is accepted"),
+        (("wallet", "add", WALLET, "--spki", "no base64"), "--spki is no public key: neither PEM nor base64"),
+        (("mailbox", "shards", "busy", "0"), "'count': Input should be greater than"),
+    ],
+)
+def test_what_is_wrong_writes_nothing(operate: Operate, rooms: Rooms, command: tuple[str, ...], sentence: str) -> None:
+    def dump() -> object:
+        items = rooms.clients("dynamodb").scan(TableName=rooms.outputs["DirectoryTable"])["Items"]
+        return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
+
+    before = dump()
+    result = operate(*command)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert dump() == before
+
+
+@pytest.fixture
+def on_aws(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> Rooms:
+    for name, value in rooms.aws.items():
+        monkeypatch.setenv(name, value)
+    return rooms
+
+
+def test_a_deployment_on_aws_is_named_by_its_stack(postroom: Postroom, on_aws: Rooms, directory: Directory) -> None:
+    assert postroom("domain", "add", "ten.example", "--stack-name", on_aws.stack_name).exit_code == 0
+    assert directory.domain("ten.example") == Domain("ten.example")
+
+
+def test_the_environment_may_name_it(postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
+    assert postroom("domain", "list").exit_code == 0
+    both = postroom("domain", "list", *on_aws.options)
+    assert (both.exit_code, "name two deployments" in both.stderr) == (2, True)
+
+
+def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Rooms) -> None:
+    result = postroom("domain", "list", "--stack-name", "nowhere")
+    assert result.exit_code == 2
+    assert result.stderr == "postroom: there is no stack 'nowhere' in this AWS account and region\n"
+
+
+def test_without_credentials_nothing_can_be_found_out(
+    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    result = postroom("domain", "list", "--stack-name", on_aws.stack_name)
+    assert result.exit_code == 3
+    assert result.stderr == "postroom: AWS could not be asked: Unable to locate credentials\n"
+
+
+def test_the_local_stack_of_this_folder_needs_no_name(postroom: Postroom, rooms: Rooms, tmp_path: Path) -> None:
+    (tmp_path / ".postroom").mkdir()
+    (tmp_path / ".postroom" / "local.json").write_bytes(rooms.descriptor.read_bytes())
+    assert postroom("domain", "list").exit_code == 0
+    other = postroom("domain", "list", "--deployment", "other")
+    assert (other.exit_code, other.stderr) == (
+        2,
+        "postroom: the local stack has no deployment 'other'; it has: only\n",
+    )
+
+
+def test_a_local_stack_that_ended_is_a_sentence(postroom: Postroom, rooms: Rooms, tmp_path: Path) -> None:
+    told = json.loads(rooms.descriptor.read_bytes()) | {"endpoint": "http://127.0.0.1:1"}
+    (tmp_path / "local.json").write_text(json.dumps(told))
+    result = postroom("domain", "list", "--local", ".")
+    assert (result.exit_code, result.stderr) == (
+        3,
+        "postroom: the local stack of . does not run; `postroom up` starts it\n",
+    )
+
+
+def test_nowhere_is_a_sentence(postroom: Postroom) -> None:
+    result = postroom("domain", "list")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("postroom: no deployment is named: say --stack-name NAME")

@@ -1,0 +1,186 @@
+"""`postroom read`: who, what, when, how verified; bit for bit where asked for."""
+
+import json
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from tests.cli.conftest import Postroom, Rooms
+from typer.testing import Result
+
+from postroom.nlweb.envelope import read_envelope
+from postroom.store.keys import RowKey, row_key, segment_name
+from postroom.store.operators import Operators
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects, lay_out
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
+
+RECEIVED_AT_MS = 1_795_000_000_000
+ABOUT = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+Envelope = Callable[..., str]
+File = Callable[..., str]
+Read = Callable[..., Result]
+
+
+@pytest.fixture
+def mailbox() -> str:
+    return f"{uuid4()}.example"
+
+
+@pytest.fixture
+def read(postroom: Postroom, rooms: Rooms, mailbox: str) -> Read:
+    return lambda *arguments: postroom("read", mailbox, *arguments, *rooms.options)
+
+
+@pytest.fixture
+def messages(read: Read) -> Callable[..., list[dict[str, object]]]:
+    def messages(*options: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = json.loads(read("--json", *options).stdout)["messages"]
+        return found
+
+    return messages
+
+
+@pytest.fixture
+def file(rooms: Rooms, mailbox: str, envelope: Envelope) -> File:
+    """File a message as the worker does; its id, as `postroom read` prints it."""
+    register = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"])
+    objects = Objects(rooms.clients("s3"), rooms.outputs["Bucket"])
+
+    def file(
+        text: str = "", *, at_ms: int = RECEIVED_AT_MS, shards: int = 1, conversation: str = "", evidence: object = None
+    ) -> str:
+        text = text or envelope()
+        key = row_key(mailbox, shards, at_ms, uuid4().hex)
+        receipt = {
+            "verified_at_ms": at_ms + 1500,
+            "key_algorithm": "rsa",
+            "key_fingerprint": "SHA256:abc",
+            "key_name": "nlweb._domainkey.sender.example",
+            "evidence": evidence or {"chain": [{"zone": "."}, {"zone": "example."}, {"zone": "sender.example."}]},
+        }
+        line = Line(key, conversation or read_envelope(json.loads(text)).sender, text, receipt)
+        name = segment_name(at_ms, uuid4().hex)
+        data, [place] = lay_out([line], name)
+        objects.put(name, data)
+        assert register.file(key, place, line.conversation) is None
+        return f"{at_ms}-{key.claim_id}"
+
+    return file
+
+
+def test_an_empty_mailbox_says_so(read: Read, mailbox: str) -> None:
+    assert read().stdout == f"nothing is filed in {mailbox}\n"
+    assert json.loads(read("--json").stdout) == {"messages": [], "cursor": None}
+
+
+def test_who_what_when_and_how_verified(read: Read, file: File, envelope: Envelope) -> None:
+    text = envelope("--correlation", ABOUT, "--timestamp", "2026-11-18T09:00:00Z")
+    told = file(text)
+    assert read().stdout.splitlines() == [
+        told,
+        "  from         sender.example",
+        "  to           receiver.example",
+        "  subject      Hello@Host",
+        f"  correlation  {ABOUT}",
+        "  sent         2026-11-18T09:00:00.000Z",
+        "  received     2026-11-18T11:06:40.000Z",
+        "  verified     rsa SHA256:abc of nlweb._domainkey.sender.example, DNSSEC . → example. → sender.example. "
+        "at 2026-11-18T11:06:41.500Z",
+        '  body         {"Say": "hi 🤝"}',
+    ]
+
+
+def test_a_wallets_key_was_known_beforehand(read: Read, file: File) -> None:
+    file(evidence="pre-shared")
+    assert "  verified     rsa SHA256:abc, pre-shared at 2026-11-18T11:06:41.500Z\n" in read().stdout
+
+
+def test_programs_get_the_same_and_the_envelope(messages: Callable[..., list[dict[str, object]]], file: File) -> None:
+    told = file()
+    [message] = messages()
+    assert message["id"] == told
+    assert (message["from"], message["subject"], message["body"]) == ("sender.example", "Hello@Host", {"Say": "hi 🤝"})
+    assert json.loads(str(message["envelope"]))["Header"]["Correlation"] == message["correlation"]
+    receipt = message["receipt"]
+    assert isinstance(receipt, dict)
+    assert receipt["key_fingerprint"] == "SHA256:abc"
+
+
+def test_a_senders_text_cannot_steer_the_terminal(read: Read, file: File, envelope: Envelope) -> None:
+    file(envelope(body='"\\u009b2J\\u202e"'))
+    assert '  body         "\\x9b2J\\u202e"\n' in read().stdout
+
+
+def test_the_oldest_comes_first_and_a_cursor_goes_on(
+    read: Read, messages: Callable[..., list[dict[str, object]]], file: File
+) -> None:
+    ids = [file(at_ms=RECEIVED_AT_MS + n) for n in (2, 0, 1)]
+    first = json.loads(read("--json", "--limit", "2").stdout)
+    assert [m["id"] for m in first["messages"]] == [ids[1], ids[2]]
+    assert [m["id"] for m in messages("--cursor", first["cursor"])] == [ids[0]]
+    assert f"there may be more: --cursor {first['cursor']}\n" in read("--limit", "2").stdout
+    assert json.loads(read("--json", "--cursor", ids[0]).stdout) == {"messages": [], "cursor": ids[0]}
+
+
+def test_what_became_of_a_message_is_found_by_its_correlation(
+    messages: Callable[..., list[dict[str, object]]], file: File
+) -> None:
+    file()
+    feedback = file(conversation=f"feedback:{ABOUT}")
+    file(conversation="feedback:summary")
+    assert [m["id"] for m in messages("--about", ABOUT.upper())] == [feedback]
+
+
+def test_raw_is_bit_for_bit(read: Read, file: File, envelope: Envelope) -> None:
+    text = envelope().replace("\n", "\r\n ") + "\t"
+    told = file(text)
+    assert read("--raw").stdout_bytes == text.encode()
+    file(at_ms=RECEIVED_AT_MS + 1)
+    assert read("--raw", "--id", told).stdout_bytes == text.encode()
+    both = read("--raw")
+    assert (both.exit_code, both.stdout) == (2, "")
+    assert "--raw writes one envelope, and 2 are there; name one by --id" in both.stderr
+
+
+def test_an_acknowledged_message_is_gone_for_good(
+    read: Read, messages: Callable[..., list[dict[str, object]]], file: File, rooms: Rooms, mailbox: str
+) -> None:
+    one, two, three = (file(at_ms=RECEIVED_AT_MS + n) for n in range(3))
+    assert read("--ack", one, "--ack", three).stdout == f"acknowledged {one}\nacknowledged {three}\n"
+    assert [m["id"] for m in messages()] == [two]
+    assert json.loads(read("--ack", one, "--json").stdout) == {"acknowledged": [one]}
+    row = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"]).find(
+        RowKey(f"{mailbox}#0", "m#" + one.replace("-", "#"))
+    )
+    assert row is not None
+    assert row.why == "acked"
+
+
+def test_every_shard_is_read_and_acknowledged(
+    read: Read, messages: Callable[..., list[dict[str, object]]], file: File, rooms: Rooms, mailbox: str
+) -> None:
+    early = [file(at_ms=RECEIVED_AT_MS + n) for n in range(3)]
+    Operators(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"]).raise_shards(mailbox, 4)
+    late = [file(at_ms=RECEIVED_AT_MS + 10 + n, shards=4) for n in range(6)]
+    assert [m["id"] for m in messages()] == early + late
+    for told in early + late:
+        assert read("--ack", told).exit_code == 0
+    assert messages() == []
+
+
+@pytest.mark.parametrize("option", ["--id", "--ack"])
+def test_an_unknown_message_is_a_sentence(read: Read, file: File, mailbox: str, option: str) -> None:
+    file()
+    unknown = f"{RECEIVED_AT_MS}-{'0' * 32}"
+    result = read(option, unknown)
+    assert (result.exit_code, result.stderr) == (2, f"postroom: there is no message {unknown} in {mailbox}\n")
+
+
+@pytest.mark.parametrize("option", ["--id", "--ack", "--cursor"])
+@pytest.mark.parametrize("text", ["1", "m#1795000000000#a", "1795000000000-", "179500000000x-a"])
+def test_what_is_no_id_is_a_sentence(read: Read, option: str, text: str) -> None:
+    result = read(option, text)
+    assert result.exit_code == 2
+    assert f"{option} is {text!r}; it must be the id of a message" in result.stderr

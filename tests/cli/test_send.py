@@ -1,0 +1,202 @@
+"""`postroom send`: an envelope goes out as it is, and the answer becomes an exit code. (Answers: tests/client.)"""
+
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Postroom, World
+
+from postroom.cli.descriptor import Descriptor
+from postroom.local.authority import Authority
+
+Envelope = Callable[..., str]
+PROBLEM = b'{"title":"No","status":422,"detail":"The Hash is wrong.","reason":"HashMismatch"}'
+
+
+@dataclass
+class PostOffice:
+    """Where receiver.example's post offices answer in this test, and what they answer."""
+
+    options: tuple[str, ...] = ()
+    descriptor: Descriptor | None = None
+    port: int = 0
+    status: int = 200
+    body: bytes = b'{"Status":"Queued"}'
+    came: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+@pytest.fixture
+def office(world: World, tmp_path: Path) -> Iterator[PostOffice]:
+    office = PostOffice()
+    world.tree.put("receiver.example", "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            office.came.append(
+                (self.headers["Host"].partition(":")[0], self.rfile.read(int(self.headers["Content-Length"])))
+            )
+            self.send_response(office.status)
+            self.send_header("Content-Length", str(len(office.body)))
+            self.end_headers()
+            self.wfile.write(office.body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Say nothing."""
+
+    authority = Authority(tmp_path / "ca")
+    context: ssl.SSLContext = authority.server_context("nlweb.receiver.example", "pw.receiver.example", "127.0.0.1")
+    context.set_alpn_protocols(["http/1.1"])
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        office.port = server.server_port
+        office.options = (
+            "--resolver", world.resolver, "--ca-file", str(authority.pem),
+            "--port", str(office.port), "--allow-private",
+        )  # fmt: skip
+        office.descriptor = Descriptor(
+            world.resolver, world.tree.anchor_text, str(authority.pem), office.port, "http://127.0.0.1:9", {}
+        )
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield office
+        server.shutdown()
+        thread.join()
+
+
+def test_the_receiver_and_the_dialect_say_where_to(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
+    ours, theirs = envelope(), envelope("--dialect", "pollyweb", "--selector", "pk1")
+    assert postroom("send", "-", *office.options, input=ours).exit_code == 0
+    assert postroom("send", "-", *office.options, input=theirs).exit_code == 0
+    assert office.came == [("nlweb.receiver.example", ours.encode()), ("pw.receiver.example", theirs.encode())]
+
+
+def test_the_bytes_go_out_as_they_are(
+    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+) -> None:
+    data = envelope().encode() + b"\r\n \t"
+    (tmp_path / "message.json").write_bytes(data)
+    postroom("send", "message.json", *office.options)
+    assert office.came[0][1] == data
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "fate"),
+    [(200, 0, "taken"), (422, 1, "refused"), (421, 1, "refused"), (429, 3, "not now"), (503, 3, "not now")],
+)
+def test_the_answer_is_an_exit_code(
+    postroom: Postroom, envelope: Envelope, office: PostOffice, status: int, code: int, fate: str
+) -> None:
+    office.status = status
+    result = postroom("send", "-", "--json", *office.options, input=envelope())
+    assert (result.exit_code, json.loads(result.stdout)["fate"]) == (code, fate)
+
+
+def test_json_holds_the_whole_answer(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
+    office.status, office.body = 422, PROBLEM
+    told = json.loads(postroom("send", "-", "--json", *office.options, input=envelope()).stdout)
+    assert told == {
+        "url": "https://nlweb.receiver.example/inbox",
+        "fate": "refused",
+        "status": 422,
+        "reason": "HashMismatch",
+        "detail": "The Hash is wrong.",
+        "reply": json.loads(PROBLEM),
+    }
+
+
+def test_people_see_the_answer(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
+    office.status, office.body = 422, PROBLEM.replace(b"wrong", b"\\u009bwrong")
+    result = postroom("send", "-", *office.options, input=envelope())
+    assert result.stdout.splitlines()[0] == "refused: 422 from https://nlweb.receiver.example/inbox"
+    assert "  reason: HashMismatch\n" in result.stdout
+    assert "\\x9bwrong" in result.stdout
+
+
+def test_a_given_url_takes_anything(postroom: Postroom, office: PostOffice) -> None:
+    url = f"https://127.0.0.1:{office.port}/inbox"
+    result = postroom("send", "-", "--to-url", url, *office.options[2:4], "--allow-private", input=b"\xff no envelope")
+    assert result.exit_code == 0
+    assert office.came == [("127.0.0.1", b"\xff no envelope")]
+
+
+def test_a_local_stack_says_all_that(
+    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+) -> None:
+    assert office.descriptor
+    office.descriptor.write(tmp_path / "elsewhere" / "local.json")
+    assert postroom("send", "-", "--local", "elsewhere", input=envelope()).exit_code == 0
+    assert postroom("verify", "-", "--local", "elsewhere/local.json", input=envelope()).exit_code == 0
+
+
+def test_the_local_stack_of_this_folder_is_used_and_named(
+    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+) -> None:
+    assert office.descriptor
+    office.descriptor.write(tmp_path / ".postroom" / "local.json")
+    result = postroom("send", "-", input=envelope())
+    assert result.exit_code == 0
+    assert result.stderr == "postroom: sending within the local stack of .postroom/local.json\n"
+
+
+def test_a_private_address_is_not_posted_to_unasked(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
+    result = postroom("send", "-", *office.options[:-1], input=envelope())
+    assert result.exit_code == 3
+    assert result.stderr == "postroom: OutboundFailed: nlweb.receiver.example has no public address\n"
+    assert office.came == []
+
+
+def test_a_stranger_with_no_certificate_is_not_posted_to(
+    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+) -> None:
+    other = Authority(tmp_path / "other").pem
+    result = postroom("send", "-", *office.options, "--ca-file", str(other), input=envelope())
+    assert result.exit_code == 3
+    assert "the certificate of nlweb.receiver.example was not accepted" in result.stderr
+    assert office.came == []
+
+
+def test_no_resolver_no_delivery(postroom: Postroom, world: World, envelope: Envelope) -> None:
+    result = postroom("send", "-", "--resolver", world.silent_resolver, input=envelope())
+    assert result.exit_code == 3
+    assert "nlweb.receiver.example could not be looked up" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "NotJson"),
+        ('{"Header": {"From": "a.example"}}', "WrongShape"),
+        ('{"🤝":"x.org/MSG:1","Header":{}}', "Unsup"),
+    ],
+)
+def test_what_names_no_receiver_is_a_bad_message(
+    postroom: Postroom, office: PostOffice, text: str, reason: str
+) -> None:
+    result = postroom("send", "-", *office.options, input=text)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"postroom: {reason}")
+    assert office.came == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--ca-file", "missing"), "--ca-file missing holds no certificates (PEM)"),
+        (("--ca-file", "junk"), "--ca-file junk holds no certificates (PEM)"),
+        (("--to-url", "https://receiver.example:port/"), "is no URL such as"),
+        (("--port", "0"), "--port"),
+        (("--local", "junk"), "junk does not describe a local stack; `postroom up` writes it anew"),
+    ],
+)
+def test_a_wrong_option_is_a_sentence(
+    postroom: Postroom, envelope: Envelope, tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    (tmp_path / "junk").write_text('{"resolvers": 1}')
+    result = postroom("send", "-", *options, input=envelope())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr

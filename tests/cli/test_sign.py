@@ -1,0 +1,98 @@
+"""`postroom sign`: a Body becomes an envelope that receivers accept, or is not signed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Postroom, World
+
+from postroom.nlweb.envelope import check_hash, read_envelope
+from postroom.nlweb.verify import check_signature
+
+WALLET = "0f8fad5b-d9cb-469f-a165-70867728950e"
+Envelope = Callable[..., str]
+
+
+@pytest.mark.parametrize(
+    ("sender", "options"),
+    [
+        ("sender.example", ()),
+        ("sender.example", ("--selector", "pk1")),
+        ("sender.example", ("--dialect", "pollyweb", "--selector", "pk1")),
+        (WALLET, ()),
+        (WALLET, ("--dialect", "pollyweb")),
+    ],
+)
+def test_the_envelope_holds(envelope: Envelope, world: World, sender: str, options: tuple[str, ...]) -> None:
+    signed = read_envelope(json.loads(envelope(*options, sender=sender)))
+    check_hash(signed.claimed_hash, signed.signed_text)
+    check_signature(signed, world.key.public)
+    assert (signed.sender, signed.receiver, signed.subject) == (sender, "receiver.example", "Hello@Host")
+    assert signed.body == {"Say": "hi 🤝"}
+
+
+def test_correlation_and_timestamp_may_be_given(envelope: Envelope) -> None:
+    header = json.loads(envelope("--correlation", WALLET.upper(), "--timestamp", "2026-11-21T09:30:00Z"))["Header"]
+    assert (header["Correlation"], header["Timestamp"]) == (WALLET, "2026-11-21T09:30:00.000Z")
+
+
+def test_each_message_has_a_correlation_of_its_own(envelope: Envelope) -> None:
+    assert json.loads(envelope())["Header"]["Correlation"] != json.loads(envelope())["Header"]["Correlation"]
+
+
+def test_without_a_body_nothing_is_read(envelope: Envelope) -> None:
+    assert "Body" not in json.loads(envelope("--no-body", body="not JSON"))
+
+
+@pytest.mark.parametrize("body", ["null", "0", '"text"', "[1.5, true]"])
+def test_any_json_is_a_body(envelope: Envelope, body: str) -> None:
+    assert json.loads(envelope(body=body))["Body"] == json.loads(body)
+
+
+def test_a_file_is_read_like_standard_input(postroom: Postroom, world: World, tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_text('{"a": 1}')
+    result = postroom(
+        "sign", "body.json", "--key", str(world.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "--subject", "Hello@Host",
+    )  # fmt: skip
+    assert json.loads(result.stdout)["Body"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [("", "NotJson"), ('{"a":1,"a":2}', "NotIJson"), ("9007199254740993", "NotIJson")]
+)
+def test_a_body_that_is_no_i_json_is_a_bad_message(postroom: Postroom, world: World, body: str, reason: str) -> None:
+    result = postroom(
+        "sign", "--key", str(world.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "--subject", "Hello@Host", input=body,
+    )  # fmt: skip
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"postroom: {reason}: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--from", "sender_example"), "--from is 'sender_example': Header.From is neither"),
+        (("--to", "10.0.0.1"), "'10.0.0.1' is not a host name"),
+        (("--subject", ""), "Header.Subject is not 1 to 256 printable characters"),
+        (("--subject", "a\nb"), "Header.Subject is not 1 to 256 printable characters"),
+        (("--selector", "../x"), "Header.DKIM is not a DKIM selector"),
+        (("--dialect", "pollyweb"), "Header.Selector is missing; see --subject and --selector"),
+        (("--correlation", "1"), "--correlation is '1': Header.Correlation is not a UUID"),
+        (("--timestamp", "yesterday"), "--timestamp is 'yesterday': Header.Timestamp is not an RFC 3339 time"),
+        (("--key", "junk"), "junk: the private key is no unencrypted PEM"),
+        (("--key", "missing"), "missing: No such file or directory"),
+    ],
+)
+def test_what_receivers_would_refuse_is_not_signed(
+    postroom: Postroom, world: World, tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    (tmp_path / "junk").write_text("junk")
+    result = postroom(
+        "sign", "--key", str(world.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "--subject", "Hello@Host", *options, input="{}",
+    )  # fmt: skip
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr

@@ -1,0 +1,213 @@
+"""`postroom verify` against real signed zones: every check in order, and an exit code that programs can use."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from tests.cli.conftest import Postroom, World
+from typer.testing import Result
+
+from postroom.nlweb.keys import PrivateKey
+
+CHECKS = [
+    "json", "frame", "schema", "From", "To", "Subject", "Correlation", "Timestamp", "Hash member", "DKIM",
+    "Signature", "receiver", "time", "hash", "dnssec", "key", "signature",
+]  # fmt: skip
+WALLET = "0f8fad5b-d9cb-469f-a165-70867728950e"
+Envelope = Callable[..., str]
+Judge = Callable[..., tuple[int, dict[str, object]]]
+
+
+@pytest.fixture
+def judge(postroom: Postroom, world: World) -> Judge:
+    def judge(envelope: str, *options: str) -> tuple[int, dict[str, object]]:
+        result = postroom("verify", "-", "--json", *world.options, *options, input=envelope)
+        return result.exit_code, json.loads(result.stdout)
+
+    return judge
+
+
+def failed(told: dict[str, object]) -> list[str]:
+    checks = told["checks"]
+    assert isinstance(checks, list)
+    return [check["name"] for check in checks if not check["ok"]]
+
+
+def names(told: dict[str, object]) -> list[str]:
+    checks = told["checks"]
+    assert isinstance(checks, list)
+    return [check["name"] for check in checks]
+
+
+def test_a_good_message_passes_every_check_in_order(judge: Judge, envelope: Envelope) -> None:
+    code, told = judge(envelope(), "--to", "other.example", "--to", "Receiver.Example")
+    assert (code, told["verdict"], told["reason"]) == (0, "accepted", None)
+    assert names(told) == CHECKS
+    assert failed(told) == []
+
+
+def test_every_check_says_what_it_saw_and_expected_and_where_that_stands(judge: Judge, envelope: Envelope) -> None:
+    _, told = judge(envelope())
+    assert set(told) == {"verdict", "reason", "checks"}
+    checks = told["checks"]
+    assert isinstance(checks, list)
+    for check in checks:
+        assert set(check) == {"name", "ok", "saw", "expected", "section"}
+        assert check["saw"]
+        assert check["expected"]
+        assert check["section"]
+
+
+def test_the_dialect_of_2026_is_verified_under_its_own_name(judge: Judge, envelope: Envelope) -> None:
+    code, told = judge(envelope("--dialect", "pollyweb", "--selector", "pk1"))
+    assert (code, told["verdict"]) == (0, "accepted")
+    assert "Selector" in names(told)
+
+
+def test_a_forged_body_fails_hash_and_signature(judge: Judge, envelope: Envelope) -> None:
+    code, told = judge(envelope().replace("hi", "ho"))
+    assert (code, told["verdict"], told["reason"]) == (1, "refused", "HashMismatch")
+    assert failed(told) == ["hash", "signature"]
+
+
+def test_anothers_signature_is_discarded(judge: Judge, envelope: Envelope, postroom: Postroom, tmp_path: Path) -> None:
+    (tmp_path / "other.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
+    code, told = judge(envelope("--key", str(tmp_path / "other.pem")))
+    assert (code, told["verdict"], told["reason"]) == (1, "discarded", "SignatureInvalid")
+
+
+@pytest.mark.parametrize(
+    ("sender", "reason"),
+    [
+        ("unsigned.example", "SenderNotSigned"),
+        ("bogus.example", "DnssecBogus"),
+        ("nobody.sender.example", "KeyNotFound"),
+    ],
+)
+def test_a_key_that_cannot_be_proven_is_no_key(judge: Judge, envelope: Envelope, sender: str, reason: str) -> None:
+    code, told = judge(envelope(sender=sender))
+    assert (code, told["verdict"], told["reason"]) == (1, "discarded", reason)
+
+
+def test_the_worlds_root_does_not_vouch_for_this_tree(postroom: Postroom, world: World, envelope: Envelope) -> None:
+    result = postroom("verify", "-", "--json", "--resolver", world.resolver, input=envelope())
+    assert (result.exit_code, json.loads(result.stdout)["reason"]) == (1, "DnssecBogus")
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        (1_795_000_000, None),
+        (1_795_000_000 + 86_400, None),
+        (1_795_000_000 + 86_401, "TimestampTooOld"),
+        (1_795_000_000 - 121, "TimestampTooNew"),
+    ],
+)
+def test_now_is_when_the_message_came_in(judge: Judge, envelope: Envelope, now: int, reason: str | None) -> None:
+    code, told = judge(envelope("--timestamp", "2026-11-18T11:06:40Z"), "--now", str(now))
+    assert told["reason"] == reason
+    assert code == (0 if reason is None else 1)
+
+
+def test_a_message_to_somebody_else_is_refused_and_the_rest_is_still_looked_at(
+    judge: Judge, envelope: Envelope
+) -> None:
+    code, told = judge(envelope(), "--to", "other.example")
+    assert (code, told["verdict"], told["reason"]) == (1, "refused", "NotOurs")
+    assert failed(told) == ["receiver"]
+    assert names(told) == CHECKS
+
+
+def test_no_resolver_is_no_verdict(postroom: Postroom, world: World, envelope: Envelope) -> None:
+    result = postroom("verify", "-", "--json", "--resolver", world.silent_resolver, input=envelope())
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
+
+
+def test_a_second_resolver_answers_where_the_first_does_not(judge: Judge, world: World, envelope: Envelope) -> None:
+    code, _ = judge(envelope(), "--resolver", world.silent_resolver)
+    assert code == 0
+
+
+def test_a_wrong_shape_does_not_end_the_checks(judge: Judge, envelope: Envelope) -> None:
+    broken = json.loads(envelope())
+    del broken["Header"]["Subject"]
+    code, told = judge(json.dumps(broken))
+    assert (code, told["verdict"], told["reason"]) == (1, "refused", "WrongShape")
+    assert failed(told) == ["Subject", "hash", "signature"]
+    assert names(told) == CHECKS
+
+
+@pytest.mark.parametrize(("text", "reason"), [("", "NotJson"), ('{"a":1,"a":1}', "NotIJson"), ("[]", "WrongShape")])
+def test_what_is_no_envelope_ends_them(judge: Judge, text: str, reason: str) -> None:
+    code, told = judge(text)
+    assert (code, told["reason"]) == (1, reason)
+
+
+def pem_of(key: PrivateKey) -> bytes:
+    return load_der_public_key(key.public.spki()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def test_a_wallet_is_verified_by_the_key_given(judge: Judge, world: World, envelope: Envelope, tmp_path: Path) -> None:
+    (tmp_path / "wallet.pem").write_bytes(pem_of(world.key))
+    code, told = judge(envelope(sender=WALLET), "--wallet-key", str(tmp_path / "wallet.pem"))
+    assert (code, told["verdict"]) == (0, "accepted")
+    assert "dnssec" not in names(told)
+
+
+def test_a_wallet_without_a_key_is_unknown(judge: Judge, envelope: Envelope) -> None:
+    code, told = judge(envelope(sender=WALLET))
+    assert (code, told["reason"]) == (1, "WalletUnknown")
+
+
+def test_for_people_there_is_a_table_and_a_verdict(postroom: Postroom, world: World, envelope: Envelope) -> None:
+    def show(text: str) -> Result:
+        return postroom("verify", "-", *world.options, input=text)
+
+    good, bad = show(envelope()), show(envelope().replace("hi", "ho"))
+    assert good.stdout.rstrip().endswith("accepted")
+    assert [line.split()[1] for line in good.stdout.splitlines() if line.startswith(" ok")] == [
+        check.split()[0] for check in CHECKS
+    ]
+    assert "refused: HashMismatch. The Hash is not" in bad.stdout
+    assert "\x1b" not in good.stdout + bad.stdout
+
+
+def test_a_senders_text_cannot_steer_the_terminal(postroom: Postroom, world: World, envelope: Envelope) -> None:
+    nasty = json.loads(envelope())
+    nasty["Header"]["Subject"] = "[red]\x9b2J\u202egnp.exe[/red]"
+    shown = postroom("verify", "-", *world.options, input=json.dumps(nasty)).stdout
+    assert "[red]\\x9b2J\\u202egnp.exe[/red]" in shown
+    assert not {"\x9b", "\u202e"} & set(shown)
+
+
+def test_a_file_is_read_like_standard_input(
+    postroom: Postroom, world: World, envelope: Envelope, tmp_path: Path
+) -> None:
+    (tmp_path / "message.json").write_text(envelope())
+    assert postroom("verify", "message.json", *world.options).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("nowhere.json",), "nowhere.json: No such file or directory"),
+        (("-", "--resolver", "resolver.example"), "DNS resolver 'resolver.example' is not of the form"),
+        (("-", "--trust-anchor", "empty"), "empty is empty; expected lines of DS or DNSKEY records"),
+        (("-", "--trust-anchor", "junk"), "the trust anchor is not DS or DNSKEY records"),
+        (("-", "--wallet-key", "junk"), "junk is no public key"),
+        (("-", "--local", "."), "there is no local.json; `postroom up` starts a local stack and writes it"),
+        (("-", "--to", "no host"), "'no host' is not a host name"),
+    ],
+)
+def test_a_wrong_option_is_a_sentence(
+    postroom: Postroom, tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "junk").write_text("junk")
+    result = postroom("verify", *options, input="{}")
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,174 @@
+"""Sending from Python, against a real TLS server on loopback."""
+
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import trustme
+
+from postroom.client import Fate, Sender, deliver
+from postroom.errors import NotNowError, TheirError
+from postroom.https import HttpsClient
+from postroom.ijson import JsonValue
+from postroom.nlweb.envelope import check_hash, read_envelope
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.nlweb.verify import check_signature
+from postroom.reasons import Reason
+
+RECEIVER = "receiver.example"
+CORRELATION = "0f8fad5b-d9cb-469f-a165-70867728950e"
+QUEUED = b'{"Correlation":"0f8fad5b-d9cb-469f-a165-70867728950e","Status":"Queued"}'
+
+
+@dataclass
+class PostOffice:
+    """What came in, and what is answered to it."""
+
+    port: int = 0
+    ca_file: str = ""
+    status: int = 200
+    body: bytes = QUEUED
+    came: list[tuple[str, str, str, bytes]] = field(default_factory=list)
+
+    def https(self) -> HttpsClient:
+        return HttpsClient(lambda _host: ["127.0.0.1"], port=self.port, allow_private=True, ca_file=self.ca_file)
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[PostOffice]:
+    office = PostOffice()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            data = self.rfile.read(int(self.headers["Content-Length"]))
+            office.came.append((self.headers["Host"], self.path, self.headers["Content-Type"], data))
+            self.send_response(office.status)
+            self.send_header("Content-Length", str(len(office.body)))
+            self.end_headers()
+            self.wfile.write(office.body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Say nothing."""
+
+    ca = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert(NLWEB.host(RECEIVER), POLLYWEB.host(RECEIVER)).configure_cert(context)
+    ca.cert_pem.write_to_path(tmp_path / "ca.pem")
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        office.port, office.ca_file = server.server_port, str(tmp_path / "ca.pem")
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield office
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def key() -> PrivateKey:
+    return PrivateKey.generate("ed25519")
+
+
+Make = Callable[..., Sender]
+
+
+@pytest.fixture
+def sender_of(office: PostOffice, key: PrivateKey) -> Make:
+    def make(dialect: Dialect = NLWEB, selector: str | None = "pk1") -> Sender:
+        return Sender(
+            key,
+            "sender.example",
+            selector,
+            dialect,
+            office.https(),
+            clock=lambda: 1_700_000_000.5,
+            new_correlation=lambda: CORRELATION,
+        )
+
+    return make
+
+
+def test_a_message_arrives_signed_at_the_well_known_inbox(office: PostOffice, sender_of: Make, key: PrivateKey) -> None:
+    sent = sender_of().send("Receiver.Example.", "Hello@Host", {"Say": "hi 🤝"})
+    assert (sent.fate, sent.status, sent.correlation) == (Fate.TAKEN, 200, CORRELATION)
+    assert sent.reply == {"Correlation": CORRELATION, "Status": "Queued"}
+    [(host, path, content_type, data)] = office.came
+    assert (host.partition(":")[0], path, content_type) == ("nlweb.receiver.example", "/inbox", "application/json")
+    envelope = read_envelope(json.loads(data))
+    check_hash(envelope.claimed_hash, envelope.signed_text)
+    check_signature(envelope, key.public)
+    assert (envelope.receiver, envelope.timestamp_ms, envelope.selector) == (RECEIVER, 1_700_000_000_500, "pk1")
+
+
+def test_the_dialect_of_2026_has_its_own_host_and_header(office: PostOffice, sender_of: Make) -> None:
+    sender_of(POLLYWEB).send(RECEIVER, "Hello@Host", None)
+    [(host, _, _, data)] = office.came
+    assert host.partition(":")[0] == "pw.receiver.example"
+    assert json.loads(data)["Header"]["Selector"] == "pk1"
+
+
+def test_a_correlation_may_be_given(office: PostOffice, sender_of: Make) -> None:
+    given = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+    assert sender_of().send(RECEIVER, "Hello@Host", {}, correlation=given).correlation == given
+    assert json.loads(office.came[0][3])["Header"]["Correlation"] == given
+
+
+def test_a_refusal_is_an_answer_with_the_receivers_reason(office: PostOffice, sender_of: Make) -> None:
+    office.status, office.body = 422, b'{"title":"No","status":422,"detail":"stale","reason":"TimestampTooOld"}'
+    sent = sender_of().send(RECEIVER, "Hello@Host", {})
+    assert (sent.fate, sent.reason, sent.detail) == (Fate.REFUSED, "TimestampTooOld", "stale")
+
+
+@pytest.mark.parametrize("status", [301, 408, 425, 429, 500, 503])
+def test_what_says_nothing_of_the_message_may_be_sent_again(office: PostOffice, sender_of: Make, status: int) -> None:
+    office.status = status
+    assert sender_of().send(RECEIVER, "Hello@Host", {}).fate is Fate.NOT_NOW
+
+
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [(b"", None), (b"no JSON", "no JSON"), (b"[1, 2]", [1, 2]), (b'{"a":1,"a":2}', '{"a":1,"a":2}'), (b"\xff", "�")],
+)
+def test_any_body_is_a_reply(office: PostOffice, sender_of: Make, body: bytes, reply: JsonValue) -> None:
+    office.status, office.body = 400, body
+    sent = sender_of().send(RECEIVER, "Hello@Host", {})
+    assert (sent.reply, sent.reason, sent.detail) == (reply, "", "")
+
+
+def test_a_problem_document_with_odd_members_is_no_trouble(office: PostOffice, sender_of: Make) -> None:
+    office.status, office.body = 400, b'{"reason":[1],"detail":null}'
+    sent = sender_of().send(RECEIVER, "Hello@Host", {})
+    assert (sent.reason, sent.detail) == ("", "")
+
+
+def test_an_envelope_is_delivered_bit_for_bit(office: PostOffice) -> None:
+    data = b'{ "not" : "even an envelope" }\r\n'
+    sent = deliver(office.https(), NLWEB.inbox_url(RECEIVER), data)
+    assert office.came[0][3] == data
+    assert sent.correlation == ""
+
+
+def test_nobody_there_is_no_answer(office: PostOffice, key: PrivateKey) -> None:
+    https = HttpsClient(lambda _host: [], port=office.port, allow_private=True, ca_file=office.ca_file)
+    with pytest.raises(NotNowError) as error:
+        Sender(key, "sender.example", None, NLWEB, https).send(RECEIVER, "Hello@Host", {})
+    assert error.value.reason is Reason.OUTBOUND_FAILED
+
+
+def test_what_has_no_canonical_form_is_not_sent(office: PostOffice, sender_of: Make) -> None:
+    with pytest.raises(TheirError) as error:
+        sender_of().send(RECEIVER, "Hello@Host", {"n": 2**53})
+    assert error.value.reason is Reason.NOT_I_JSON
+    assert office.came == []
+
+
+def test_a_receiver_that_is_no_host_name_is_not_sent_to(office: PostOffice, sender_of: Make) -> None:
+    with pytest.raises(TheirError):
+        sender_of().send("receiver.example/../x", "Hello@Host", {})
+    assert office.came == []
