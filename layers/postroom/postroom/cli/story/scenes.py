@@ -114,7 +114,7 @@ class Story:
 
     def refused(self) -> list[Told]:
         """Scene 4."""
-        town, now = self.town, _now_ms()
+        town, now = self.town, now_ms()
         late: list[tuple[str, dict[str, JsonValue], Reason]] = [
             ("a domain without DNSSEC", self.envelope(town.unsigned), Reason.SENDER_NOT_SIGNED),
             ("a zone with broken signatures", self.envelope(town.bogus), Reason.DNSSEC_BOGUS),
@@ -273,7 +273,7 @@ class Story:
             receiver=to,
             subject=subject,
             correlation=correlation or str(uuid.uuid4()),
-            timestamp_ms=_now_ms() if at is None else at,
+            timestamp_ms=now_ms() if at is None else at,
             body={} if body is None else body,
             selector=who.selector or None,
             dialect=who.dialect,
@@ -313,7 +313,8 @@ def _key_name(who: Correspondent) -> str:
     return who.dialect.key_name(who.domain, who.selector)
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """The clock, in epoch milliseconds."""
     return int(time.time() * 1000)
 
 
