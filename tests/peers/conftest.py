@@ -1,0 +1,131 @@
+"""A town of loopback: a signed zone tree, its resolver, an HTTPS server that keeps what is posted to it."""
+
+import json
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trustme
+
+from postroom.local.dns import DnsServer
+from postroom.local.guest import run_guest
+from postroom.local.zones import Mode, ZoneTree
+from postroom.names.dns import Resolvers
+from postroom.names.dnssec import TrustAnchors
+from postroom.names.keys import KeyDirectory
+from postroom.nlweb.envelope import Envelope
+from postroom.nlweb.key_record import parse_key_record, record_text, zone_line
+from postroom.nlweb.keys import PublicKey
+from postroom.nlweb.timestamp import Window
+from postroom.nlweb.verify import check_at_door, check_signature
+
+RECEIVER = "receiver.example"
+# Not loopback: whoever posts there was led to the server by the guest's world.
+HOSTS = "nlweb A 192.0.2.25\npw A 192.0.2.25\n"
+
+
+class Posted(NamedTuple):
+    host: str
+    path: str
+    content_type: str
+    body: bytes
+
+
+class Inbox(ThreadingHTTPServer):
+    """Keeps what is posted, and answers each with `answer`."""
+
+    daemon_threads = True
+
+    def __init__(self, ca: trustme.CA) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # Where the client posts what is addressed to receiver.dom.
+        ca.issue_cert(f"pw.{RECEIVER}", "pw.receiver.pollyweb.org").configure_cert(context)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.posted: list[Posted] = []
+        self.answer: tuple[int, dict[str, Any]] = (200, {"Status": "Queued"})
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Inbox
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posted.append(Posted(self.headers["Host"], self.path, self.headers["Content-Type"], body))
+        status, value = self.server.answer
+        answer = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on the terminal."""
+
+
+class Town:
+    def __init__(self, tree: ZoneTree, dns: DnsServer, inbox: Inbox, ca: Path) -> None:
+        self.tree, self.dns, self.inbox, self.ca = tree, dns, inbox, ca
+
+    @property
+    def where(self) -> dict[str, Any]:
+        return {"dns_address": self.dns.address, "https_port": self.inbox.server_port, "ca": self.ca}
+
+    def publish(self, domain: str, keys: dict[str, PublicKey], mode: Mode = Mode.SIGNED) -> None:
+        """A zone with key records, by selector."""
+        records = [zone_line(f"{selector}._domainkey.pw.{domain}", record_text(key)) for selector, key in keys.items()]
+        self.tree.put(domain, HOSTS + "\n".join(records) + "\n", mode)
+
+    def run(self, script: str, stdin: object = "") -> Any:
+        """What a guest prints, as JSON; its stdin is a text, or JSON of a value."""
+        ran = self.attempt(script, stdin)
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    def attempt(self, script: str, stdin: object = "") -> "subprocess.CompletedProcess[str]":
+        return run_guest(script, **self.where, stdin=stdin if isinstance(stdin, str) else json.dumps(stdin))
+
+    def at_door(self, data: bytes) -> Envelope:
+        """Our door's verdict on what was posted. Raises TheirError."""
+        return check_at_door(
+            data,
+            is_ours=lambda domain: domain == RECEIVER,
+            received_at_ms=int(time.time() * 1000),
+            window=Window(),
+            max_bytes=1 << 20,
+        )
+
+    def judge(self, data: bytes, wallet_key: PublicKey | None = None) -> Envelope:
+        """Door and worker: with a wallet's pre-shared key, or one looked up and proven. Raises TheirError."""
+        envelope = self.at_door(data)
+        if wallet_key:
+            check_signature(envelope, wallet_key)
+            return envelope
+        anchors = TrustAnchors.parse(self.tree.anchor_text)
+        with Resolvers(self.dns.address, try_seconds=5) as resolvers:
+            directory = KeyDirectory(resolvers.asking, anchors, parse_key_record, clock=time.time)
+            assert envelope.key_name
+            check_signature(envelope, directory.find(envelope.key_name).key)
+        return envelope
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    ca = trustme.CA()
+    pem = tmp_path_factory.mktemp("ca") / "ca.pem"
+    ca.cert_pem.write_to_path(str(pem))
+    tree = ZoneTree()
+    tree.put(RECEIVER, HOSTS)
+    tree.put("receiver.pollyweb.org", HOSTS)
+    with DnsServer(tree) as dns, Inbox(ca) as inbox:
+        thread = threading.Thread(target=inbox.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield Town(tree, dns, inbox, pem)
+        inbox.shutdown()
+        thread.join()
