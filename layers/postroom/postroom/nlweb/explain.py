@@ -114,76 +114,73 @@ def explain(
     dialect = told.look(
         "schema", "how do receiver domains handle upgraded schema versions; settlement 2",
         "nlweb.org/MSG or pollyweb.org/MSG of major version 1",
-        f"{HANDSHAKE} {_shown(envelope.get(HANDSHAKE))}, Header.Schema {_shown(header.get('Schema'))}",
+        f"{HANDSHAKE} {_member(envelope, HANDSHAKE)}, Header.Schema {_member(header, 'Schema')}",
         lambda: read_dialect(envelope, header),
     )  # fmt: skip
-    sender = _look_at_members(told, envelope, header)
+    sender, receiver, timestamp_ms = _look_at_members(told, envelope, header)
     selector = None
     if dialect and sender:
         selector = told.look(
             dialect.selector_member, "RFC 6376 §3.1; settlement 3", "the selector of the sender's key",
-            _shown(header.get(dialect.selector_member)),
+            _member(header, dialect.selector_member),
             lambda: (read_key_selector(header, dialect, sender),),
         )  # fmt: skip
     signature = told.look("Signature", "how to create a signature; settlement 1", "standard base64 on one line",
-                          _shown(envelope.get("Signature")), lambda: read_signature(envelope))  # fmt: skip
-    _look_at_receiver_and_time(told, header, [domain.lower() for domain in ours], now_ms, window)
-    signed_text = _look_at_hash(told, envelope, header)
+                          _member(envelope, "Signature"), lambda: read_signature(envelope))  # fmt: skip
+    if receiver is not None:
+        _look_at_receiver(told, receiver, [domain.lower() for domain in ours])
+    if timestamp_ms is not None:
+        _look_at_time(told, timestamp_ms, now_ms, window)
+    signed_text = signed_text_of(envelope, header)
+    _look_at_hash(told, envelope.get("Hash"), signed_text)
     if dialect and sender and selector:
         key = _look_at_key(told, dialect, sender, selector[0], find_key)
-        if key and signature is not None and signed_text is not None:
+        if key and signature is not None:
             _look_at_signature(told, key, signature, signed_text)
     return told
 
 
-def _look_at_members(told: Explanation, envelope: JsonObject, header: JsonObject) -> str | None:
+def _look_at_members(
+    told: Explanation, envelope: JsonObject, header: JsonObject
+) -> tuple[str | None, str | None, int | None]:
+    """Note each; the sender, the receiver and the Timestamp, where they could be read."""
     section = "what is contained in a domain message envelope"
 
     def member(name: str, expected: str, rule: Callable[[str], T]) -> T | None:
-        return told.look(name, section, expected, _shown(header.get(name)),
+        return told.look(name, section, expected, _member(header, name),
                          lambda: rule(text_of(header, name, "Header.")))  # fmt: skip
 
     sender = member("From", "a host name of A-labels, or a wallet's UUID", read_sender)
-    member("To", "a host name", read_receiver)
-    told.look("Subject", section, "1 to 256 printable characters", _shown(header.get("Subject")),
+    receiver = member("To", "a host name", read_receiver)
+    told.look("Subject", section, "1 to 256 printable characters", _member(header, "Subject"),
               lambda: read_subject(header))  # fmt: skip
     member("Correlation", "a UUID", read_correlation)
-    member("Timestamp", "RFC 3339 in UTC", read_timestamp)
-    told.look("Hash member", section, "a string", _shown(envelope.get("Hash")), lambda: text_of(envelope, "Hash"))
-    return sender
+    timestamp_ms = member("Timestamp", "RFC 3339 in UTC", read_timestamp)
+    told.look("Hash member", section, "a string", _member(envelope, "Hash"), lambda: text_of(envelope, "Hash"))
+    return sender, receiver, timestamp_ms
 
 
-def _look_at_receiver_and_time(
-    told: Explanation, header: JsonObject, ours: list[str], now_ms: int, window: Window
-) -> None:
-    try:
-        receiver = read_receiver(text_of(header, "To", "Header."))
-        at = read_timestamp(text_of(header, "Timestamp", "Header."))
-    except TheirError:
-        return  # said by the member's own check
-
+def _look_at_receiver(told: Explanation, receiver: str, ours: list[str]) -> None:
     def check_ours() -> None:
         if ours and receiver not in ours:
             raise TheirError(Reason.NOT_OURS)
 
     told.look("receiver", "how do receiver domains know who sent a message",
               f"one of {', '.join(ours)}" if ours else "any (no --to given)", receiver, check_ours)  # fmt: skip
+
+
+def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: Window) -> None:
     told.look(
         "time", "how do receiver domains prevent replay attacks; settlement 6",
         f"from {window.max_age_seconds} s before to {window.max_skew_seconds} s after {write_timestamp(now_ms)}",
-        write_timestamp(at), lambda: window.check(at, now_ms),
+        write_timestamp(timestamp_ms), lambda: window.check(timestamp_ms, now_ms),
     )  # fmt: skip
 
 
-def _look_at_hash(told: Explanation, envelope: JsonObject, header: JsonObject) -> bytes | None:
-    try:
-        text = signed_text_of(envelope, header)
-        claimed = text_of(envelope, "Hash")
-    except TheirError:
-        return None
-    told.look("hash", "how to create the canonical hash; RFC 8785; settlement 1", hash_of(text), _shown(claimed),
-              lambda: check_hash(claimed, text))  # fmt: skip
-    return text
+def _look_at_hash(told: Explanation, claimed: JsonValue, text: bytes) -> None:
+    if isinstance(claimed, str):  # else the member's own check has said so
+        told.look("hash", "how to create the canonical hash; RFC 8785; settlement 1", hash_of(text), _shown(claimed),
+                  lambda: check_hash(claimed, text))  # fmt: skip
 
 
 def _look_at_key(
@@ -223,6 +220,12 @@ def _look_at_signature(told: Explanation, key: PublicKey, signature: bytes, sign
     )  # fmt: skip
 
 
+def _member(holder: JsonObject, name: str) -> str:
+    return _shown(holder[name]) if name in holder else "absent"
+
+
 def _shown(value: JsonValue) -> str:
-    text = "absent" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
+    text = json.dumps(value, ensure_ascii=False)
+    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
+    # It goes to people's terminals, which some characters would command: those are escaped.
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
