@@ -7,7 +7,6 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from postroom.errors import NotNowError
 from postroom.post.notices import Notice, read_notice
 from postroom.post.wiring import build_courier
 from postroom.settings import read_settings
@@ -51,8 +50,9 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
         try:
             notice = read_notice(record["body"])
             delivery = courier.deliver(notice)
-        except (NotNowError, ValueError, KeyError):
-            logger.exception("to be handed out again", message=record["messageId"])
+        except Exception:
+            # Whatever is wrong with one notice must not drag its neighbours along to the dead letters.
+            logger.exception("to be handed out again", queue_message=record["messageId"])
             metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
             failures.append({"itemIdentifier": record["messageId"]})
             continue

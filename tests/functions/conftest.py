@@ -7,6 +7,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.functions.lambdas import Office, office
+from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
 
 from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
@@ -19,11 +24,6 @@ from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Domain
 from postroom.store.operators import Operators
 from postroom.store.secrets import SigningKeys
-from tests.aws import Deployed
-from tests.aws import clients as clients
-from tests.aws import deployed as deployed
-from tests.functions.lambdas import Office, office
-from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
 
 
 class Elsewhere(HTTPServer):

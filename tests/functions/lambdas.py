@@ -11,7 +11,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -24,12 +24,12 @@ from unittest.mock import patch
 import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.client import BaseClient
+from tests.aws import TEMPLATE, Deployed
+from tests.aws import template as sam_template
 
 from postroom.local.clients import REGION
 from postroom.local.intrinsics import Evaluator
 from postroom.local.translate import translate
-from tests.aws import TEMPLATE, Deployed
-from tests.aws import template as sam_template
 
 ACCOUNT = "123456789012"
 MOTO_REGION = "eu-west-1"
@@ -124,7 +124,7 @@ def _listed(value: Any) -> list[str]:
 def office(deployed: Deployed, **parameters: str) -> Iterator[Office]:
     """The functions of a deployment with these template parameters; to be used where `deployed`'s moto is on."""
     running, lock = Office(deployed, parameters), RLock()
-    original = BaseClient._make_api_call
+    original: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
 
     def call(client: BaseClient, operation: str, request: Json) -> object:
         running.calls.append(call_of(client.meta.service_model.service_name, operation, request))
@@ -144,7 +144,7 @@ def call_of(service: str, operation: str, request: Json) -> Call:
 
 
 _ACTIONS = {"Invoke": "InvokeFunction"}
-_RESOURCES = {
+_RESOURCES: dict[str, Callable[[Json], str]] = {
     "dynamodb": lambda request: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{request['TableName']}",
     "sqs": lambda request: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{_queue_name(request)}",
     "s3": lambda request: f"arn:aws:s3:::{request['Bucket']}/{request['Key']}",

@@ -36,7 +36,8 @@ SEED = b"postroom sample events: a published key, never to be used for anything 
 MADE_AT = 1_795_253_400
 """2026-11-21T09:30:00Z."""
 ACCOUNT = "123456789012"
-SENDER, RECEIVER, BUFFER, SELECTOR, SUBJECT = "sender.example", "receiver.example", "buffer.example", "pk1", "Hello@Host"
+SENDER, RECEIVER, BUFFER = "sender.example", "receiver.example", "buffer.example"
+SELECTOR, SUBJECT = "pk1", "Hello@Host"
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
 
 Json = dict[str, Any]
@@ -69,9 +70,7 @@ def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str
     parts = urlsplit(url)
     routes = [gateway.Route(key, "InboxFunction") for key in ("ANY /inbox", "ANY /manifest", "$default")]
     given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
-    request = gateway.Request(
-        method, parts.path, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1"
-    )
+    request = gateway.Request(method, parts.path, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1")
     found = gateway.find_route(routes, method, parts.path)
     assert found is not None
     api = gateway.Api(ACCOUNT, "a1b2c3d4e5", tuple(routes))

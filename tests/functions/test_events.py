@@ -5,16 +5,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-
-from postroom.nlweb.envelope import read_envelope
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.verify import check_signature
-from postroom.post.claims import decode_claim
-from postroom.reasons import Reason
-from postroom.store.limits import FeedbackLimits
-from postroom.store.reader import Reader
-from postroom.store.register import Register
-from postroom.store.segments import Line, Objects
 from tests.functions.conftest import Elsewhere
 from tests.functions.lambdas import Json, Office
 from tests.functions.samples import (
@@ -30,6 +20,16 @@ from tests.functions.samples import (
     published_key,
     written,
 )
+
+from postroom.nlweb.envelope import read_envelope
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.verify import check_signature
+from postroom.post.claims import decode_claim
+from postroom.reasons import Reason
+from postroom.store.limits import FeedbackLimits
+from postroom.store.reader import Reader
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects
 
 COVERED: set[str] = set()
 

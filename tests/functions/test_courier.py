@@ -1,0 +1,73 @@
+"""functions/courier: notices in, Feedback out, and what SQS is to hand out again."""
+
+import json
+
+import pytest
+from tests.functions.conftest import Elsewhere
+from tests.functions.lambdas import Office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
+
+from postroom.reasons import Reason
+from postroom.store.register import Register
+
+
+def notice() -> str:
+    body: str = events()["courier-notice.json"]["Records"][0]["body"]
+    return body
+
+
+@pytest.fixture(autouse=True)
+def discarded(running: Office) -> None:
+    register = Register(running.deployed.clients.dynamodb, running.deployed.tables["PostTable"])
+    register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
+
+
+@pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"form": 2}', '{"form": 1, "dialect": "x"}'])
+def test_only_what_is_no_notice_of_ours_is_handed_out_again(
+    running: Office, elsewhere: Elsewhere, junk: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = sqs("CourierQueue", MADE_AT, junk, notice())
+    failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
+    assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
+    assert len(elsewhere.posted) == 1
+    assert metrics(capsys.readouterr().out) == {"FeedbackFailed": [1.0], "FeedbackDelivered": [1.0]}
+
+
+def test_one_notice_that_breaks_us_does_not_drag_its_neighbours_along(running: Office, elsewhere: Elsewhere) -> None:
+    """Our signing key for one of our domains is broken: the Feedback of the others goes out all the same."""
+    store = running.deployed
+    keys = json.loads(store.clients.secrets.get_secret_value(SecretId=store.secret)["SecretString"])
+    store.clients.secrets.put_secret_value(
+        SecretId=store.secret, SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
+    )
+    event = sqs("CourierQueue", MADE_AT, notice())
+    failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
+    assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
+    assert elsewhere.posted == []
+
+
+def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
+    running: Office, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere.status = 503
+    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
+    assert metrics(capsys.readouterr().out) == {"FeedbackWaiting": [1.0]}
+    [waiting] = running.deployed.bodies("CourierQueue")
+    assert json.loads(waiting)["tries"] == 1
+    elsewhere.status = 200
+    running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, waiting))
+    first, second = map(json.loads, elsewhere.posted)
+    assert first == second
+
+
+def test_the_log_says_who_was_told_of_what_and_why(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice()))
+    output = capsys.readouterr().out
+    [line] = log_lines(output)
+    assert line["message"] == "delivered"
+    assert (line["sender"], line["receiver"]) == (SENDER, RECEIVER)
+    assert (line["correlation"], line["reason"]) == (CORRELATION.format(9), str(Reason.SIGNATURE_INVALID))
+    assert "PRIVATE KEY" not in output
+    assert BUFFER not in output
+    assert metrics(output) == {"FeedbackDelivered": [1.0]}

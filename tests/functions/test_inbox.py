@@ -1,0 +1,138 @@
+"""functions/inbox: HTTP around the door."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.functions.lambdas import REQUEST_ID, Json, Office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import MADE_AT, RECEIVER, events, http
+
+from postroom.reasons import Reason
+
+
+def post_event() -> Json:
+    return events()["inbox-post.json"]
+
+
+def refused(answer: Json, reason: Reason) -> Json:
+    """The problem document of a refusal."""
+    assert answer["statusCode"] == reason.status
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
+    document: Json = json.loads(answer["body"])
+    assert (document["status"], document["reason"]) == (reason.status, str(reason))
+    return document
+
+
+@pytest.mark.parametrize("form", [str.lower, str.upper, str.title])
+def test_the_case_of_header_names_does_not_matter(running: Office, form: Any) -> None:
+    event = post_event()
+    event["headers"] = {form(name): value for name, value in event["headers"].items()}
+    assert running.invoke("InboxFunction", event)["statusCode"] == 200
+    event["headers"][form("content-encoding")] = "gzip"
+    refused(running.invoke("InboxFunction", event), Reason.WRONG_CONTENT_ENCODING)
+
+
+@pytest.mark.parametrize("path", ["/inbox", "/manifest", "/elsewhere"])
+def test_head_has_the_headers_of_get_and_no_body(running: Office, path: str) -> None:
+    url = f"https://nlweb.{RECEIVER}{path}"
+    get = running.invoke("InboxFunction", http("GET", url, MADE_AT))
+    assert get["body"]
+    assert running.invoke("InboxFunction", http("HEAD", url, MADE_AT)) == {**get, "body": ""}
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "allowed"),
+    [
+        ("/inbox", "PUT", "GET, HEAD, POST"),
+        ("/inbox", "DELETE", "GET, HEAD, POST"),
+        ("/inbox", "OPTIONS", "GET, HEAD, POST"),
+        ("/manifest", "POST", "GET, HEAD"),
+    ],
+)
+def test_another_method_is_refused_and_told_which_are_allowed(
+    running: Office, path: str, method: str, allowed: str
+) -> None:
+    answer = running.invoke("InboxFunction", http(method, f"https://nlweb.{RECEIVER}{path}", MADE_AT))
+    refused(answer, Reason.METHOD_NOT_ALLOWED)
+    assert answer["headers"]["Allow"] == allowed
+
+
+@pytest.mark.parametrize("path", ["/", "/inbox/", "//inbox", "/Inbox", "/inbox/x", "/..%2finbox"])
+def test_another_path_is_nothing(running: Office, path: str) -> None:
+    refused(running.invoke("InboxFunction", http("POST", f"https://nlweb.{RECEIVER}{path}", MADE_AT)),
+            Reason.NO_SUCH_ROUTE)  # fmt: skip
+
+
+def test_the_manifest_of_a_domain_that_is_not_ours_is_not_told(running: Office) -> None:
+    for host in ("nlweb.stranger.example", RECEIVER, "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"):
+        refused(running.invoke("InboxFunction", http("GET", f"https://{host}/manifest", MADE_AT)), Reason.NOT_OURS)
+
+
+@pytest.mark.parametrize("body", ["@@@", "é", "AAA"])
+def test_base64_that_is_none_is_a_body_that_is_no_json(running: Office, body: str) -> None:
+    event = {**post_event(), "isBase64Encoded": True, "body": body}
+    refused(running.invoke("InboxFunction", event), Reason.NOT_JSON)
+
+
+def test_a_body_with_half_a_surrogate_pair_is_no_json(running: Office) -> None:
+    event = {**post_event(), "body": '{"Header": "\ud800"}'}
+    refused(running.invoke("InboxFunction", event), Reason.NOT_JSON)
+
+
+def test_no_body_at_all_is_no_json(running: Office) -> None:
+    event = post_event()
+    del event["body"]
+    refused(running.invoke("InboxFunction", event), Reason.NOT_JSON)
+
+
+def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
+    running: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("the roof of /var/task is leaking")
+
+    monkeypatch.setattr(running.start("InboxFunction").door, "post", breaks)
+    answer = running.invoke("InboxFunction", post_event())
+    document = refused(answer, Reason.NOT_QUEUED)
+    assert answer["headers"]["Retry-After"].isdigit()
+    assert document["detail"] == Reason.NOT_QUEUED.sentence
+    assert "roof" not in json.dumps(answer)
+
+
+def test_a_refusal_is_logged_with_its_reason_and_counted(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    event = post_event() | {"body": '{"Header": "a secret of the sender"}'}
+    running.invoke("InboxFunction", event)
+    output = capsys.readouterr().out
+    [line] = log_lines(output)
+    assert (line["service"], line["message"], line["reason"]) == ("inbox", "refused", str(Reason.WRONG_SHAPE))
+    assert (line["status"], line["request"]) == (422, REQUEST_ID)
+    assert metrics(output) == {"Refused": [1.0]}
+    assert "secret" not in output
+
+
+def test_what_is_taken_in_is_counted_and_leaves_nothing_of_it_in_the_log(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    envelope = json.loads(post_event()["body"])
+    running.invoke("InboxFunction", post_event())
+    output = capsys.readouterr().out
+    assert metrics(output) == {"Answered": [1.0]}
+    for told in ("Good morning", envelope["Signature"], envelope["Hash"]):
+        assert told not in output
+
+
+def test_a_queue_that_takes_nothing_is_told_as_such_logged_for_us_and_nothing_is_stored(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = running.deployed
+    before = store.dump()
+    store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
+    refused(running.invoke("InboxFunction", post_event()), Reason.NOT_QUEUED)
+    output = capsys.readouterr().out
+    assert [line["level"] for line in log_lines(output)] == ["ERROR", "INFO"]
+    assert "QueueDoesNotExist" in output
+    assert "Good morning" not in output
+    assert metrics(output) == {"Refused": [1.0]}
+    del store.queues["ClaimsQueue"], before["ClaimsQueue"]
+    assert store.dump() == before

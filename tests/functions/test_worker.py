@@ -1,0 +1,146 @@
+"""functions/worker: batches in, and what SQS is to hand out again."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from botocore.awsrequest import AWSResponse, HTTPHeaders
+from tests.functions.lambdas import ACCOUNT, MOTO_REGION, Json, Office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import CORRELATION, MADE_AT, RECEIVER, claim, envelope, events, forged, sqs, text_of
+
+from postroom.local.dns import DnsServer
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.post.claims import Queued
+from postroom.reasons import Reason
+from postroom.store.operators import Operators
+
+
+def message(number: int, subject: str = "Hello@Host") -> str:
+    """The queue message of a good claim."""
+    return Queued(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject))).encode()).body()
+
+
+def ids(event: Json, *places: int) -> list[Json]:
+    return [{"itemIdentifier": event["Records"][place]["messageId"]} for place in places]
+
+
+@pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"claim": 1, "tries": 0}', '{"at": "claim/nowhere"}',
+                                  '{"claim": "{}", "tries": 0}', '{"claim": "[]", "tries": 0}'])  # fmt: skip
+def test_only_what_is_no_claim_of_ours_is_handed_out_again(running: Office, junk: str) -> None:
+    event = sqs("ClaimsQueue", MADE_AT, message(1), junk, message(2))
+    assert running.invoke("WorkerFunction", event) == {"batchItemFailures": ids(event, 1)}
+    assert len(running.deployed.rows("PostTable")) == 2
+
+
+def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(running: Office) -> None:
+    store, large = running.deployed, claim(1, MADE_AT, text_of(envelope(1, MADE_AT, {})))
+    store.clients.s3.put_object(Bucket=store.bucket, Key="claim/2026/11/21/09/x", Body=large.encode().encode())
+    event = sqs("ClaimsQueue", MADE_AT, Queued("", "claim/2026/11/21/09/x").body())
+    assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
+    [row] = store.rows("PostTable")
+    assert row["st"]["S"] == "L"
+
+
+def test_a_claim_received_three_times_is_set_apart(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    event = sqs("ClaimsQueue", MADE_AT, message(1), received=3)
+    assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
+    assert [json.loads(body) for body in running.deployed.bodies("SuspectsQueue")] == [json.loads(message(1))]
+    assert running.deployed.rows("PostTable") == []
+    assert metrics(capsys.readouterr().out) == {"Suspected": [1.0]}
+
+
+def test_a_suspect_is_not_set_apart_again(running: Office) -> None:
+    running.invoke("WorkerFunction", sqs("SuspectsQueue", MADE_AT, message(1), received=4))
+    assert running.deployed.bodies("SuspectsQueue") == []
+    assert len(running.deployed.rows("PostTable")) == 1
+
+
+def test_what_cannot_be_found_out_now_is_sent_on_its_way_and_leaves_the_queue(
+    running: Office, dns_server: DnsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dns_server.stop()
+    assert running.invoke("WorkerFunction", sqs("RetryQueue", MADE_AT, message(1))) == {"batchItemFailures": []}
+    [body] = running.deployed.bodies("RetryQueue")
+    assert json.loads(body)["tries"] == 1
+    assert running.deployed.delays("RetryQueue") == [5]
+    assert running.deployed.rows("PostTable") == running.deployed.rows("SeenTable") == []
+    told = metrics(capsys.readouterr().out)
+    assert told["Retried"] == told["RetriedKeyLookupFailed"] == [1.0]
+
+
+def test_a_retry_that_cannot_be_sent_is_handed_out_again(running: Office, dns_server: DnsServer) -> None:
+    dns_server.stop()
+    # A queue that throttles is a passing fault; a queue that is not there is ours, and fails the whole batch.
+    worker = running.start("WorkerFunction").worker
+    sent = worker._retry._sqs.meta.events
+    event = sqs("ClaimsQueue", MADE_AT, message(1))
+    sent.register("before-call.sqs.SendMessage", _throttled)
+    try:
+        assert running.invoke("WorkerFunction", event) == {"batchItemFailures": ids(event, 0)}
+    finally:
+        sent.unregister("before-call.sqs.SendMessage", _throttled)
+
+
+def _throttled(**_: object) -> tuple[object, Json]:
+    answer = AWSResponse("https://sqs.example/", 400, HTTPHeaders(), None)
+    return answer, {"Error": {"Code": "RequestThrottled", "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+
+
+def test_a_claim_twice_in_one_batch_is_settled_once(running: Office) -> None:
+    assert running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1), message(1)))
+    [row] = running.deployed.rows("PostTable")
+    [segment] = running.deployed.objects().values()
+    assert row["len"]["N"] == str(len(segment) - 1)
+
+
+def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_that_the_template_gives(
+    running: Office,
+) -> None:
+    store = running.deployed
+    url = store.clients.sqs.create_queue(QueueName="orders")["QueueUrl"]
+    operators = Operators(store.clients.dynamodb, store.tables["DirectoryTable"])
+    target = f"arn:aws:sqs:{MOTO_REGION}:{ACCOUNT}:orders"
+    operators.put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.FORWARD, target))
+    # The template's own ARNs are of the region that the local stack stands in.
+    running.parameters["ForwardQueueArns"] = target.replace(MOTO_REGION, "us-east-1")
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1, "Order@Shop")))
+    [handed] = store.clients.sqs.receive_message(QueueUrl=url)["Messages"]
+    assert json.loads(handed["Body"])["envelope"] == text_of(envelope(1, MADE_AT, {}, "Order@Shop"))
+    [row] = store.rows("PostTable")
+    assert row["why"]["S"] == "forwarded"
+
+
+def test_each_claim_is_told_in_one_line_and_never_its_contents(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running.invoke("WorkerFunction", events()["worker-claims.json"])
+    output = capsys.readouterr().out
+    told = {line["message"]: line for line in log_lines(output)}
+    assert set(told) == {"accepted", "discarded"}
+    assert told["accepted"]["correlation"] == CORRELATION.format(1)
+    assert told["discarded"]["correlation"] == CORRELATION.format(3)
+    assert told["discarded"]["reason"] == str(Reason.SIGNATURE_INVALID)
+    assert {line["mailbox"] for line in told.values()} == {RECEIVER}
+    for content in (envelope(1, MADE_AT, {"Text": "Good morning ☀"}), forged(3, MADE_AT)):
+        for secret in ("Good morning", "Send money", content["Signature"], content["Hash"], "p="):
+            assert str(secret) not in output
+
+
+def test_the_metrics_are_the_fates_the_reasons_and_the_age(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    running.invoke("WorkerFunction", events()["worker-claims.json"])
+    told = metrics(capsys.readouterr().out)
+    ages = told.pop("AgeMilliseconds")
+    assert told == {"Accepted": [1.0], "Discarded": [1.0], "DiscardedSignatureInvalid": [1.0]}
+    assert len(ages) == 2
+    assert all(5_000 <= age < 600_000 for age in ages)
+
+
+def test_more_claims_than_one_metrics_document_holds_are_all_counted(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The largest batch that the template asks for.
+    bodies = [Queued(replace(claim(n, MADE_AT, "no JSON")).encode()).body() for n in range(1, 101)]
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
+    told = metrics(capsys.readouterr().out)
+    assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedNotJson"]) == 100
