@@ -161,7 +161,7 @@ class Courier:
         status = self._outbound.post(
             notice.dialect.inbox_url(buffer), json.dumps(envelope, ensure_ascii=False).encode()
         )
-        if status == 200:
+        if 200 <= status < 300:
             return Delivery.DELIVERED
         if 400 <= status < 500 and status not in _NOT_FINAL:
             return Delivery.REFUSED

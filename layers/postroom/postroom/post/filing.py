@@ -4,11 +4,12 @@ Each function is one step; each may be repeated by anyone. A claim whose step fa
 its neighbours go on.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from postroom.errors import NotNowError
 from postroom.nlweb.envelope import Envelope
@@ -25,6 +26,7 @@ from postroom.store.seen import Seen
 from postroom.store.segments import Line, Objects, Place, lay_out
 
 R = TypeVar("R")
+_log: Final = logging.getLogger(__name__)
 
 
 class Fate(StrEnum):
@@ -35,6 +37,8 @@ class Fate(StrEnum):
     FORWARDED = "forwarded"
     DISCARDED = "discarded"
     RETRIED = "retried"
+    STUCK = "stuck"
+    """We are at fault: its neighbours go on, SQS hands it out again, and in the end to the dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +98,7 @@ class Filing:
 
     def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
         """Steps 2 to 4 for the accepted claims of a batch. A passing fault is an outcome, not an error."""
-        found = self._pool.map(
-            lambda pair: _attempt(pair[0], pair[1], lambda: self._find_home(pair[0], pair[1])), accepted
-        )
+        found = self._pool.map(lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].envelope), accepted)
         homed: list[_Homed] = []
         outcomes: list[Outcome] = []
         for each in found:
@@ -112,24 +114,26 @@ class Filing:
         try:
             places = self._put_segment(list(lines.values()))
         except NotNowError as error:
-            return outcomes + [_retried(item.claim, item.verdict.envelope, error) for item in homed]
+            return outcomes + [_retried(item.claim, error, item.verdict.envelope) for item in homed]
         return outcomes + list(
             self._pool.map(
-                lambda item: _attempt(item.claim, item.verdict, lambda: self._settle(item, places.get(item.home))),
+                lambda item: attempt(
+                    item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.envelope
+                ),
                 homed,
             )
         )
 
     def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
         """Steps 5 and 6: take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
-        envelope = verdict.envelope
-        correlation = envelope.correlation if envelope else ""
-        stands = self._register.discard(claim.row, verdict.reason, self._forget_row_at(claim))
-        if stands is not None and stands.discarded is None:
+        correlation = _correlation(verdict.envelope)
+        forget_at = claim.received_at_ms // 1000 + self._times.retain_seconds
+        stands = self._register.discard(claim.row, verdict.reason, forget_at)
+        reason = stands.discarded if stands else verdict.reason
+        if reason is None:
             return Outcome(claim, Fate.DUPLICATE, correlation=correlation)
-        reason = verdict.reason if stands is None or stands.discarded is None else stands.discarded
-        if envelope is not None:
-            self._tell(claim.row, reason, envelope)
+        if verdict.envelope is not None:
+            self._tell(claim.row, reason, verdict.envelope)
         return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, correlation)
 
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
@@ -145,14 +149,19 @@ class Filing:
         if known.hash != envelope.claimed_hash:
             return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", envelope))
         home = known.home
-        if home == claim.row:
-            return _Homed(claim, verdict, claim.row)
         # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
-        if home is None or self._clock() * 1000 - home.received_at_ms > self._times.horizon_seconds * 1000:
+        if home is None or (home != claim.row and self._is_past_horizon(home)):
             return Outcome(claim, Fate.DUPLICATE, correlation=envelope.correlation)
-        # Looked at first: most second copies come after the first was filed, and need no line.
-        stands = self._register.find(home)
-        return _Homed(claim, verdict, home) if stands is None else self._met(claim, envelope, stands)
+        # Looked at first: most second copies come after the first was filed, and need no line. So is the own row of
+        # a message to be handed on, which could not be called back.
+        if home != claim.row or verdict.rule.treatment is Treatment.FORWARD:
+            stands = self._register.find(home)
+            if stands is not None:
+                return self._met(claim, envelope, stands)
+        return _Homed(claim, verdict, home)
+
+    def _is_past_horizon(self, home: RowKey) -> bool:
+        return self._clock() * 1000 - home.received_at_ms > self._times.horizon_seconds * 1000
 
     def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
         """Step 3: one fresh object for all lines to file."""
@@ -198,16 +207,21 @@ class Filing:
         if is_due(envelope.subject, envelope.sender):
             self._courier.send(notice_of(row, reason, envelope, int(self._clock() * 1000)).encode())
 
-    def _forget_row_at(self, claim: Claim) -> int:
-        return claim.received_at_ms // 1000 + self._times.retain_seconds
 
-
-def _attempt(claim: Claim, verdict: Accepted, step: Callable[[], R]) -> "R | Outcome":
+def attempt(claim: Claim, step: Callable[[], R], envelope: Envelope | None = None) -> "R | Outcome":
+    """What `step` answers; where it fails, that is the outcome of this claim alone."""
     try:
         return step()
     except NotNowError as error:
-        return _retried(claim, verdict.envelope, error)
+        return _retried(claim, error, envelope)
+    except Exception as error:
+        _log.exception("claim %s is stuck", claim.id)
+        return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=_correlation(envelope))
 
 
-def _retried(claim: Claim, envelope: Envelope, error: NotNowError) -> Outcome:
-    return Outcome(claim, Fate.RETRIED, error.reason, error.detail, envelope.correlation)
+def _retried(claim: Claim, error: NotNowError, envelope: Envelope | None) -> Outcome:
+    return Outcome(claim, Fate.RETRIED, error.reason, error.detail, _correlation(envelope))
+
+
+def _correlation(envelope: Envelope | None) -> str:
+    return envelope.correlation if envelope else ""

@@ -4,6 +4,7 @@ A claim leaves the queue only when its message's home is live, or gone and (if d
 A retry is sent to the retry queue with a growing delay, never held by visibility.
 """
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import Final
 
 from postroom.errors import NotNowError
 from postroom.post.claims import Claim, Queued, unpack
-from postroom.post.filing import Fate, Filing, Outcome
-from postroom.post.judge import Accepted, Discarded, Judge, Retry, Verdict
+from postroom.post.filing import Fate, Filing, Outcome, attempt
+from postroom.post.judge import Accepted, Discarded, Judge, Retry
 from postroom.post.ports import SendQueue
 from postroom.store.queues import LONGEST_DELAY_SECONDS
 from postroom.store.segments import Objects
@@ -20,6 +21,7 @@ from postroom.store.segments import Objects
 SUSPECT_AFTER: Final = 3
 """Received so often without an end, a claim waits by itself: one poison claim must not drag its neighbours along."""
 _FIRST_DELAY_SECONDS: Final = 5
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,16 @@ class Worker:
         suspected = 0
         for record in records:
             try:
-                queued = unpack(record.body, self._objects)
                 if record.received >= SUSPECT_AFTER and not suspects:
-                    self._suspects.send(queued.body())
+                    # As it is: what cannot even be read must not drag its neighbours along either.
+                    self._suspects.send(record.body)
                     suspected += 1
-                else:
-                    letters.append(_Letter(record, queued, queued.claim))
-            except (NotNowError, ValueError, KeyError, TypeError):
+                    continue
+                queued = unpack(record.body, self._objects)
+                letters.append(_Letter(record, queued, queued.claim))
+            except Exception:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
+                _log.exception("message %s could not be read", record.message_id)
                 failed.append(record.message_id)
         outcomes = self._settle(letters)
         kept = [self._wait(letter, outcomes[letter.claim.id]) for letter in letters]
@@ -94,27 +98,25 @@ class Worker:
     def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
         """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
         claims = list({letter.claim.id: letter.claim for letter in letters}.values())
-        judged = list(zip(claims, self._pool.map(self._judge.judge, claims), strict=True))
+        judged = list(zip(claims, self._pool.map(self._verdict, claims), strict=True))
         outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
-        outcomes += self._pool.map(
-            lambda pair: self._finish(*pair), [p for p in judged if not isinstance(p[1], Accepted)]
-        )
+        outcomes += self._pool.map(self._discard, [(c, v) for c, v in judged if isinstance(v, Discarded)])
+        outcomes += [v for _, v in judged if isinstance(v, Outcome)]
         return {outcome.claim.id: outcome for outcome in outcomes}
 
-    def _finish(self, claim: Claim, verdict: Verdict) -> Outcome:
-        try:
-            if isinstance(verdict, Discarded):
-                return self._filing.discard(claim, verdict)
-        except NotNowError as error:
-            return Outcome(claim, Fate.RETRIED, error.reason, error.detail)
+    def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
+        verdict = attempt(claim, lambda: self._judge.judge(claim))
         if isinstance(verdict, Retry):
             return Outcome(claim, Fate.RETRIED, verdict.reason, verdict.detail)
-        raise TypeError(verdict)
+        return verdict
+
+    def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
+        return attempt(discarded[0], lambda: self._filing.discard(*discarded))
 
     def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
-        """Send a retry on its way; False: not even that went, SQS must hand the claim out again."""
+        """Send a retry on its way; False: not even that went, or we are at fault: SQS hands the claim out again."""
         if outcome.fate is not Fate.RETRIED:
-            return True
+            return outcome.fate is not Fate.STUCK
         try:
             self._retry.send(letter.queued.again().body(), delay_of(letter.queued.tries))
         except NotNowError:

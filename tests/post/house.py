@@ -1,0 +1,253 @@
+"""A post office over the template's store: the real door, worker, keeper and courier, with the outside in memory."""
+
+import json
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from tests.aws import Clients, Deployed
+from tests.post.ports import Clock, Forwarding, Handlers, InTurn, Manifests, OurKeys, Outbound, SenderKeys
+
+from postroom.ijson import JsonValue
+from postroom.nlweb.keys import KeyRules, PrivateKey
+from postroom.nlweb.schema import NLWEB, Dialect
+from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.nlweb.timestamp import Window
+from postroom.post.answers import Answer
+from postroom.post.claims import Claim, unpack
+from postroom.post.courier import Courier, CourierRules
+from postroom.post.door import Door, DoorRules, Posted
+from postroom.post.filing import Filing, Outcome, Times
+from postroom.post.judge import Judge
+from postroom.post.keeper import Keeper
+from postroom.post.notices import Notice, SummaryDue, read_notice
+from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.worker import Record, Report, Worker
+from postroom.store.directory import Directory, Domain
+from postroom.store.keys import RowKey
+from postroom.store.limits import FeedbackLimits
+from postroom.store.operators import Operators
+from postroom.store.queues import Queue
+from postroom.store.reader import Filed, Reader
+from postroom.store.register import Register, Row
+from postroom.store.replies import Replies
+from postroom.store.secrets import SigningKey
+from postroom.store.seen import Known, Seen
+from postroom.store.segments import Objects
+from postroom.store.told import TellTale
+
+NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
+DAY = 86_400
+HORIZON, RETAIN, MAX_AGE = 7 * DAY, 22 * DAY, DAY
+MAX_BYTES = 1024 * 1024
+
+SENDER_KEY, OTHER_KEY, OUR_KEY, RSA_KEY = (
+    PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519"),
+    PrivateKey.generate("rsa"),
+)  # fmt: skip
+SENDER, SHOP, BUFFER = "sender.com", "shop.com", "buffer.sender.com"
+SENDER_KEY_NAME = "nlweb._domainkey.sender.com"
+FORWARD_TARGET = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
+NOTIFY, ASK, ORDER, UNKNOWN = "Notify@Shop", "Ask@Shop", "Order@Shop", "Nonsense@Nobody"
+
+
+@dataclass
+class House:
+    """One deployment and everything around it."""
+
+    deployed: Deployed
+    clock: Clock = field(default_factory=lambda: Clock(NOW))
+    keys: SenderKeys = field(default_factory=lambda: SenderKeys({SENDER_KEY_NAME: SENDER_KEY.public}))
+    manifests: Manifests = field(default_factory=lambda: Manifests({SENDER: BUFFER}))
+    our_keys: OurKeys = field(default_factory=lambda: OurKeys({SHOP: SigningKey("pk1", OUR_KEY)}))
+    outbound: Outbound = field(default_factory=Outbound)
+    handlers: Handlers = field(default_factory=Handlers)
+    forwarding: Forwarding = field(default_factory=Forwarding)
+    pool: Executor = field(default_factory=InTurn)
+    feedback_an_hour: int = 60
+
+    def __post_init__(self) -> None:
+        self._numbers = count(1)
+        self._message_ids = count(1)
+        self._taken = 0
+        dynamodb, tables = self.deployed.clients.dynamodb, self.deployed.tables
+        self.operators = Operators(dynamodb, tables["DirectoryTable"])
+        self.directory = Directory(dynamodb, tables["DirectoryTable"], clock=self.clock, cache_seconds=30)
+        self.register = Register(dynamodb, tables["PostTable"])
+        self.objects = Objects(self.deployed.clients.s3, self.deployed.bucket)
+        self.reader = Reader(dynamodb, tables["PostTable"], self.register, self.objects)
+        self.seen = Seen(dynamodb, tables["SeenTable"])
+        self.told = TellTale(dynamodb, tables["PostTable"])
+        self.operators.put_domain(Domain(SHOP, inbox=True, buffer=True, feedback="buffer.shop.com"))
+        for rule in (
+            SubjectRule(NOTIFY, Treatment.MAILBOX, SHOP),
+            SubjectRule(ASK, Treatment.SYNC, "ask"),
+            SubjectRule(ORDER, Treatment.FORWARD, FORWARD_TARGET),
+        ):
+            self.operators.put_subject(SHOP, rule)
+
+    # ---- senders ---------------------------------------------------------------------------------------------
+    def new_id(self) -> str:
+        return f"{next(self._numbers):032x}"
+
+    def new_uuid(self) -> str:
+        return str(UUID(int=next(self._numbers)))
+
+    def envelope(
+        self,
+        subject: str = NOTIFY,
+        body: JsonValue = "hello",
+        *,
+        sender: str = SENDER,
+        receiver: str = SHOP,
+        key: PrivateKey = SENDER_KEY,
+        correlation: str = "",
+        dialect: Dialect = NLWEB,
+        selector: str | None = None,
+    ) -> bytes:
+        """A signed envelope of now."""
+        draft = Draft(
+            sender, receiver, subject, correlation or self.new_uuid(), int(self.clock.now * 1000), body,
+            selector=selector, dialect=dialect,
+        )  # fmt: skip
+        return json.dumps(sign(draft, key), ensure_ascii=False).encode()
+
+    # ---- the door --------------------------------------------------------------------------------------------
+    def door(self, clients: Clients | None = None) -> Door:
+        at = clients or self.deployed.clients
+        objects = Objects(at.s3, self.deployed.bucket)
+        return Door(
+            rules=DoorRules(Window(MAX_AGE, 120), MAX_BYTES),
+            directory=self.directory,
+            claims=Queue(at.sqs, self.deployed.queues["ClaimsQueue"]),
+            objects=objects,
+            sync=Sync(
+                judge=self.judge(),
+                replies=Replies(at.dynamodb, self.deployed.tables["SeenTable"], objects),
+                handlers=BuiltInHandlers(self.directory, self.handlers),
+                clock=self.clock,
+                new_id=self.new_id,
+                lease_seconds=30,
+                memory_seconds=MAX_AGE + RETAIN,
+            ),
+            clock=self.clock,
+            new_id=self.new_id,
+        )
+
+    def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> Answer:
+        return self.door().post(Posted(body, content_type, encoding, "192.0.2.1"))
+
+    def queued(self, body: bytes) -> Record:
+        """Post a message and take its claim from the queue."""
+        answer = self.post(body)
+        assert answer.status == 200, answer
+        return self.record(self.deployed.bodies("ClaimsQueue")[-1])
+
+    def record(self, body: str, received: int = 1) -> Record:
+        return Record(f"message{next(self._message_ids)}", body, received)
+
+    def claim(self, record: Record) -> Claim:
+        return unpack(record.body, self.objects).claim
+
+    # ---- the worker and the keeper ---------------------------------------------------------------------------
+    def judge(self) -> Judge:
+        return Judge(
+            keys=self.keys,
+            directory=self.directory,
+            clock=self.clock,
+            key_rules=KeyRules(),
+            horizon_seconds=HORIZON,
+            max_bytes=MAX_BYTES,
+        )
+
+    def filing(self, clients: Clients | None = None) -> Filing:
+        at = clients or self.deployed.clients
+        return Filing(
+            seen=Seen(at.dynamodb, self.deployed.tables["SeenTable"]),
+            register=Register(at.dynamodb, self.deployed.tables["PostTable"]),
+            objects=Objects(at.s3, self.deployed.bucket),
+            courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
+            forwarding=self.forwarding,
+            times=Times(HORIZON, RETAIN, MAX_AGE),
+            clock=self.clock,
+            new_id=self.new_id,
+            pool=self.pool,
+        )
+
+    def worker(self, clients: Clients | None = None, judge: Judge | None = None) -> Worker:
+        at = clients or self.deployed.clients
+        return Worker(
+            judge=judge or self.judge(),
+            filing=self.filing(at),
+            objects=Objects(at.s3, self.deployed.bucket),
+            retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),
+            suspects=Queue(at.sqs, self.deployed.queues["SuspectsQueue"]),
+            pool=self.pool,
+        )
+
+    def work(self, *records: Record) -> Report:
+        return self.worker().work(records)
+
+    def settle(self, record: Record) -> Outcome:
+        """Work off one claim that must leave the queue."""
+        report = self.work(record)
+        assert report.failed == ()
+        [outcome] = report.outcomes
+        return outcome
+
+    def keeper(self) -> Keeper:
+        return Keeper(
+            filing=self.filing(),
+            objects=self.objects,
+            clock=self.clock,
+            horizon_seconds=HORIZON,
+            margin_seconds=DAY,
+            max_bytes=MAX_BYTES,
+        )
+
+    # ---- the courier -----------------------------------------------------------------------------------------
+    def courier(self, clients: Clients | None = None) -> Courier:
+        at, tables = clients or self.deployed.clients, self.deployed.tables
+        return Courier(
+            seen=Seen(at.dynamodb, tables["SeenTable"]),
+            register=Register(at.dynamodb, tables["PostTable"]),
+            told=TellTale(at.dynamodb, tables["PostTable"]),
+            limits=FeedbackLimits(at.dynamodb, tables["LimitsTable"]),
+            manifests=self.manifests,
+            keys=self.our_keys,
+            outbound=self.outbound,
+            queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
+            rules=CourierRules(self.feedback_an_hour, DAY),
+            clock=self.clock,
+            new_uuid=self.new_uuid,
+            jitter=lambda: 0.5,
+        )
+
+    def notices(self) -> list[Notice | SummaryDue]:
+        """What the courier was asked to tell, so far."""
+        return [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+
+    # ---- owners ----------------------------------------------------------------------------------------------
+    def row(self, key: RowKey) -> Row | None:
+        return self.register.find(key)
+
+    def home(self, key: str) -> Known | None:
+        return self.seen.find(key, now=int(self.clock.now))
+
+    def listed(self, mailbox: str = SHOP, conversation: str = "") -> list[Filed]:
+        """What the owner of a mailbox is shown in one pass."""
+        rows = self.reader.list(
+            mailbox, self.directory.shards(mailbox), now=int(self.clock.now), conversation=conversation
+        )
+        filed = [self.reader.fetch(row) for row in rows]
+        assert all(each is not None for each in filed)
+        return [each for each in filed if each is not None]
+
+
+def said(answer: Answer) -> Any:
+    """The JSON body of an answer."""
+    return json.loads(answer.body)

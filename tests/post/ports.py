@@ -1,0 +1,112 @@
+"""The outside of the flow, small and in memory: other domains' keys, manifests and hosts, operators' handlers."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+from postroom.errors import NotNowError, PostroomError, TheirError
+from postroom.ijson import JsonValue
+from postroom.nlweb.keys import PublicKey
+from postroom.post.ports import SenderKey
+from postroom.reasons import Reason
+from postroom.store.secrets import SigningKey
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class SenderKeys:
+    """Key records by DNS name, and what is cached of them. `asked`: each (name, fresh)."""
+
+    published: dict[str, PublicKey | PostroomError] = field(default_factory=dict)
+    cached: dict[str, PublicKey] = field(default_factory=dict)
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+
+    def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+        self.asked.append((name, fresh))
+        if name in self.cached and not fresh:
+            return SenderKey(self.cached[name], {"chain": "cached"}, cached=True)
+        found = self.published.get(name, TheirError(Reason.KEY_NOT_FOUND))
+        if isinstance(found, PostroomError):
+            raise found
+        self.cached[name] = found
+        return SenderKey(found, {"chain": "walked"}, cached=False)
+
+
+@dataclass
+class Manifests:
+    """The buffers that domains name; an error: the manifest cannot be had now."""
+
+    buffers: dict[str, str | NotNowError] = field(default_factory=dict)
+
+    def feedback_domain_of(self, domain: str) -> str | None:
+        found = self.buffers.get(domain)
+        if isinstance(found, NotNowError):
+            raise found
+        return found
+
+
+@dataclass
+class OurKeys:
+    """Our signing keys by domain."""
+
+    keys: dict[str, SigningKey] = field(default_factory=dict)
+
+    def of(self, domain: str) -> SigningKey | None:
+        return self.keys.get(domain)
+
+
+@dataclass
+class Outbound:
+    """Other post offices. `answers`: the statuses to come, then 200; None: no connection. `posts`: what went out."""
+
+    answers: list[int | None] = field(default_factory=list)
+    posts: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def post(self, url: str, envelope: bytes) -> int:
+        self.posts.append((url, envelope))
+        status = self.answers.pop(0) if self.answers else 200
+        if status is None:
+            raise NotNowError(Reason.OUTBOUND_FAILED)
+        return status
+
+
+@dataclass
+class Handlers:
+    """Handlers by name. `calls`: what they were asked."""
+
+    handlers: dict[str, Callable[[JsonValue], JsonValue]] = field(default_factory=dict)
+    calls: list[tuple[str, JsonValue]] = field(default_factory=list)
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        self.calls.append((handler, request))
+        return self.handlers[handler](request)
+
+
+@dataclass
+class Forwarding:
+    """Operators' queues and buses. `forwarded`: (target, message); `fault`: what happens instead."""
+
+    forwarded: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
+    fault: Exception | None = None
+
+    def forward(self, target: str, message: Mapping[str, object]) -> None:
+        if self.fault is not None:
+            raise self.fault
+        self.forwarded.append((target, message))
+
+
+class InTurn(Executor):
+    """An executor without threads: a worker's calls come in one order, and a test can stop each of them."""
+
+    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **_options: Any) -> Iterator[Any]:
+        return iter([fn(*args) for args in zip(*iterables, strict=False)])
