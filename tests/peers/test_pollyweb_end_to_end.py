@@ -1,0 +1,92 @@
+"""The `pollyweb` client as PyPI has it, and the deployed template: from its `send` to what is filed."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from postroom.cli.checkout import template_path
+from postroom.cli.story.office import Office, until
+from postroom.local import pollyweb
+from postroom.local.guest import run_guest
+from postroom.local.stack import LocalStack
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Domain
+from postroom.store.reader import Filed
+
+SENDER, RECEIVER, SUBJECT = "polly.example", "receiver.example", "Hello@Host"
+WALLET = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+KEY = PrivateKey.generate("ed25519")
+
+# One stack for all of them.
+pytestmark = pytest.mark.xdist_group("pollyweb")
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[LocalStack]:
+    with LocalStack(template_path()) as stack:
+        stack.tree.put(RECEIVER, "pw A 127.0.0.1")
+        stack.tree.put(SENDER, zone_line(f"pw1._domainkey.pw.{SENDER}", record_text(KEY.public)))
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def office(stack: LocalStack) -> Office:
+    office = Office(RECEIVER, stack.deploy("receiver"))
+    office.deployment.serve_host(f"pw.{RECEIVER}")
+    office.operators.put_domain(Domain(RECEIVER))
+    office.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+    office.operators.put_wallet(WALLET, KEY.public.spki())
+    return office
+
+
+@pytest.fixture
+def where(stack: LocalStack, office: Office) -> dict[str, Any]:
+    return {"dns_address": stack.dns.address, "https_port": stack.door.port, "ca": stack.authority.pem}
+
+
+def send(where: dict[str, Any], body: Any) -> pollyweb.Sent:
+    return pollyweb.send(sender=SENDER, key_pem=KEY.to_pem(), receiver=RECEIVER, subject=SUBJECT, body=body, **where)
+
+
+def find_filed(office: Office, correlation: str) -> Filed:
+    return until(
+        "the message is filed",
+        lambda: next((m for m in office.filed(RECEIVER) if correlation in m.line.envelope), None),
+    )
+
+
+def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(office: Office, where: dict[str, Any]) -> None:
+    sent = send(where, {"Text": "Hello from 2026"})
+    correlation = sent.envelope["Header"]["Correlation"]
+    assert (sent.status, sent.answer) == (200, {"Correlation": correlation, "Status": "Queued"})
+    message = find_filed(office, correlation)
+    assert json.loads(message.line.envelope) == sent.envelope
+    receipt = message.line.receipt
+    assert (receipt["dialect"], receipt["selector"]) == ("pollyweb.org/MSG:1.0", "pw1")
+    assert receipt["key_fingerprint"] == KEY.public.fingerprint
+    assert [link["zone"] for link in receipt["evidence"]["chain"]] == [".", "example.", "polly.example."]
+
+
+def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(office: Office, where: dict[str, Any]) -> None:
+    rows = office.rows()
+    sent = send(where, {"Amount": 1.0})
+    assert (sent.status, sent.answer["reason"]) == (422, "HashMismatch")
+    assert office.rows() == rows
+
+
+def test_its_wallet_is_known_by_its_registered_key(office: Office, where: dict[str, Any]) -> None:
+    script = f"""
+import json, sys
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pollyweb import KeyPair, Msg, Wallet
+wallet = Wallet(KeyPair(load_pem_private_key(sys.stdin.read().encode(), None)), {WALLET!r})
+print(json.dumps(wallet.send(Msg({RECEIVER!r}, {SUBJECT!r}, Body={{"Text": "from a wallet"}}))))
+"""
+    ran = run_guest(script, **where, stdin=KEY.to_pem().decode())
+    assert ran.returncode == 0, ran.stderr
+    receipt = find_filed(office, json.loads(ran.stdout)["Correlation"]).line.receipt
+    assert (receipt["evidence"], receipt["key_fingerprint"]) == ("pre-shared", KEY.public.fingerprint)
