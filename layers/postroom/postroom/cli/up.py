@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,6 +64,8 @@ def up(
         if state is None:
             # Without a state the keys' zones are gone, and so are the keys.
             shutil.rmtree(folder / "keys", ignore_errors=True)
+            with suppress(OSError):
+                folder.rmdir()  # if nobody else put anything there
 
 
 def _check_alone(file: Path) -> None:

@@ -1,0 +1,135 @@
+"""`postroom up`: a post office on this machine; what it prints to try next works as printed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postroom.cli.descriptor import Descriptor, read_descriptor
+from postroom.cli.office import is_running
+
+pytestmark = pytest.mark.xdist_group("cli-up")
+
+POSTROOM = str(Path(sys.executable).parent / "postroom")
+TRIES = 120
+
+
+class Running:
+    """A stack started by a person in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": f"{Path(POSTROOM).parent}:{os.environ['PATH']}", "HOME": str(folder), "PYTHONUNBUFFERED": "1",
+        }  # fmt: skip
+        self.process = subprocess.Popen(
+            [POSTROOM, "up"],
+            cwd=folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.said: list[str] = []
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith("Ctrl-C"):
+                break
+
+    def shell(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+
+    @property
+    def commands(self) -> list[str]:
+        """What it prints to try, backslashed lines joined."""
+        text = "".join(self.said).partition("try, in another terminal:\n")[2].partition("\nCtrl-C")[0]
+        return [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+    def command(self, *words: str) -> str:
+        [found] = [line for line in self.commands if all(word in line for word in words)]
+        return found
+
+    @property
+    def descriptor(self) -> Descriptor:
+        return read_descriptor(self.folder / ".postroom")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running(tmp_path_factory.mktemp("up"))
+    yield running
+    if running.process.poll() is None:
+        running.process.send_signal(signal.SIGINT)
+    assert running.process.stdout
+    running.process.stdout.close()
+    running.process.wait(60)
+
+
+def test_what_it_prints_to_try_works_as_printed(running: Running) -> None:
+    assert running.process.poll() is None, running.said
+    for command in (
+        running.command("postroom sign"),
+        running.command("postroom verify"),
+        running.command("postroom send"),
+    ):
+        ended = running.shell(command)
+        assert ended.returncode == 0, (command, ended.stdout, ended.stderr)
+    listed = running.shell(running.command("postroom domain list"))
+    assert "receiver.example" in listed.stdout
+    for _ in range(TRIES):
+        read = json.loads(running.shell(running.command("postroom read") + " --json").stdout)
+        if read["messages"]:
+            break
+        time.sleep(0.25)
+    [message] = read["messages"]
+    assert (message["from"], message["body"]) == ("sender.example", {"Say": "hello"})
+    assert message["envelope"] == (running.folder / "hello.json").read_text()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_may_ask_too(running: Running) -> None:
+    assert "receiver.example" in running.shell(f"{running.command('curl', '/manifest')} -s").stdout
+
+
+def test_a_domain_that_is_added_gets_its_host_at_the_door(running: Running) -> None:
+    assert running.shell("postroom domain add new.example").returncode == 0
+    script = (
+        "import http.client, ssl, sys; host, port, ca = sys.argv[1:]\n"
+        "c = http.client.HTTPSConnection('127.0.0.1', int(port), context=ssl.create_default_context(cafile=ca))\n"
+        "c.request('GET', '/manifest', headers={'Host': host}); print(c.getresponse().read().decode())"
+    )
+    for _ in range(TRIES):
+        answer = subprocess.run(
+            [sys.executable, "-c", script, "pw.new.example", str(running.descriptor.port), running.descriptor.ca_file],
+            capture_output=True, text=True, timeout=60, check=True,
+        ).stdout  # fmt: skip
+        if "new.example" in answer:
+            break
+        time.sleep(0.25)
+    assert "Name: new.example" in answer
+
+
+def test_one_folder_has_one_stack(running: Running) -> None:
+    second = running.shell("postroom up")
+    assert second.returncode == 2
+    assert "the local stack of .postroom/local.json runs already" in second.stderr
+
+
+def test_ctrl_c_ends_all_of_it(running: Running) -> None:
+    endpoint = running.descriptor.endpoint
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(60) == 0
+    assert not is_running(endpoint)
+    assert not (running.folder / ".postroom").exists()
