@@ -52,7 +52,8 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
     )
     translator.metrics.publish()  # to nowhere; unpublished ones are complained about
     expand_routes(translated)
-    return _with_secret_arns(translated)
+    allow_plain_http(translated)
+    return cast("Template", _plain_counts_as_secure(_with_secret_arns(translated)))
 
 
 def expand_routes(template: Template) -> None:
@@ -89,6 +90,18 @@ def expand_routes(template: Template) -> None:
             }
 
 
+def allow_plain_http(template: Template) -> None:
+    """Take "TLS only" out of bucket policies: the embedded AWS is plain HTTP, and never leaves loopback."""
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::S3::BucketPolicy":
+            document = resource["Properties"]["PolicyDocument"]
+            document["Statement"] = [
+                statement
+                for statement in document["Statement"]
+                if statement.get("Condition") != {"Bool": {"aws:SecureTransport": "false"}}
+            ]
+
+
 def _with_secret_arns(template: Template) -> Template:
     """Return the template with each `Ref` of a secret made a `Fn::GetAtt` of its `Id`.
 
@@ -106,6 +119,24 @@ def _with_secret_arns(template: Template) -> Template:
         return {name: walk(part) for name, part in node.items()}
 
     return cast("Template", walk(template))
+
+
+def _plain_counts_as_secure(node: Any) -> Any:
+    """Return a template whose policy conditions on `aws:SecureTransport` say the opposite.
+
+    Functions reach AWS over HTTPS; here over plain HTTP on loopback, which must count as the same, or a bucket
+    that is closed to plain HTTP would be closed to everybody.
+    """
+    if isinstance(node, list):
+        return [_plain_counts_as_secure(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: ("false" if str(value).lower() == "true" else "true")
+        if name.lower() == "aws:securetransport"
+        else _plain_counts_as_secure(value)
+        for name, value in node.items()
+    }
 
 
 def _routes(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -12,7 +12,9 @@ What cannot be seen by asking, and what no code may rely on here:
 | HTTP API: throttling settings | kept, never applied | 429 above the rate |
 | Lambda permissions (who may invoke) | kept, never asked | AccessDenied without them |
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
+| policies: a condition on aws:SecureTransport | turned round: plain loopback is secure | HTTPS is secure |
 | bucket lifecycle rules | kept; nothing expires | within a day or two |
+| a bucket policy that denies plain HTTP | left out: the embedded AWS is plain HTTP on loopback | enforced |
 | a table's TTL | rows are swept in the background at some time | within days |
 | schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
 """
@@ -41,9 +43,9 @@ NOT_ASKED = {
     "AWS::Logs::MetricFilter": "a record only",
     "AWS::SNS::Topic": "what only alarms write to",
     "AWS::SNS::TopicPolicy": "what only alarms write to",
-    "AWS::SQS::QueuePolicy": "signatures and policies are not enforced here",
-    "AWS::IAM::Policy": "signatures and policies are not enforced here",
-    "AWS::IAM::ManagedPolicy": "signatures and policies are not enforced here",
+    "AWS::SQS::QueuePolicy": "not compared",
+    "AWS::IAM::Policy": "not compared; what a function lacks it is refused",
+    "AWS::IAM::ManagedPolicy": "not compared; what a function lacks it is refused",
     "AWS::KMS::Key": "the emulator encrypts nothing",
     "AWS::KMS::Alias": "the emulator encrypts nothing",
 }

@@ -15,6 +15,7 @@ from postroom.cli.story.town import BUFFER, RECEIVER, SENDER, SUBJECT, Correspon
 from postroom.errors import OurError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
+from postroom.local import pollyweb
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.nlweb.sign import Draft, sign
@@ -190,14 +191,24 @@ class Story:
 
     def polly(self) -> list[Told]:
         """Scene 7."""
-        who = self.town.polly
-        envelope = self.envelope(who)
-        status, _ = self.post(envelope, f"https://pw.{RECEIVER}/inbox")
-        message = self.find_filed(self.town.receiver, RECEIVER, envelope)
-        self._say(f"posted to https://pw.{RECEIVER}/inbox: {status}; filed")
+        who, stack = self.town.polly, self.town.stack
+        sent = pollyweb.send(
+            sender=who.domain,
+            key_pem=who.key.to_pem(),
+            receiver=RECEIVER,
+            subject=SUBJECT,
+            body={"Text": "Hello from 2026"},
+            dns_address=stack.dns.address,
+            https_port=stack.door.port,
+            ca=stack.authority.pem,
+        )
+        _expect(sent.status == 200, "its message is queued", sent.answer)
+        message = self.find_filed(self.town.receiver, RECEIVER, sent.envelope)
+        self._say(f"Domain({who.domain!r}).send(…) posted to {who.dialect.inbox_url(RECEIVER)}: {sent.status}; filed")
         for line in describe(message):
             self._say(line)
-        return [Told("7", "pollyweb's own message", f"{status} Queued", f"filed ({message.line.receipt['dialect']})")]
+        dialect = message.line.receipt["dialect"]
+        return [Told("7", "pollyweb's own message", f"{sent.status} Queued", f"filed ({dialect})")]
 
     def waited(self) -> list[Told]:
         """Scene 8."""

@@ -6,7 +6,7 @@ buffer.example     a second deployment of the same template; keeps Feedback for 
 unsigned.example   signs its messages, but its zone is not signed
 bogus.example      its zone's signatures are broken
 quiet.example      like sender.example, but nobody has asked for its key yet
-polly.example      speaks the dialect of 2026
+polly.example      speaks the dialect of 2026; its selector is the one the pollyweb client counts from
 """
 
 from dataclasses import dataclass
@@ -30,6 +30,8 @@ BOGUS: Final = "bogus.example"
 QUIET: Final = "quiet.example"
 POLLY: Final = "polly.example"
 SUBJECT: Final = "Hello@Host"
+_SERVED: Final = (SENDER, RECEIVER, BUFFER)
+"""Who has a post office; the others only send."""
 _HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n"
 
 
@@ -55,7 +57,7 @@ class Town:
         self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)
         self.bogus = self._settle(BOGUS, "ed25519", mode=Mode.BOGUS)
         self.quiet = self._settle(QUIET, "ed25519")
-        self.polly = self._settle(POLLY, "ed25519", dialect=POLLYWEB)
+        self.polly = self._settle(POLLY, "ed25519", dialect=POLLYWEB, selector="pw1")
         for office in (self.receiver, self.buffer):
             ours = self._settle(office.domain, "ed25519")
             office.signing_keys.put(office.domain, ours.selector, ours.key)
@@ -70,14 +72,21 @@ class Town:
         """Publish (or replace) the zone of a domain: its hosts and its key record."""
         name = who.dialect.key_name(who.domain, who.selector)
         record = zone_line(name, record_text(who.key.public))
-        self.stack.tree.put(who.domain, f"{_HOSTS}{record}\n", mode)
+        hosts = _HOSTS if who.domain in _SERVED else ""
+        self.stack.tree.put(who.domain, f"{hosts}{record}\n", mode)
 
     def key_file(self, domain: str) -> Path:
         """Where the private key of a domain is kept."""
         return self._keys / f"{domain}.pem"
 
     def _settle(
-        self, domain: str, algorithm: Algorithm, mode: Mode = Mode.SIGNED, dialect: Dialect = NLWEB
+        self,
+        domain: str,
+        algorithm: Algorithm,
+        *,
+        mode: Mode = Mode.SIGNED,
+        dialect: Dialect = NLWEB,
+        selector: str = "pk1",
     ) -> Correspondent:
         path = self.key_file(domain)
         if path.exists():
@@ -87,7 +96,7 @@ class Town:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
             path.write_bytes(key.to_pem())
-        who = Correspondent(domain, "pk1", key, dialect)
+        who = Correspondent(domain, selector, key, dialect)
         self.publish(who, mode)
         return who
 
