@@ -74,6 +74,11 @@ def test_a_role_that_names_a_secret_allows_to_read_it(one, ask) -> None:
     assert "Key" in ask(one.client, one.outputs["Door"], "secret")
 
 
+def test_a_bucket_that_is_closed_to_plain_http_is_open_to_functions(one, ask) -> None:
+    """Plain HTTP on loopback stands for the HTTPS that functions speak with AWS."""
+    assert ask(one.client, one.outputs["Door"], "store") == "stored"
+
+
 def test_a_schedule_calls_its_target(two) -> None:
     """The emulator runs schedules itself; once is enough to see (it looks every 10 s)."""
     scheduler = two.client("scheduler")

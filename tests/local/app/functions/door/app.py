@@ -47,6 +47,11 @@ def _forbidden(event):
     boto3.client("dynamodb").scan(TableName=os.environ["TABLE"])
 
 
+def _store(event):
+    boto3.client("s3").put_object(Bucket=os.environ["BUCKET"], Key="kept/it", Body=b"x")
+    return "stored"
+
+
 def _slow(event):
     time.sleep(1)
     return "slept"
@@ -58,6 +63,7 @@ ANSWERS = {
     "queue": _queue,
     "where": _where,
     "slow": _slow,
+    "store": _store,
     "forbidden": _forbidden,
     "secret": lambda event: boto3.client("secretsmanager").get_secret_value(SecretId=os.environ["SECRET"])["Name"],
     "text": lambda event: "hello",
