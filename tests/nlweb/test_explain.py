@@ -227,10 +227,13 @@ def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
     assert "signature" not in names(explanation)
 
 
-def test_an_unknown_wallet_is_no_matter_of_dnssec() -> None:
+@pytest.mark.parametrize(
+    "error", [TheirError(Reason.WALLET_UNKNOWN), NotNowError(Reason.KEY_LOOKUP_FAILED, "the directory is away")]
+)
+def test_a_wallets_key_is_no_matter_of_dnssec_even_where_it_is_missing(error: TheirError | NotNowError) -> None:
     envelope = sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY)
-    explanation = told(envelope, raising(TheirError(Reason.WALLET_UNKNOWN)))
-    assert failed(explanation) == {"key": Reason.WALLET_UNKNOWN}
+    explanation = told(envelope, raising(error))
+    assert failed(explanation) == {"key": error.reason}
     assert "dnssec" not in names(explanation)
 
 
@@ -272,7 +275,9 @@ def test_what_is_long_is_shown_in_part() -> None:
     assert len(saw) < 400
 
 
-@pytest.mark.parametrize("control", ["\x1b[2J", "\x9b2J", "\x07", "\u202e", "\u2028", "\x7f", "\x85", "\ufffe", "\U000e0001"])
+@pytest.mark.parametrize(
+    "control", ["\x1b[2J", "\x9b2J", "\x07", "\u202e", "\u2028", "\x7f", "\x85", "\ufffe", "\U000e0001"]
+)
 def test_nothing_shown_can_move_a_terminal(control: str) -> None:
     """It is shown to people: what is not printable is escaped."""
     for explanation in (told(with_header(Subject=f"a{control}b")), told({**GOOD, "Hash": control})):

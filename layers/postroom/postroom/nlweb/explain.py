@@ -192,7 +192,7 @@ def _look_at_key(
         key, proof = find_key(name)
     except (TheirError, NotNowError) as error:
         reason, saw = error.reason, error.detail or error.reason.sentence
-        on_dnssec = reason in _ABOUT_DNSSEC
+        on_dnssec = not wallet and reason in _ABOUT_DNSSEC
         if not wallet:
             told.checks.append(Check("dnssec", not on_dnssec, saw if on_dnssec else "no fault found",
                                      f"a chain of trust to {name}", "how do receiver domains prevent DNS spoofing; "
