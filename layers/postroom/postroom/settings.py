@@ -3,6 +3,7 @@
 A wrong setting stops the start with a sentence that names it.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -14,6 +15,13 @@ SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
 """The longest a queue message lives after its last send."""
 RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 """dm3 lets a mailbox forget after 30 days at the earliest; what we remember must be gone before that."""
+
+_MAY_BE_ZERO: Final = frozenset(
+    {
+        "directory_cache_seconds", "feedback_give_up_seconds", "feedback_per_domain_and_hour",
+        "key_cache_max_seconds", "key_cache_min_seconds", "nlweb_max_skew_seconds",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +70,30 @@ class Settings:
     graph_domain: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work together."""
+        """Refuse what cannot work, alone or together."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, str | bool) or value > 0 or (value == 0 and field.name in _MAY_BE_ZERO):
+                continue
+            form = "at least 0" if field.name in _MAY_BE_ZERO else "more than 0"
+            raise SettingsError(f"{field.name.upper()} is {value}; it must be {form}")
         least = self.horizon_seconds + SQS_LONGEST_LIFE_SECONDS + DAY_SECONDS
         if not least <= self.retain_seconds < RETAIN_CEILING_SECONDS:
             raise SettingsError(
                 f"RETAIN_SECONDS is {self.retain_seconds}; it must be at least HORIZON_SECONDS + 15 days ({least}), "
                 f"so that no copy in a queue outlives what we remember, and under 30 days ({RETAIN_CEILING_SECONDS})"
             )
-        for name in ("nlweb_max_age_seconds", "nlweb_max_body_bytes", "horizon_seconds", "sync_lease_seconds"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be at least 1")
         if not 0 <= self.nlweb_max_skew_seconds <= DAY_SECONDS:
             raise SettingsError(
                 f"NLWEB_MAX_SKEW_SECONDS is {self.nlweb_max_skew_seconds}; it must be 0 to {DAY_SECONDS}"
             )
         if not 1 <= self.outbound_port <= 65535:
             raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
+        if self.key_cache_min_seconds > self.key_cache_max_seconds:
+            raise SettingsError(
+                f"KEY_CACHE_MIN_SECONDS is {self.key_cache_min_seconds}; "
+                f"it must be at most KEY_CACHE_MAX_SECONDS ({self.key_cache_max_seconds})"
+            )
 
     def need(self, *names: str) -> None:
         """Raises SettingsError for the first of `names` that is empty."""
@@ -97,14 +113,27 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         try:
             given[field.name] = read(text)
         except (ValueError, KeyError):
-            raise SettingsError(f"{field.name.upper()} is {text!r}; it must be {form}") from None
+            raise SettingsError(f"{field.name.upper()} is {text[:80]!r}; it must be {form}") from None
     return Settings(**given)
+
+
+def _whole(text: str) -> int:
+    # int and float read more than people write: 1_000, ٣, nan, 1e999.
+    if not re.fullmatch(r"-?[0-9]{1,12}", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _decimal(text: str) -> float:
+    if not re.fullmatch(r"-?[0-9]{1,12}(?:\.[0-9]{1,12})?", text):
+        raise ValueError(text)
+    return float(text)
 
 
 _TRUTH: Final = {"true": True, "false": False}
 _READERS: Final[dict[type, tuple[Callable[[str], object], str]]] = {
     str: (str, "a text"),
-    int: (int, "a whole number"),
-    float: (float, "a number"),
+    int: (_whole, "a whole number"),
+    float: (_decimal, "a number"),
     bool: (lambda text: _TRUTH[text.lower()], "true or false"),
 }

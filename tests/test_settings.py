@@ -1,0 +1,281 @@
+"""The settings: declared once in template.yaml, parsed once; a wrong one stops the start and is named."""
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from postroom.errors import SettingsError
+from postroom.post import wiring
+from postroom.settings import DAY_SECONDS, Settings, read_settings
+
+ROOT = Path(__file__).parent.parent
+FIELDS = {field.name: field for field in fields(Settings)}
+NUMBERS = [name for name, field in FIELDS.items() if type(field.default) in (int, float)]
+POWERTOOLS = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}
+
+NOT_FOR_OPERATORS = {
+    "directory_cache_seconds", "dns_budget_seconds", "dns_try_seconds", "feedback_give_up_seconds",
+    "key_cache_max_seconds", "key_cache_min_seconds", "outbound_connect_seconds", "outbound_total_seconds",
+    "sync_lease_seconds",
+}  # fmt: skip
+"""Bound to each other and to the functions' time-outs: the template leaves them at their defaults."""
+
+
+class Ref(str):
+    """The name in a `!Ref`."""
+
+    __slots__ = ()
+
+
+class TemplateLoader(yaml.SafeLoader):
+    """YAML with CloudFormation's short forms, of which only `!Ref` matters here."""
+
+
+def _short_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> object:
+    if isinstance(node, yaml.ScalarNode):
+        text = loader.construct_scalar(node)
+        return Ref(text) if tag == "Ref" else text
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    assert isinstance(node, yaml.MappingNode)
+    return loader.construct_mapping(node, deep=True)
+
+
+TemplateLoader.add_multi_constructor("!", _short_form)
+TEMPLATE: dict[str, Any] = yaml.load((ROOT / "template.yaml").read_text(), TemplateLoader)
+PARAMETERS = TEMPLATE["Parameters"]
+EVERYWHERE: dict[str, Any] = TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    name: {**EVERYWHERE, **resource["Properties"]["Environment"]["Variables"]}
+    for name, resource in TEMPLATE["Resources"].items()
+    if resource["Type"] == "AWS::Serverless::Function"
+}
+DECLARED = {variable for variables in FUNCTIONS.values() for variable in variables} - POWERTOOLS
+BUILDERS = {
+    "InboxFunction": wiring.build_door,
+    "WorkerFunction": wiring.build_worker,
+    "KeeperFunction": wiring.build_keeper,
+    "CourierFunction": wiring.build_courier,
+}
+
+
+def wrong(**environment: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        read_settings(environment)
+    return str(caught.value)
+
+
+# --- the template and the settings agree -------------------------------------------------------------------------
+
+
+def test_every_variable_of_the_template_is_a_setting() -> None:
+    assert {variable.lower() for variable in DECLARED} <= set(FIELDS)
+
+
+def test_every_setting_is_in_the_template_but_those_that_are_not_for_operators() -> None:
+    assert set(FIELDS) - {variable.lower() for variable in DECLARED} == NOT_FOR_OPERATORS
+
+
+@pytest.mark.parametrize(
+    ("variable", "parameter"),
+    sorted(
+        {(v, p) for given in FUNCTIONS.values() for v, p in given.items() if p in PARAMETERS and v not in POWERTOOLS}
+    ),
+)
+def test_the_template_and_the_settings_have_the_same_default(variable: str, parameter: str) -> None:
+    assert isinstance(FIELDS[variable.lower()].default, bool | int | float | str)
+    given = read_settings({variable: str(PARAMETERS[parameter]["Default"])})
+    assert given == Settings()
+    assert parameter == "".join(part.capitalize() for part in variable.split("_"))
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_setting_is_read_somewhere(name: str) -> None:
+    assert name in READ
+
+
+def _attributes_read() -> set[str]:
+    read: set[str] = set()
+    for folder in (ROOT / "layers" / "postroom" / "postroom", ROOT / "functions"):
+        for path in folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "settings":
+                    read.add(node.attr)
+    return read
+
+
+READ = _attributes_read()
+
+
+class Watched:
+    """Settings that remember which of them were asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.needed: set[str] = set()
+        self.read: set[str] = set()
+
+    def need(self, *names: str) -> None:
+        self.needed |= set(names)
+        self._settings.need(*names)
+
+    def __getattr__(self, name: str) -> object:
+        self.read.add(name)
+        return getattr(self._settings, name)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    given = {variable.lower() for variable in FUNCTIONS[function]} - {name.lower() for name in POWERTOOLS}
+    own = {
+        variable.lower() for variable in FUNCTIONS[function] if FUNCTIONS[function][variable] in TEMPLATE["Resources"]
+    }
+    settings = Watched(read_settings({name.upper(): "here" for name in own}))
+    BUILDERS[function](settings)  # type: ignore[arg-type]
+    assert settings.needed == own
+    # What is set for some functions only must be set for all that read it: a default would come in unseen.
+    assert {name for name in settings.read if name.upper() in DECLARED} - given <= UNUSED_THERE[function]
+
+
+UNUSED_THERE = {
+    "InboxFunction": set[str](),
+    "WorkerFunction": set[str](),
+    "KeeperFunction": {"seen_table"},  # it buries claims, and never looks for a message's home
+    "CourierFunction": set[str](),
+}
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def test_without_any_variable_every_setting_has_its_default() -> None:
+    assert read_settings({}) == Settings()
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_what_is_empty_takes_its_default(name: str, empty: str) -> None:
+    assert read_settings({name.upper(): empty}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "value"),
+    [
+        ("BUCKET", " box ", "box"),
+        ("NLWEB_MAX_SKEW_SECONDS", "0", 0),
+        ("NLWEB_MAX_AGE_SECONDS", "3600", 3600),
+        ("DNS_TRY_SECONDS", "0.5", 0.5),
+        ("DNS_TRY_SECONDS", "3", 3.0),
+        ("ALLOW_RSA_1024", "true", True),
+        ("ALLOW_RSA_1024", "False", False),
+        ("FEEDBACK_PER_DOMAIN_AND_HOUR", "0", 0),
+        ("OUTBOUND_PORT", "65535", 65535),
+    ],
+)
+def test_a_setting_is_read_as_what_it_is(variable: str, text: str, value: object) -> None:
+    read = getattr(read_settings({variable: text}), variable.lower())
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_other_variables_are_nobodys_settings() -> None:
+    assert read_settings({"PATH": "/bin", "bucket": "x", "AWS_REGION": "y"}) == Settings()
+
+
+# --- a wrong setting stops the start -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("text", ["many", "1e", "0x10", "1 000", "1,5", "-", "٣", "1_000", "9" * 5000])
+def test_what_is_no_number_is_named(name: str, text: str) -> None:
+    assert wrong(**{name.upper(): text}).startswith(f"{name.upper()} is ")
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if FIELDS[name].type is int])
+@pytest.mark.parametrize("text", ["1.5", "1e3", "NaN"])
+def test_what_is_no_whole_number_is_named(name: str, text: str) -> None:
+    assert wrong(**{name.upper(): text}) == f"{name.upper()} is '{text}'; it must be a whole number"
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if FIELDS[name].type is float])
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "0", "-1"])
+def test_a_time_to_wait_is_finite_and_more_than_nothing(name: str, text: str) -> None:
+    assert wrong(**{name.upper(): text}).startswith(f"{name.upper()} is ")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_no_number_is_negative(name: str) -> None:
+    sentence = wrong(**{name.upper(): "-1"})
+    assert sentence.startswith(f"{name.upper()} is -1")
+
+
+@pytest.mark.parametrize(
+    "name", ["nlweb_max_age_seconds", "nlweb_max_body_bytes", "horizon_seconds", "sync_lease_seconds", "outbound_port"]
+)
+def test_what_must_be_something_is_not_nothing(name: str) -> None:
+    assert wrong(**{name.upper(): "0"}).startswith(f"{name.upper()} is 0")
+
+
+@pytest.mark.parametrize("text", ["yes", "1", "on", "truth"])
+def test_what_is_neither_true_nor_false_is_named(text: str) -> None:
+    assert wrong(ALLOW_RSA_1024=text) == f"ALLOW_RSA_1024 is '{text}'; it must be true or false"
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [("NLWEB_MAX_SKEW_SECONDS", str(DAY_SECONDS + 1)), ("OUTBOUND_PORT", "65536")],
+)
+def test_what_is_too_much_is_named(variable: str, text: str) -> None:
+    assert wrong(**{variable: text}).startswith(f"{variable} is {text}; it must be")
+
+
+def test_what_is_kept_at_least_is_not_longer_than_what_is_kept_at_most() -> None:
+    assert wrong(KEY_CACHE_MIN_SECONDS="3601").startswith("KEY_CACHE_MIN_SECONDS is 3601; it must be at most")
+    read_settings({"KEY_CACHE_MIN_SECONDS": "3600"})
+
+
+# --- RETAIN (store protocol, Times) ------------------------------------------------------------------------------
+
+
+def test_retain_is_22_days_where_the_horizon_is_7() -> None:
+    assert (Settings().horizon_seconds, Settings().retain_seconds) == (7 * DAY_SECONDS, 22 * DAY_SECONDS)
+
+
+@pytest.mark.parametrize("horizon_days", [1, 7, 14])
+def test_no_copy_in_a_queue_outlives_what_we_remember(horizon_days: int) -> None:
+    horizon, least = horizon_days * DAY_SECONDS, (horizon_days + 15) * DAY_SECONDS
+    read_settings({"HORIZON_SECONDS": str(horizon), "RETAIN_SECONDS": str(least)})
+    sentence = wrong(HORIZON_SECONDS=str(horizon), RETAIN_SECONDS=str(least - 1))
+    assert sentence.startswith(
+        f"RETAIN_SECONDS is {least - 1}; it must be at least HORIZON_SECONDS + 15 days ({least})"
+    )
+
+
+def test_what_we_remember_is_gone_before_30_days() -> None:
+    read_settings({"RETAIN_SECONDS": str(30 * DAY_SECONDS - 1)})
+    assert wrong(RETAIN_SECONDS=str(30 * DAY_SECONDS)).startswith(f"RETAIN_SECONDS is {30 * DAY_SECONDS}; ")
+
+
+def test_a_horizon_of_15_days_leaves_no_retain_to_choose() -> None:
+    for days in (29, 30, 31):
+        assert "RETAIN_SECONDS" in wrong(HORIZON_SECONDS=str(15 * DAY_SECONDS), RETAIN_SECONDS=str(days * DAY_SECONDS))
+
+
+# --- what a function needs ---------------------------------------------------------------------------------------
+
+
+def test_what_is_needed_and_not_set_is_named() -> None:
+    settings = read_settings({"BUCKET": "box"})
+    settings.need("bucket")
+    with pytest.raises(SettingsError, match=r"^POST_TABLE is not set"):
+        settings.need("bucket", "post_table")
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(AttributeError):
+        Settings().bucket = "other"  # type: ignore[misc]
