@@ -176,8 +176,22 @@ def modules_that_say_what_is_public() -> Iterator[str]:
             yield ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
+def hands_on_only(name: str) -> bool:
+    """Whether a module defines nothing of its own."""
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    body = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()).body
+    return not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Expr) for node in body[1:])
+
+
 @pytest.mark.parametrize("name", list(modules_that_say_what_is_public()))
-def test_what_a_module_says_is_public_is_what_it_offers(name: str) -> None:
+def test_what_a_module_says_is_public_is_there_once(name: str) -> None:
+    module = importlib.import_module(name)
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert not [public for public in module.__all__ if public.startswith("_") or not hasattr(module, public)]
+
+
+@pytest.mark.parametrize("name", [name for name in modules_that_say_what_is_public() if hands_on_only(name)])
+def test_a_module_that_only_hands_on_names_says_them_all(name: str) -> None:
     module = importlib.import_module(name)
     offered = {
         public
