@@ -18,18 +18,18 @@ class PostroomError(Exception):
     status_hint: int = 500
 
 
-class _Reasoned(PostroomError):
+class _ReasonedError(PostroomError):
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(f"{reason.value}: {detail or reason.sentence}")
         self.reason = reason
         self.detail = detail
         self.status_hint = reason.status
 
-    def __reduce__(self) -> tuple[type["_Reasoned"], tuple[Reason, str]]:
+    def __reduce__(self) -> tuple[type["_ReasonedError"], tuple[Reason, str]]:
         return type(self), (self.reason, self.detail)
 
 
-class TheirError(_Reasoned):
+class TheirError(_ReasonedError):
     """The message or its sender's set-up is at fault; `reason.kind` is refusal or discard."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -38,7 +38,7 @@ class TheirError(_Reasoned):
         super().__init__(reason, detail)
 
 
-class NotNowError(_Reasoned):
+class NotNowError(_ReasonedError):
     """It could not be found out or done now; `reason.kind` is retry."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:

@@ -81,13 +81,15 @@ def _sort_key(text: str, option: str) -> str:
 def _fetch(
     office: Office, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
 ) -> "list[Filed]":
+    from postroom.nlweb.feedback import conversation_about
+
     reader, filed = office.reader(), []
     rows = reader.list(
         mailbox,
         office.directory().shards(mailbox),
         now=int(time.time()),
         cursor=_sort_key(cursor, "--cursor") if cursor else "",
-        conversation=f"feedback:{about}" if about else "",
+        conversation=conversation_about(about) if about else "",
     )
     wanted = _sort_key(message, "--id") if message else None
     for row in rows:

@@ -52,7 +52,6 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
     )
     translator.metrics.publish()  # to nowhere; unpublished ones are complained about
     expand_routes(translated)
-    allow_plain_http(translated)
     return cast("Template", _plain_counts_as_secure(_with_secret_arns(translated)))
 
 
@@ -88,18 +87,6 @@ def expand_routes(template: Template) -> None:
                     "Target": {"Fn::Sub": f"integrations/${{{name}Integration{number}}}"},
                 },
             }
-
-
-def allow_plain_http(template: Template) -> None:
-    """Take "TLS only" out of bucket policies: the embedded AWS is plain HTTP, and never leaves loopback."""
-    for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::S3::BucketPolicy":
-            document = resource["Properties"]["PolicyDocument"]
-            document["Statement"] = [
-                statement
-                for statement in document["Statement"]
-                if statement.get("Condition") != {"Bool": {"aws:SecureTransport": "false"}}
-            ]
 
 
 def _with_secret_arns(template: Template) -> Template:

@@ -14,7 +14,6 @@ What cannot be seen by asking, and what no code may rely on here:
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
 | policies: a condition on aws:SecureTransport | turned round: plain loopback is secure | HTTPS is secure |
 | bucket lifecycle rules | kept; nothing expires | within a day or two |
-| a bucket policy that denies plain HTTP | left out: the embedded AWS is plain HTTP on loopback | enforced |
 | a table's TTL | rows are swept in the background at some time | within days |
 | schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
 """

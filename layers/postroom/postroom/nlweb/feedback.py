@@ -50,6 +50,11 @@ def summary_of(sender: str, since_ms: int, until_ms: int, codes: Mapping[str, in
     }
 
 
+def conversation_about(correlation: str | None) -> str:
+    """The conversation that Feedback is filed in: about one message, or (None) of summaries."""
+    return f"feedback:{correlation or 'summary'}"
+
+
 def read_feedback(body: JsonValue) -> Feedback:
     """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(body, dict):

@@ -7,7 +7,7 @@ from typing import Final
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import parse
 from postroom.nlweb.envelope import Envelope, read_envelope
-from postroom.nlweb.feedback import read_feedback
+from postroom.nlweb.feedback import conversation_about, read_feedback
 from postroom.nlweb.keys import KeyRules, PublicKey, public_key_from_spki
 from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
 from postroom.nlweb.verify import check_signature
@@ -159,5 +159,5 @@ class Judge:
 def conversation_of(envelope: Envelope, rule: SubjectRule) -> str:
     """What a filed message belongs to: the talk with its sender; a Feedback: what it is about."""
     if rule.treatment is Treatment.FEEDBACK:
-        return f"feedback:{read_feedback(envelope.body).correlation or 'summary'}"
+        return conversation_about(read_feedback(envelope.body).correlation)
     return envelope.sender
