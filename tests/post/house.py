@@ -199,9 +199,9 @@ class House:
         [outcome] = report.outcomes
         return outcome
 
-    def keeper(self) -> Keeper:
+    def keeper(self, clients: Clients | None = None) -> Keeper:
         return Keeper(
-            filing=self.filing(),
+            filing=self.filing(clients),
             objects=self.objects,
             clock=self.clock,
             horizon_seconds=HORIZON,

@@ -17,6 +17,11 @@ def test_a_domain_has_its_share_of_each_hour_and_no_more(limits: FeedbackLimits)
     assert limits.take("c.com", 7, 3)
 
 
+def test_a_share_of_nothing_is_nothing(limits: FeedbackLimits) -> None:
+    assert not limits.take("b.com", 7, 0)
+    assert limits.take("b.com", 7, 1)
+
+
 def test_the_share_is_atomic_under_threads(limits: FeedbackLimits) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda _: limits.take("b.com", 7, 10), range(24)))

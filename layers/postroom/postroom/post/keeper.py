@@ -4,8 +4,10 @@ It runs on a schedule, looks at the dead letters, and decides those near the hor
 Younger ones stay where they are, for an operator to look at and to redrive.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import parse
@@ -16,6 +18,8 @@ from postroom.post.judge import Discarded
 from postroom.post.ports import Clock
 from postroom.reasons import Reason
 from postroom.store.segments import Objects
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,11 @@ class Keeper:
         for letter in letters:
             try:
                 claim = unpack(letter.body, self._objects).claim
-            except (ValueError, KeyError, TypeError):
-                unreadable += 1
-                continue
             except NotNowError:
+                continue
+            except Exception:
+                _log.exception("a dead letter could not be read")
+                unreadable += 1
                 continue
             if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
                 continue

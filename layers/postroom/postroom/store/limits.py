@@ -36,6 +36,8 @@ class FeedbackLimits:
 
     def take(self, sender: str, hour: int, limit: int) -> bool:
         """Count one Feedback to `sender`; False: the hour's limit is reached, nothing was counted."""
+        if limit < 1:
+            return False
         try:
             self._update(
                 sender, hour, "ADD n :one SET #ttl = :ttl",

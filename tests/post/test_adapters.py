@@ -1,0 +1,88 @@
+import io
+import json
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
+from tests.aws import Deployed
+
+from postroom.errors import NotNowError, TheirError
+from postroom.post import wiring
+from postroom.post.adapters import AwsForwarding, LambdaHandlers
+from postroom.reasons import Reason
+
+SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
+BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
+MESSAGE: dict[str, object] = {"id": "1", "envelope": '{"Body":"\ufffe"}'}
+
+
+def test_a_queue_is_found_by_its_arn_and_gets_ascii(deployed: Deployed) -> None:
+    forwarding = AwsForwarding(deployed.clients.sqs, SESSION.client("events"))
+    forwarding.forward("arn:aws:sqs:eu-west-1:123456789012:SuspectsQueue", MESSAGE)
+    [body] = deployed.bodies("SuspectsQueue")
+    assert body.isascii()
+    assert json.loads(body) == MESSAGE
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_an_event_bus_takes_a_message_or_it_is_not_now(deployed: Deployed, failed: int) -> None:
+    events = SESSION.client("events")
+    entry = {"EventBusName": BUS, "Source": "postroom", "DetailType": "message", "Detail": json.dumps(MESSAGE)}
+    with Stubber(events) as stub:
+        stub.add_response("put_events", {"FailedEntryCount": failed, "Entries": []}, {"Entries": [entry]})
+        forwarding = AwsForwarding(deployed.clients.sqs, events)
+        if failed:
+            with pytest.raises(NotNowError):
+                forwarding.forward(BUS, MESSAGE)
+        else:
+            forwarding.forward(BUS, MESSAGE)
+        stub.assert_no_pending_responses()
+
+
+def answer(payload: bytes, **more: Any) -> dict[str, Any]:
+    return {"StatusCode": 200, "Payload": StreamingBody(io.BytesIO(payload), len(payload)), **more}
+
+
+def test_a_function_gets_the_body_and_gives_the_reply() -> None:
+    functions = SESSION.client("lambda")
+    with Stubber(functions) as stub:
+        stub.add_response("invoke", answer(b'{"y":2}'), {"FunctionName": "ask", "Payload": b'{"x": 1}'})
+        assert LambdaHandlers(functions).call("lambda:ask", {"x": 1}) == {"y": 2}
+
+
+def test_a_function_that_failed_or_is_throttled_is_not_now() -> None:
+    functions = SESSION.client("lambda")
+    with Stubber(functions) as stub:
+        stub.add_response("invoke", answer(b"{}", FunctionError="Unhandled"))
+        stub.add_client_error("invoke", "TooManyRequestsException", http_status_code=429)
+        for _ in range(2):
+            with pytest.raises(NotNowError) as caught:
+                LambdaHandlers(functions).call("lambda:ask", {})
+            assert caught.value.reason is Reason.HANDLER_FAILED
+
+
+def test_a_handler_that_nobody_brings_along_is_an_unexpected_subject() -> None:
+    with pytest.raises(TheirError) as caught:
+        LambdaHandlers(SESSION.client("lambda")).call("ask", {})
+    assert caught.value.reason is Reason.UNEXPECTED_SUBJECT
+
+
+def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[object] = []
+
+    def no_answer(request: object, **_: object) -> None:
+        sent.append(request)
+        raise ReadTimeoutError(endpoint_url="x")
+
+    def client(service: str, **options: Any) -> Any:
+        made = SESSION.client(service, **options)  # type: ignore[call-overload]
+        made.meta.events.register_first("before-send.lambda", no_answer)
+        return made
+
+    monkeypatch.setattr(wiring.boto3, "client", client)
+    with pytest.raises(NotNowError) as caught:
+        wiring._LazyLambdaHandlers().call("lambda:ask", {})
+    assert (caught.value.reason, len(sent)) == (Reason.HANDLER_FAILED, 1)
