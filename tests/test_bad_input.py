@@ -1,0 +1,222 @@
+"""Bad input: one table, one test. docs/bad-input.md is that table; `python tests/test_bad_input.py` writes it."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moto import mock_aws
+from tests.aws import Clients, deploy
+from tests.aws import clients as clients
+from tests.functions import bad_requests as bad
+from tests.functions.bad_requests import Row, Sent, Then
+from tests.functions.lambdas import Json, Office, office
+from tests.functions.samples import sqs
+
+from postroom.errors import TheirError
+from postroom.local import gateway
+from postroom.local.dns import DnsServer
+from postroom.local.zones import Mode, ZoneTree
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.reasons import Kind, Reason, reason_of
+from postroom.store.directory import Domain
+from postroom.store.operators import Operators
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
+ROWS = list(bad.rows())
+HOST = f"nlweb.{bad.RECEIVER}"
+
+
+def document() -> str:
+    """docs/bad-input.md as it follows from the table."""
+    lines = [
+        "# Bad input",
+        "",
+        "What nobody should send, and what becomes of it. `tests/test_bad_input.py` sends each row to the real",
+        "handlers, and compares everything that is stored before and after. A refusal is a problem document",
+        "(RFC 9457) whose member `reason` is the code below; it repeats nothing that the sender wrote. What is queued",
+        "is answered 200; the code is then that of the discard: a tombstone in the mailbox's register, and nothing",
+        "else of the message.",
+        "",
+        "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS door of the local stack: a Content-Length",
+        "that is shorter or longer than the body, or no number; chunks that end early; compressed bodies; odd paths.",
+    ]
+    section = ""
+    for row in ROWS:
+        if row.section != section:
+            section = row.section
+            lines += ["", f"## {section}", "", "| Request | Status | Reason | Then |", "|---|---|---|---|"]
+        reason = f"`{row.reason}`" if row.reason else ""
+        lines.append(f"| {row.what.replace('|', '&#124;')} | {row.status} | {reason} | {row.then} |")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def running(clients: Clients) -> Iterator[Office]:
+    tree = ZoneTree()
+    tree.put(bad.SENDER, bad.zone())
+    tree.put(bad.UNSIGNED, bad.plain_zone(bad.UNSIGNED), Mode.UNSIGNED)
+    tree.put(bad.BOGUS, bad.plain_zone(bad.BOGUS), Mode.BOGUS)
+    with mock_aws(), DnsServer(tree) as server:
+        deployed = deploy(clients)
+        operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+        for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
+            operators.put_domain(Domain(domain))
+            operators.put_subject(domain, SubjectRule("*@Host", Treatment.MAILBOX, domain))
+        with office(
+            deployed, Resolvers=f"udp://{server.address}", TrustAnchors=tree.anchor_text.strip()
+        ) as office_running:
+            yield office_running
+
+
+def send(office: Office, sent: Sent) -> Json:
+    """Hand a request to the door as API Gateway does."""
+    routes = tuple(gateway.Route(key, "InboxFunction") for key in ("ANY /inbox", "ANY /manifest", "$default"))
+    headers = ({"host": HOST} | dict(sent.headers)).items()
+    request = gateway.Request(sent.method, sent.path, tuple(headers), sent.body, HOST, "203.0.113.7", "HTTP/1.1")
+    found = gateway.find_route(routes, sent.method, sent.path)
+    assert found is not None
+    event = gateway.build_event(request, gateway.Api("1", "a", routes), *found, time.time(), "r")
+    answer: Json = office.invoke("InboxFunction", event)
+    return answer
+
+
+def work_off(office: Office) -> Any:
+    """Let the worker have what is in the queue, and take from the queue what it does not hand back, as Lambda does."""
+    client, url = office.deployed.clients.sqs, office.deployed.queues["ClaimsQueue"]
+    messages = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+    answer = office.invoke("WorkerFunction", sqs("ClaimsQueue", int(time.time()), *[m["Body"] for m in messages]))
+    for message in messages:
+        client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return answer
+
+
+def added(before: Json, after: Json) -> Json:
+    """What is stored after and was not before, by place; nothing that was there may be missing or changed."""
+    fresh = {}
+    for place, held in before.items():
+        if isinstance(held, dict):
+            assert held.items() <= after[place].items()
+            new: Any = {name: after[place][name] for name in after[place].keys() - held.keys()}
+        else:
+            assert all(entry in after[place] for entry in held)
+            new = [entry for entry in after[place] if entry not in held]
+        if new:
+            fresh[place] = new
+    return fresh
+
+
+def check_problem(answer: Json) -> Reason:
+    """The answer is a problem document of our vocabulary, and no more than that."""
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
+    told = json.loads(answer["body"])
+    assert set(told) == {"title", "status", "detail", "reason"}
+    reason = reason_of(told["reason"])
+    assert answer["statusCode"] == told["status"] == reason.status
+    assert told["detail"].startswith(reason.sentence)
+    assert reason.kind is not Kind.RETRY
+    assert "Traceback" not in answer["body"]
+    return reason
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.section}: {row.what}")
+def test_bad_input(running: Office, row: Row) -> None:
+    store = running.deployed
+    before = store.dump()
+    sent = row.make()
+    answer = send(running, sent)
+    assert answer["statusCode"] == row.status
+    if row.then is Then.NOTHING:
+        assert check_problem(answer) is row.reason
+        for theirs in (bad.MARK, bad.CORRELATION):
+            assert theirs not in json.dumps(answer, ensure_ascii=False).lower()
+        assert store.dump() == before
+        return
+    assert set(added(before, store.dump())) == {"ClaimsQueue"}
+    assert work_off(running) == {"batchItemFailures": []}
+    new = added(before, store.dump())
+    [register] = new.pop("PostTable")
+    if row.then is Then.FILED:
+        assert register["st"]["S"] == "L"
+        assert set(new) == {"SeenTable", "objects"}
+        [segment] = new["objects"].values()
+        assert json.loads(segment)["envelope"] == sent.body.decode()
+        return
+    assert set(register) == {"pk", "sk", "st", "why", "ttl"}
+    assert register["why"]["S"] == f"discarded:{row.reason}"
+    notices = new.pop("CourierQueue", [])
+    assert [json.loads(notice)["reason"] for notice in notices] == [str(row.reason)] * (row.then is Then.TOLD)
+    assert new == {}
+
+
+def test_the_document_is_the_table() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == document()
+
+
+def test_no_two_rows_say_the_same() -> None:
+    said = [(row.section, row.what) for row in ROWS]
+    assert len(set(said)) == len(said)
+
+
+def test_every_refusal_of_the_vocabulary_has_a_row() -> None:
+    assert {reason for reason in Reason if reason.kind is Kind.REFUSAL} <= {row.reason for row in ROWS}
+
+
+# --- whatever anybody sends ------------------------------------------------------------------------------------------
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+HEADER_MEMBERS = st.sampled_from(["From", "To", "Subject", "Correlation", "Timestamp", "DKIM", "Schema", "X"])
+MEMBERS = st.sampled_from(["🤝", "Header", "Body", "Hash", "Signature", "X"])
+
+
+@st.composite
+def cut_up(draw: st.DrawFn) -> bytes:
+    """A good envelope whose bytes were damaged in a few places."""
+    data = bytearray(bad.text(bad.fresh()))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(data)))
+        data[place : place + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
+    return bytes(data)
+
+
+@st.composite
+def altered(draw: st.DrawFn) -> bytes:
+    """A good envelope with other values in some of its members, and a Hash that fits them where there can be one."""
+    members = draw(st.dictionaries(HEADER_MEMBERS, JSON_VALUES | st.text(), max_size=3))
+    body = draw(JSON_VALUES)
+    try:
+        whole = bad.fresh(body, **members)
+    except TheirError:  # it has no canonical form, so no Hash either
+        whole = {**bad.fresh(), "Header": bad.header(**members), "Body": body}
+    whole |= draw(st.dictionaries(MEMBERS, JSON_VALUES, max_size=1))
+    return json.dumps(whole, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("sent", [st.binary(), JSON_VALUES.map(bad.text), cut_up(), altered()], ids=repr)
+def test_whatever_is_posted_is_queued_or_refused_by_the_vocabulary_and_never_stops_the_worker(
+    running: Office, sent: st.SearchStrategy[bytes]
+) -> None:
+    @settings(max_examples=100, deadline=None)
+    @given(sent)
+    def check(data: bytes) -> None:
+        answer = send(running, Sent(data))
+        if answer["statusCode"] == 200:
+            assert json.loads(answer["body"])["Status"] == "Queued"
+            assert work_off(running) == {"batchItemFailures": []}
+        else:
+            check_problem(answer)
+
+    check()
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")
