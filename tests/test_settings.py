@@ -17,13 +17,6 @@ FIELDS = {field.name: field for field in fields(Settings)}
 NUMBERS = [name for name, field in FIELDS.items() if type(field.default) in (int, float)]
 POWERTOOLS = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}
 
-NOT_FOR_OPERATORS = {
-    "directory_cache_seconds", "dns_budget_seconds", "dns_try_seconds", "feedback_give_up_seconds",
-    "key_cache_max_seconds", "key_cache_min_seconds", "outbound_connect_seconds", "outbound_total_seconds",
-    "sync_lease_seconds",
-}  # fmt: skip
-"""Bound to each other and to the functions' time-outs: the template leaves them at their defaults."""
-
 
 class Ref(str):
     """The name in a `!Ref`."""
@@ -72,12 +65,21 @@ def wrong(**environment: str) -> str:
 # --- the template and the settings agree -------------------------------------------------------------------------
 
 
-def test_every_variable_of_the_template_is_a_setting() -> None:
-    assert {variable.lower() for variable in DECLARED} <= set(FIELDS)
+def test_the_template_declares_every_setting_and_nothing_else() -> None:
+    assert {variable.lower() for variable in DECLARED} == set(FIELDS)
 
 
-def test_every_setting_is_in_the_template_but_those_that_are_not_for_operators() -> None:
-    assert set(FIELDS) - {variable.lower() for variable in DECLARED} == NOT_FOR_OPERATORS
+def test_what_is_no_parameter_has_the_default_of_the_settings() -> None:
+    plain = {v: text for given in FUNCTIONS.values() for v, text in given.items() if not isinstance(text, Ref)}
+    plain = {v: text for v, text in plain.items() if v not in POWERTOOLS}
+    assert plain
+    assert read_settings(plain) == Settings()
+
+
+@pytest.mark.parametrize(("variable", "value"), [("RESOLVERS", "nowhere.example"), ("TRUST_ANCHORS", ". IN A 1.2.3.4")])
+def test_a_setting_with_a_form_of_its_own_is_named_too(variable: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=variable):
+        wiring.build_sender_keys(read_settings({variable: value}))
 
 
 @pytest.mark.parametrize(

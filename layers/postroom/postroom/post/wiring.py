@@ -3,13 +3,15 @@
 import secrets
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import boto3
 from botocore.config import Config
 
+from postroom.errors import SettingsError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.names.addresses import addresses
@@ -157,7 +159,7 @@ def build_sender_keys(settings: Settings) -> DnsKeys:
     return DnsKeys(
         KeyDirectory(
             _resolvers(settings).asking,
-            TrustAnchors.parse(settings.trust_anchors) if settings.trust_anchors else TrustAnchors.parse(),
+            _anchors(settings),
             lambda records: parse_key_record(records, rules),
             clock=time.time,
             times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
@@ -192,9 +194,24 @@ def _filing(settings: Settings, pool: ThreadPoolExecutor) -> Filing:
 
 
 def _resolvers(settings: Settings) -> Resolvers:
-    return Resolvers(
-        settings.resolvers, try_seconds=settings.dns_try_seconds, budget_seconds=settings.dns_budget_seconds
-    )
+    with _named("RESOLVERS"):
+        return Resolvers(
+            settings.resolvers, try_seconds=settings.dns_try_seconds, budget_seconds=settings.dns_budget_seconds
+        )
+
+
+def _anchors(settings: Settings) -> TrustAnchors:
+    with _named("TRUST_ANCHORS"):
+        return TrustAnchors.parse(settings.trust_anchors) if settings.trust_anchors else TrustAnchors.parse()
+
+
+@contextmanager
+def _named(setting: str) -> Iterator[None]:
+    """What a setting's own reader says of it, with the name it is set by."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f"{setting}: {error}") from error
 
 
 def _directory(settings: Settings, dynamodb: "DynamoDBClient") -> Directory:
