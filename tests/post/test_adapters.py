@@ -82,7 +82,7 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(monkeypatch
         made.meta.events.register_first("before-send.lambda", no_answer)
         return made
 
-    monkeypatch.setattr(wiring.boto3, "client", client)
+    monkeypatch.setattr(boto3, "client", client)
     with pytest.raises(NotNowError) as caught:
         wiring._LazyLambdaHandlers().call("lambda:ask", {})
     assert (caught.value.reason, len(sent)) == (Reason.HANDLER_FAILED, 1)

@@ -1,18 +1,11 @@
 import pytest
 from tests.aws import Deployed
+from tests.post.ports import Clock
 
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store import directory as directory_module
 from postroom.store.directory import Directory, Domain
 from postroom.store.operators import Operators
-
-
-class Clock:
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
