@@ -1,0 +1,117 @@
+"""How a function starts: what it imports, and what stops it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from tests.functions.lambdas import MOTO_REGION, Office
+
+from postroom.errors import SettingsError
+
+ROOT = Path(__file__).parent.parent.parent
+FUNCTIONS = {
+    "InboxFunction": "functions.inbox.app",
+    "WorkerFunction": "functions.worker.app",
+    "KeeperFunction": "functions.worker.keeper",
+    "CourierFunction": "functions.courier.app",
+}
+EACH = pytest.mark.parametrize("function", FUNCTIONS)
+
+
+@pytest.fixture
+def imported(running: Office, function: str) -> set[str]:
+    """All modules that stand in memory after a cold start."""
+    script = f"import json, sys; import {FUNCTIONS[function]}; print(json.dumps(sorted(sys.modules)))"
+    environment = {
+        **running.environment(function),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'layers' / 'postroom'}",
+        "AWS_DEFAULT_REGION": MOTO_REGION,
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout))
+
+
+@EACH
+def test_a_start_imports_nothing_but_what_the_layer_holds(imported: set[str], function: str) -> None:
+    pinned = {
+        _plain(line.partition("==")[0])
+        for line in (ROOT / "layers" / "postroom" / "requirements.txt").read_text().splitlines()
+        if "==" in line
+    }
+    owners = packages_distributions()
+    tops = {name.partition(".")[0] for name in imported}
+    # A name space may be shared by several distributions: one of them must be in the layer.
+    strangers = {
+        top for top in tops if top in owners and not {_plain(owner) for owner in owners[top]} & {*pinned, "postroom"}
+    }
+    # What an editable install and the interpreter's own start bring along (_…) is not the function's doing, and
+    # httpcore takes h2 where it finds it: here it is the local stack's.
+    assert {top for top in strangers if not top.startswith("_")} <= {"h2", "hpack", "hyperframe"}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).strip().lower()
+
+
+@EACH
+def test_a_start_imports_no_tools(imported: set[str], function: str) -> None:
+    tools = (
+        "postroom.local", "postroom.cli", "typer", "rich", "ministack", "samtranslator", "trustme", "moto", "hypercorn",
+        "pollyweb", "dkim", "pytest",
+    )  # fmt: skip
+    assert [tool for tool in tools if tool in imported] == []
+
+
+@pytest.mark.parametrize(
+    ("function", "variable", "value"),
+    [
+        ("InboxFunction", "CLAIMS_QUEUE_URL", ""),
+        ("InboxFunction", "DIRECTORY_TABLE", ""),
+        ("InboxFunction", "NLWEB_MAX_AGE_SECONDS", "a day"),
+        ("InboxFunction", "NLWEB_MAX_BODY_BYTES", "0"),
+        ("InboxFunction", "NLWEB_MAX_SKEW_SECONDS", "-1"),
+        ("InboxFunction", "ALLOW_RSA_1024", "perhaps"),
+        ("WorkerFunction", "RETAIN_SECONDS", "604800"),
+        ("WorkerFunction", "RETRY_QUEUE_URL", ""),
+        ("KeeperFunction", "LETTERS_QUEUE_URL", ""),
+        ("CourierFunction", "SIGNING_KEYS_SECRET", ""),
+        ("CourierFunction", "OUTBOUND_PORT", "70000"),
+        ("CourierFunction", "OUTBOUND_ALLOW_PRIVATE", "yes"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_and_is_named(
+    running: Office, function: str, variable: str, value: str
+) -> None:
+    right = running.environment(function)
+    with (
+        patch.object(Office, "environment", lambda _self, _function: {**right, variable: value}),
+        pytest.raises(SettingsError, match=variable),
+    ):
+        running.start(function)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("RESOLVERS", "dns.example", "DNS resolver 'dns.example'"),
+        ("TRUST_ANCHORS", ". IN DS nonsense", "TRUST_ANCHORS"),
+    ],
+)
+def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
+    running: Office, variable: str, value: str, named: str
+) -> None:
+    right = running.environment("WorkerFunction")
+    with (
+        patch.object(Office, "environment", lambda _self, _function: {**right, variable: value}),
+        pytest.raises(SettingsError, match=named),
+    ):
+        running.start("WorkerFunction")

@@ -1,0 +1,349 @@
+"""template.yaml: what is deployed is least-privileged, encrypted, bounded, and loses nothing."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.aws import TEMPLATE, resources, template
+from tests.functions.lambdas import ACCOUNT, translated
+
+from postroom.local.intrinsics import Evaluator
+from postroom.post import wiring
+from postroom.post.worker import SUSPECT_AFTER
+from postroom.settings import Settings
+
+Json = dict[str, Any]
+DAY = 86_400
+
+FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction")
+WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
+LETTER_QUEUES = ("LettersQueue", "CourierLettersQueue")
+FORWARDS = {
+    "ForwardQueueArns": "arn:aws:sqs:eu-west-1:123456789012:orders",
+    "ForwardBusArns": "arn:aws:events:eu-west-1:123456789012:event-bus/orders",
+    "HandlerFunctionArns": "arn:aws:lambda:eu-west-1:123456789012:function:price",
+}
+EACH_FUNCTION = pytest.mark.parametrize("function", FUNCTIONS)
+
+
+def of_type(kind: str) -> dict[str, Json]:
+    """Resources of the translated template, by name."""
+    return {name: resource for name, resource in translated()["Resources"].items() if resource["Type"] == kind}
+
+
+def evaluator(**parameters: str) -> Evaluator:
+    """Resources stand for themselves: the evaluated ARN of table X ends in `table/X`."""
+    names = {name: name for name in translated()["Resources"]}
+    return Evaluator(translated(), parameters, names, ACCOUNT, "postroom")
+
+
+def role_of(function: str) -> Json:
+    said = translated()["Resources"][function]["Properties"]["Role"]["Fn::GetAtt"][0]
+    properties: Json = translated()["Resources"][said]["Properties"]
+    return properties
+
+
+def granted(function: str, **parameters: str) -> set[tuple[str, str]]:
+    """(action, resource) of everything that the function's role allows; resources by their last part."""
+    given = set()
+    for policy in evaluator(**parameters).value(role_of(function)["Policies"]):
+        for statement in policy["PolicyDocument"]["Statement"]:
+            assert statement["Effect"] == "Allow"
+            assert set(statement) == {"Effect", "Action", "Resource"}
+            for action in _listed(statement["Action"]):
+                for resource in _listed(statement["Resource"]):
+                    given.add((action, _short(resource)))
+    return given
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _short(arn: str) -> str:
+    kind, _, rest = arn.removeprefix("arn:aws:").partition(":")
+    return f"{kind} {rest.rpartition(':')[2]}" if kind != "logs" else f"logs {rest.partition('log-group:')[2]}"
+
+
+# --- what functions may do ------------------------------------------------------------------------------------------
+
+LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")
+CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+EXPECTED: dict[str, set[tuple[str, str]]] = {
+    "InboxFunction": {
+        *((action, "logs /aws/lambda/postroom-InboxFunction-*:*") for action in LOGS),
+        ("dynamodb:Query", "dynamodb table/DirectoryTable"),
+        ("dynamodb:PutItem", "dynamodb table/SeenTable"),
+        ("dynamodb:UpdateItem", "dynamodb table/SeenTable"),
+        ("dynamodb:DeleteItem", "dynamodb table/SeenTable"),
+        ("s3:PutObject", "s3 Bucket/claim/*"),
+        ("s3:PutObject", "s3 Bucket/reply/*"),
+        ("s3:GetObject", "s3 Bucket/reply/*"),
+        ("sqs:SendMessage", "sqs ClaimsQueue"),
+    },
+    "WorkerFunction": {
+        *((action, "logs /aws/lambda/postroom-WorkerFunction-*:*") for action in LOGS),
+        *((action, f"sqs {queue}") for action in CONSUME for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue")),
+        ("sqs:SendMessage", "sqs RetryQueue"),
+        ("sqs:SendMessage", "sqs SuspectsQueue"),
+        ("sqs:SendMessage", "sqs CourierQueue"),
+        ("dynamodb:Query", "dynamodb table/DirectoryTable"),
+        ("dynamodb:PutItem", "dynamodb table/SeenTable"),
+        ("dynamodb:PutItem", "dynamodb table/PostTable"),
+        ("dynamodb:GetItem", "dynamodb table/PostTable"),
+        ("s3:PutObject", "s3 Bucket/seg/*"),
+        ("s3:GetObject", "s3 Bucket/claim/*"),
+    },
+    "KeeperFunction": {
+        *((action, "logs /aws/lambda/postroom-KeeperFunction-*:*") for action in LOGS),
+        ("sqs:ReceiveMessage", "sqs LettersQueue"),
+        ("sqs:DeleteMessage", "sqs LettersQueue"),
+        ("sqs:SendMessage", "sqs CourierQueue"),
+        ("dynamodb:PutItem", "dynamodb table/PostTable"),
+        ("s3:GetObject", "s3 Bucket/claim/*"),
+    },
+    "CourierFunction": {
+        *((action, "logs /aws/lambda/postroom-CourierFunction-*:*") for action in LOGS),
+        *((action, "sqs CourierQueue") for action in (*CONSUME, "sqs:SendMessage")),
+        ("dynamodb:GetItem", "dynamodb table/SeenTable"),
+        *((f"dynamodb:{verb}Item", f"dynamodb table/{table}")
+          for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable")),
+        ("secretsmanager:GetSecretValue", "SigningKeys "),
+    },
+}  # fmt: skip
+
+
+@EACH_FUNCTION
+def test_a_role_allows_what_the_function_does_and_nothing_else(function: str) -> None:
+    """tests/functions hold every call of AWS against these statements: what is here is needed, what is not fails."""
+    assert granted(function) == EXPECTED[function]
+
+
+@EACH_FUNCTION
+def test_no_managed_policy_widens_a_role(function: str) -> None:
+    """AWSLambdaSQSQueueExecutionRole, for one, would let a function empty every queue of the account."""
+    assert role_of(function).get("ManagedPolicyArns", []) == []
+
+
+@EACH_FUNCTION
+def test_no_action_has_a_wildcard_and_no_resource_is_everything(function: str) -> None:
+    for action, resource in granted(function, **FORWARDS):
+        assert "*" not in action
+        assert re.fullmatch(r"(s3 Bucket/(claim|reply|seg)/\*|logs \S+:\*|[^*]+)", resource)
+
+
+def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:
+    assert granted("WorkerFunction", **FORWARDS) - granted("WorkerFunction") == {
+        ("sqs:GetQueueUrl", "sqs orders"),
+        ("sqs:SendMessage", "sqs orders"),
+        ("events:PutEvents", "events event-bus/orders"),
+    }
+    assert granted("InboxFunction", **FORWARDS) - granted("InboxFunction") == {
+        ("lambda:InvokeFunction", "lambda price")
+    }
+
+
+def test_only_lambda_and_the_schedule_take_roles() -> None:
+    for name, role in of_type("AWS::IAM::Role").items():
+        [statement] = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        service = "scheduler" if name == "KeeperFunctionRoundRole" else "lambda"
+        assert _listed(statement["Principal"]["Service"]) == [f"{service}.amazonaws.com"]
+    [policy] = of_type("AWS::IAM::Role")["KeeperFunctionRoundRole"]["Properties"]["Policies"]
+    [statement] = policy["PolicyDocument"]["Statement"]
+    assert (statement["Action"], statement["Resource"]) == (
+        "lambda:InvokeFunction",
+        {"Fn::GetAtt": ["KeeperFunction", "Arn"]},
+    )
+
+
+def test_no_two_functions_share_a_role() -> None:
+    roles = [translated()["Resources"][f]["Properties"]["Role"]["Fn::GetAtt"][0] for f in FUNCTIONS]
+    assert len(set(roles)) == len(FUNCTIONS)
+
+
+# --- the door -------------------------------------------------------------------------------------------------------
+
+
+def test_the_door_is_throttled() -> None:
+    [api] = resources("AWS::Serverless::HttpApi").values()
+    defaults = template()["Parameters"]
+    for name, parameter in (("ThrottlingRateLimit", "ThrottlingRate"), ("ThrottlingBurstLimit", "ThrottlingBurst")):
+        assert api["DefaultRouteSettings"][name] == {"Ref": parameter}
+        assert defaults[parameter]["Default"] > 0
+
+
+def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
+    assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] < 30
+
+
+def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
+    routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
+    assert routes == {"ANY /inbox", "ANY /manifest", "$default"}
+
+
+# --- queues ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("queue", [*WORK_QUEUES, *LETTER_QUEUES])
+def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(queue: str) -> None:
+    said = resources("AWS::SQS::Queue")[queue]
+    assert said["SqsManagedSseEnabled"] is True
+    assert said["MessageRetentionPeriod"] == 14 * DAY
+
+
+def test_there_are_no_other_queues() -> None:
+    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *LETTER_QUEUES}
+
+
+@pytest.mark.parametrize("queue", WORK_QUEUES)
+def test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries(queue: str) -> None:
+    policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
+    letters = "CourierLettersQueue" if queue == "CourierQueue" else "LettersQueue"
+    assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{letters}.Arn"}
+    # The claims queue hands a claim over to the suspects after SUSPECT_AFTER receives: it must still be there then.
+    assert policy["maxReceiveCount"] > SUSPECT_AFTER
+
+
+def sources() -> Iterator[tuple[str, str, Json]]:
+    """Function, queue, event source mapping."""
+    for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
+        said = mapping["Properties"]
+        yield said["FunctionName"]["Ref"], said["EventSourceArn"]["Fn::GetAtt"][0], said
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else "its source"
+
+
+def test_who_reads_which_queue() -> None:
+    assert {(function, queue) for function, queue, _ in sources()} == {
+        ("WorkerFunction", "ClaimsQueue"),
+        ("WorkerFunction", "RetryQueue"),
+        ("WorkerFunction", "SuspectsQueue"),
+        ("CourierFunction", "CourierQueue"),
+    }
+
+
+@pytest.mark.parametrize(("function", "queue", "source"), list(sources()), ids=_said)
+def test_a_message_stays_invisible_for_six_times_the_functions_time(function: str, queue: str, source: Json) -> None:
+    timeout = resources("AWS::Serverless::Function")[function]["Timeout"]
+    window = source.get("MaximumBatchingWindowInSeconds", 0)
+    assert resources("AWS::SQS::Queue")[queue]["VisibilityTimeout"] >= 6 * timeout + window
+
+
+@pytest.mark.parametrize(("function", "queue", "source"), list(sources()), ids=_said)
+def test_one_failed_message_is_handed_out_again_without_its_neighbours(function: str, queue: str, source: Json) -> None:
+    assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert source["ScalingConfig"]["MaximumConcurrency"] >= 2
+
+
+def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
+    sizes = {queue: source["BatchSize"] for _, queue, source in sources()}
+    assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5}
+
+
+def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time() -> None:
+    """A function that is killed has put off some of its batch, and is handed all of it again."""
+    batches = {queue: source["BatchSize"] for _, queue, source in sources()}
+    timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
+    at = Settings()
+    # One notice after the other: a manifest at either of two names, then the post; each host is looked up.
+    notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
+    assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
+    # As many claims at once as there are threads.
+    rounds = math.ceil(batches["ClaimsQueue"] / wiring._THREADS)
+    assert rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
+
+
+def test_the_keeper_goes_round_often_enough() -> None:
+    [schedule] = of_type("AWS::Scheduler::Schedule").values()
+    minutes = re.fullmatch(r"rate\((\d+) minutes\)", schedule["Properties"]["ScheduleExpression"])
+    assert minutes is not None
+    assert int(minutes[1]) <= 60
+
+
+# --- tables, bucket, secret -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["PostTable", "SeenTable", "DirectoryTable", "LimitsTable"])
+def test_every_table_is_paid_by_use_and_can_be_restored(table: str) -> None:
+    said = resources("AWS::DynamoDB::Table")[table]
+    assert said["BillingMode"] == "PAY_PER_REQUEST"
+    assert said["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_what_is_to_be_forgotten_has_a_ttl_and_what_operators_set_has_none() -> None:
+    ttl = {
+        name: said.get("TimeToLiveSpecification", {}).get("AttributeName")
+        for name, said in resources("AWS::DynamoDB::Table").items()
+    }
+    assert ttl == {"PostTable": "ttl", "SeenTable": "ttl", "LimitsTable": "ttl", "DirectoryTable": None}
+
+
+@pytest.mark.parametrize("kept", ["PostTable", "SeenTable", "DirectoryTable", "Bucket", "SigningKeys"])
+def test_mail_and_keys_outlive_the_stack(kept: str) -> None:
+    said = template()["Resources"][kept]
+    assert (said["DeletionPolicy"], said["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+
+
+def test_the_bucket_is_nobodys_but_ours() -> None:
+    said = resources("AWS::S3::Bucket")["Bucket"]
+    blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
+    assert said["PublicAccessBlockConfiguration"] == dict.fromkeys(blocked, True)
+    assert said["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+    [rule] = said["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] in ("AES256", "aws:kms")
+
+
+def test_the_bucket_speaks_tls_only() -> None:
+    [policy] = resources("AWS::S3::BucketPolicy").values()
+    [statement] = policy["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert evaluator().value(statement["Resource"]) == ["arn:aws:s3:::Bucket", "arn:aws:s3:::Bucket/*"]
+
+
+def test_uploads_that_were_never_finished_are_not_paid_for_and_nothing_else_expires() -> None:
+    [rule] = resources("AWS::S3::Bucket")["Bucket"]["LifecycleConfiguration"]["Rules"]
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    assert not [name for name in rule if "Expiration" in name or "Transition" in name]
+
+
+def test_the_template_holds_no_secret() -> None:
+    [secret] = resources("AWS::SecretsManager::Secret").values()
+    assert secret["SecretString"] == "{}"
+    text = TEMPLATE.read_text(encoding="utf-8")
+    assert not re.search(r"PRIVATE KEY|AKIA|[A-Za-z0-9+/]{40}", text)
+
+
+# --- logs, parameters -------------------------------------------------------------------------------------------------
+
+
+@EACH_FUNCTION
+def test_every_function_has_a_log_that_ends(function: str) -> None:
+    groups = [
+        said
+        for said in resources("AWS::Logs::LogGroup").values()
+        if said["LogGroupName"] == {"Fn::Sub": f"/aws/lambda/${{{function}}}"}
+    ]
+    assert [group["RetentionInDays"] for group in groups] == [{"Ref": "LogRetentionDays"}]
+
+
+def test_there_are_no_other_functions() -> None:
+    assert set(resources("AWS::Serverless::Function")) == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("parameter", template()["Parameters"])
+def test_every_parameter_says_what_it_is_and_has_a_default(parameter: str) -> None:
+    said = template()["Parameters"][parameter]
+    assert said["Description"].endswith(".")
+    assert "Default" in said
+
+
+def test_every_parameter_is_used() -> None:
+    text = json.dumps({name: part for name, part in template().items() if name != "Parameters"})
+    unused = [name for name in template()["Parameters"] if f'"{name}"' not in text and f"${{{name}}}" not in text]
+    assert unused == []
