@@ -201,7 +201,11 @@ def altered(draw: st.DrawFn) -> bytes:
     return json.dumps(whole, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
 
 
-@pytest.mark.parametrize("sent", [st.binary(), JSON_VALUES.map(bad.text), cut_up(), altered()], ids=repr)
+@pytest.mark.parametrize(
+    "sent",
+    [st.binary(), JSON_VALUES.map(bad.text), cut_up(), altered()],
+    ids=["bytes", "JSON", "a damaged envelope", "an altered envelope"],
+)
 def test_whatever_is_posted_is_queued_or_refused_by_the_vocabulary_and_never_stops_the_worker(
     running: Office, sent: st.SearchStrategy[bytes]
 ) -> None:
