@@ -141,14 +141,14 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
         "worker-claims.json": sqs(
             "ClaimsQueue", at,
-            Queued(claim(1, at, hello.decode()).encode()).body(),
-            Queued(claim(3, at, text_of(forged(3, at))).encode()).body(),
+            Queued(claim(1, at, hello.decode())).body(),
+            Queued(claim(3, at, text_of(forged(3, at)))).body(),
         ),
         "worker-retries.json": sqs(
-            "RetryQueue", at, Queued(claim(4, at, text_of(envelope(4, at, [1, 2]))).encode(), tries=3).body()
+            "RetryQueue", at, Queued(claim(4, at, text_of(envelope(4, at, [1, 2]))), tries=3).body()
         ),
         "worker-suspects.json": sqs(
-            "SuspectsQueue", at, Queued(claim(5, at, text_of(envelope(5, at, "once more"))).encode()).body(), received=2
+            "SuspectsQueue", at, Queued(claim(5, at, text_of(envelope(5, at, "once more")))).body(), received=2
         ),
         "keeper-round.json": {
             "version": "0",

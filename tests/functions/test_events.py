@@ -24,7 +24,7 @@ from tests.functions.samples import (
 from postroom.nlweb.envelope import read_envelope
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.verify import check_signature
-from postroom.post.claims import decode_claim
+from postroom.post.claims import read_claim
 from postroom.reasons import Reason
 from postroom.store.limits import FeedbackLimits
 from postroom.store.reader import Reader
@@ -77,7 +77,7 @@ def test_a_message_is_queued_then_answered(running: Office, name: str) -> None:
     assert json.loads(answer["body"]) == {"Correlation": CORRELATION.format(1), "Status": "Queued"}
     [body] = running.deployed.bodies("ClaimsQueue")
     assert body.isascii()
-    queued = decode_claim(json.loads(body)["claim"])
+    queued = read_claim(json.loads(body)["claim"])
     assert queued.envelope == sample("inbox-post.json")["body"]  # bit for bit, however it came
     assert (queued.mailbox, queued.source) == (RECEIVER, "203.0.113.7")
     assert running.deployed.objects() == {}

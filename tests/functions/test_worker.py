@@ -18,7 +18,7 @@ from postroom.store.operators import Operators
 
 def message(number: int, subject: str = "Hello@Host") -> str:
     """The queue message of a good claim."""
-    return Queued(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject))).encode()).body()
+    return Queued(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject)))).body()
 
 
 def ids(event: Json, *places: int) -> list[Json]:
@@ -35,8 +35,9 @@ def test_only_what_is_no_claim_of_ours_is_handed_out_again(running: Office, junk
 
 def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(running: Office) -> None:
     store, large = running.deployed, claim(1, MADE_AT, text_of(envelope(1, MADE_AT, {})))
-    store.clients.s3.put_object(Bucket=store.bucket, Key="claim/2026/11/21/09/x", Body=large.encode().encode())
-    event = sqs("ClaimsQueue", MADE_AT, Queued("", "claim/2026/11/21/09/x").body())
+    data = json.dumps(large.as_json()).encode()
+    store.clients.s3.put_object(Bucket=store.bucket, Key="claim/2026/11/21/09/x", Body=data)
+    event = sqs("ClaimsQueue", MADE_AT, Queued(claim(9, MADE_AT, ""), "claim/2026/11/21/09/x").body())
     assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
     [row] = store.rows("PostTable")
     assert row["st"]["S"] == "L"
@@ -140,7 +141,7 @@ def test_more_claims_than_one_metrics_document_holds_are_all_counted(
     running: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The largest batch that the template asks for.
-    bodies = [Queued(replace(claim(n, MADE_AT, "no JSON")).encode()).body() for n in range(1, 101)]
+    bodies = [Queued(replace(claim(n, MADE_AT, "no JSON"))).body() for n in range(1, 101)]
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
     told = metrics(capsys.readouterr().out)
     assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedNotJson"]) == 100

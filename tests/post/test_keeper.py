@@ -60,7 +60,7 @@ def test_letters_that_are_no_claims_stay_and_their_neighbours_are_decided(house:
 def test_a_claim_whose_envelope_cannot_be_read_is_decided_and_nobody_is_told(house: House) -> None:
     record = house.queued(house.envelope())
     claim = house.claim(record)
-    broken = Queued(replace(claim, envelope="{").encode()).body()
+    broken = Queued(replace(claim, envelope="{")).body()
     house.clock.now += HORIZON
     assert house.keeper().keep([Letter("handle", broken)]).decided == ("handle",)
     assert house.notices() == []

@@ -1,9 +1,12 @@
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from tests.aws import Deployed
 
-from postroom.store.limits import FeedbackLimits, Summary
+from postroom.store.limits import FeedbackLimits, Summary, SummaryIdentity
+
+FIRST = SummaryIdentity("a.com", "buffer.com", "first", 1)
 
 
 @pytest.fixture
@@ -34,17 +37,21 @@ def test_what_is_withheld_is_counted_by_code_and_one_summary_is_asked_for(limits
     assert limits.withhold("b.com", 7, "KeyRevoked")
     limits.asked("b.com", 7)
     assert not limits.withhold("b.com", 7, "TooLate")
-    assert limits.summary("b.com", 7, "c", 1).codes == {"KeyRevoked": 2, "TooLate": 1}
+    assert limits.summary("b.com", 7, FIRST).codes == {"KeyRevoked": 2, "TooLate": 1}
 
 
 def test_the_first_call_fixes_the_summary_for_good(limits: FeedbackLimits) -> None:
     limits.take("b.com", 7, 1)
     limits.withhold("b.com", 7, "TooLate")
-    assert limits.summary("b.com", 7, "first", 1) == Summary({"TooLate": 1}, "first", 1, sent=False)
+    assert limits.summary("b.com", 7, FIRST) == Summary({"TooLate": 1}, FIRST, sent=False)
     limits.withhold("b.com", 7, "TooLate")
-    assert limits.summary("b.com", 7, "second", 2) == Summary({"TooLate": 1}, "first", 1, sent=False)
+    assert limits.summary("b.com", 7, replace(FIRST, correlation="second", receiver="z.com")) == Summary(
+        {"TooLate": 1}, FIRST, sent=False
+    )
     limits.sent("b.com", 7, "delivered")
-    assert limits.summary("b.com", 7, "third", 3) == Summary({"TooLate": 1}, "first", 1, sent=True)
+    assert limits.summary("b.com", 7, replace(FIRST, buffer="other.com", timestamp_ms=3)) == Summary(
+        {"TooLate": 1}, FIRST, sent=True
+    )
 
 
 def test_counts_are_forgotten_by_the_tables_ttl(limits: FeedbackLimits, deployed: Deployed) -> None:

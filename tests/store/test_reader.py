@@ -162,6 +162,31 @@ def test_a_live_row_without_its_object_is_never_passed_over_in_silence(mailbox: 
         mailbox.reader.fetch(before)
 
 
+def test_messages_are_fetched_in_the_order_of_their_rows_and_neighbours_by_one_request(mailbox: Mailbox) -> None:
+    keys = [row_key("a.com", SHARDS, 1000 + n, f"claim{n}") for n in range(5)]
+    scattered = mailbox.file(9)
+    for key, place in zip(reversed(keys), mailbox.put("seg/one", *reversed(keys)), strict=True):
+        mailbox.register.file(key, place, "b.com")
+    rows = [row_of(mailbox, key) for key in [*keys, scattered]]
+    reads: list[str] = []
+    mailbox.deployed.clients.s3.meta.events.register(
+        "before-call.s3.GetObject", lambda params, **_: reads.append(params["url_path"])
+    )
+    assert [filed.line.row for filed in mailbox.reader.fetch_all(rows)] == [*keys, scattered]
+    assert len(reads) == 2
+
+
+def test_of_neighbours_that_moved_or_went_meanwhile_each_row_is_read_again(mailbox: Mailbox) -> None:
+    moved, gone = row_key("a.com", SHARDS, 1, "moved"), row_key("a.com", SHARDS, 2, "gone")
+    for key, place in zip((moved, gone), mailbox.put("seg/one", moved, gone), strict=True):
+        mailbox.register.file(key, place, "b.com")
+    before = [row_of(mailbox, moved), row_of(mailbox, gone)]
+    mailbox.swing(before[0], mailbox.put("chk/x", moved)[0])
+    mailbox.register.acknowledge(gone, 100)
+    mailbox.deployed.clients.s3.delete_object(Bucket=mailbox.deployed.bucket, Key="seg/one")
+    assert [filed.line.row for filed in mailbox.reader.fetch_all(before)] == [moved]
+
+
 def test_reading_writes_nothing(mailbox: Mailbox) -> None:
     key = mailbox.file(1)
     before = mailbox.deployed.dump()

@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import pytest
 from botocore.exceptions import ClientError
@@ -8,7 +9,7 @@ from tests.aws import Deployed
 
 from postroom.errors import NotNowError
 from postroom.store.keys import RowKey
-from postroom.store.segments import Line, Objects, Place, decode_line, lay_out
+from postroom.store.segments import GAP_BYTES, READ_BYTES, Line, Objects, Place, decode_line, lay_out, neighbours
 
 AWKWARD = [
     '{"a":"\ufffe\uffff"}',
@@ -80,3 +81,21 @@ def test_an_object_that_is_gone_is_a_key_error(objects: Objects) -> None:
 def test_a_bucket_that_is_not_there_is_our_mistake(deployed: Deployed) -> None:
     with pytest.raises(ClientError):
         Objects(deployed.clients.s3, "no-such-bucket").get("x")
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60_000), st.integers(1, 5000)), max_size=20))
+def test_neighbours_are_all_places_once_each_run_in_one_object_with_small_gaps(
+    parts: list[tuple[str, int, int]],
+) -> None:
+    places = [Place(*part) for part in parts]
+    runs = list(neighbours(places))
+    assert sorted(place for run in runs for place in run) == sorted(places)
+    for run in runs:
+        assert len({place.object for place in run}) == 1
+        assert all(b.offset - a.offset - a.length <= GAP_BYTES for a, b in pairwise(run))
+
+
+def test_one_request_reads_no_more_than_its_share_unless_one_line_is_longer() -> None:
+    half = READ_BYTES // 2 + 1
+    places = [Place("o", 0, half), Place("o", half, half), Place("o", 2 * half, 2 * READ_BYTES)]
+    assert list(neighbours(places)) == [[place] for place in places]

@@ -17,21 +17,21 @@ def told(deployed: Deployed) -> TellTale:
 
 def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(told: TellTale) -> None:
     assert told.find(KEY) is None
-    assert told.note(KEY, "first", 1) == Told("first", 1, sent=False)
-    assert told.note(KEY, "second", 2) == Told("first", 1, sent=False)
-    assert told.find(KEY) == Told("first", 1, sent=False)
+    assert told.note(KEY, "buffer.com", "first", 1) == Told("buffer.com", "first", 1, sent=False)
+    assert told.note(KEY, "buffer.com", "second", 2) == Told("buffer.com", "first", 1, sent=False)
+    assert told.find(KEY) == Told("buffer.com", "first", 1, sent=False)
 
 
 def test_what_was_sent_stays_sent(told: TellTale) -> None:
-    told.note(KEY, "first", 1)
+    told.note(KEY, "buffer.com", "first", 1)
     told.sent(KEY, "delivered")
-    assert told.find(KEY) == Told("first", 1, sent=True)
-    assert told.note(KEY, "second", 2) == Told("first", 1, sent=True)
+    assert told.find(KEY) == Told("buffer.com", "first", 1, sent=True)
+    assert told.note(KEY, "buffer.com", "second", 2) == Told("buffer.com", "first", 1, sent=True)
 
 
 def test_what_was_given_up_before_it_had_an_identity_gets_none(told: TellTale) -> None:
     told.sent(KEY, "given up")
-    found, noted = told.find(KEY), told.note(KEY, "late", 1)
+    found, noted = told.find(KEY), told.note(KEY, "buffer.com", "late", 1)
     assert found is not None
     assert found.sent
     assert noted.sent
@@ -40,14 +40,14 @@ def test_what_was_given_up_before_it_had_an_identity_gets_none(told: TellTale) -
 def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(told: TellTale, deployed: Deployed) -> None:
     swept = RowKey("a.com#0", "m#0000000000001#swept")
     before = deployed.rows("PostTable")
-    assert told.note(swept, "first", 1).sent
+    assert told.note(swept, "buffer.com", "first", 1).sent
     told.sent(swept, "delivered")
     assert told.find(swept) is None
     assert deployed.rows("PostTable") == before
 
 
 def test_telling_leaves_the_tombstone_a_tombstone(told: TellTale, deployed: Deployed) -> None:
-    told.note(KEY, "first", 1)
+    told.note(KEY, "buffer.com", "first", 1)
     told.sent(KEY, "delivered")
     row = Register(deployed.clients.dynamodb, deployed.tables["PostTable"]).find(KEY)
     assert row is not None

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -83,7 +84,8 @@ def _fetch(
 ) -> "list[Filed]":
     from postroom.nlweb.feedback import conversation_about
 
-    reader, filed = office.reader(), []
+    reader = office.reader()
+    filed: list[Filed] = []
     rows = reader.list(
         mailbox,
         office.directory().shards(mailbox),
@@ -92,14 +94,9 @@ def _fetch(
         conversation=conversation_about(about) if about else "",
     )
     wanted = _sort_key(message, "--id") if message else None
-    for row in rows:
-        if wanted and row.key.sk != wanted:
-            continue
-        found = reader.fetch(row)
-        if found is not None:
-            filed.append(found)
-        if len(filed) == limit:
-            break
+    chosen = (row for row in rows if not wanted or row.key.sk == wanted)
+    while len(filed) < limit and (page := list(islice(chosen, limit - len(filed)))):
+        filed += reader.fetch_all(page)
     if wanted and not filed:
         raise UsageFault(f"there is no message {message} in {mailbox}")
     return filed

@@ -1,9 +1,9 @@
 """A claim: what the door accepted, not judged yet. Minted at the door, so that every worker agrees on its register."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 from postroom.ijson import JsonValue
 from postroom.store.keys import RowKey, claim_name
@@ -27,27 +27,23 @@ class Claim:
     source: str
     envelope: str
 
-    def encode(self) -> str:
-        """The claim as ASCII JSON."""
-        return json.dumps(
-            {
-                "form": _FORM,
-                "id": self.id,
-                "at": self.received_at_ms,
-                "protocol": self.protocol,
-                "mailbox": self.mailbox,
-                "pk": self.row.pk,
-                "sk": self.row.sk,
-                "source": self.source,
-                "envelope": self.envelope,
-            },
-            separators=(",", ":"),
-        )
+    def as_json(self) -> dict[str, JsonValue]:
+        """The claim as it is queued, or stored in the bucket."""
+        return {
+            "form": _FORM,
+            "id": self.id,
+            "at": self.received_at_ms,
+            "protocol": self.protocol,
+            "mailbox": self.mailbox,
+            "pk": self.row.pk,
+            "sk": self.row.sk,
+            "source": self.source,
+            "envelope": self.envelope,
+        }
 
 
-def decode_claim(text: str) -> Claim:
-    """The claim in its JSON form. Raises ValueError or KeyError for anything else."""
-    value = json.loads(text)
+def read_claim(value: Mapping[str, Any]) -> Claim:
+    """The claim in its JSON form. Raises ValueError, KeyError or TypeError for anything else."""
     if value["form"] != _FORM:
         raise ValueError(f"a claim of form {value['form']}; this release reads form {_FORM}")
     return Claim(
@@ -60,33 +56,28 @@ def decode_claim(text: str) -> Claim:
 class Queued:
     """A claim as it travels: in the queue message itself, or under `pointer` in the bucket. `tries`: retries so far."""
 
-    text: str
+    claim: Claim
     pointer: str = ""
     tries: int = 0
 
     def body(self) -> str:
-        """The queue message."""
-        carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.text}
+        """The queue message: ASCII JSON, because SQS refuses some code points that JSON allows."""
+        carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.claim.as_json()}
         return json.dumps({**carried, "tries": self.tries}, separators=(",", ":"))
 
     def again(self) -> "Queued":
         """The same, after one more try."""
-        return Queued(self.text, self.pointer, self.tries + 1)
-
-    @property
-    def claim(self) -> Claim:
-        """The claim. Raises ValueError or KeyError where it is none."""
-        return decode_claim(self.text)
+        return replace(self, tries=self.tries + 1)
 
 
 def pack(claim: Claim, store: Callable[[str, bytes], None]) -> Queued:
     """A claim made ready for the queue; one too large for it goes to S3 first (`store`), and the queue points at it."""
-    queued = Queued(claim.encode())
+    queued = Queued(claim)
     if len(queued.body()) <= MAX_BODY_BYTES:
         return queued
     name = claim_name(claim.received_at_ms, claim.id)
-    store(name, queued.text.encode())
-    return Queued(queued.text, name)
+    store(name, json.dumps(claim.as_json(), ensure_ascii=False, separators=(",", ":")).encode())
+    return replace(queued, pointer=name)
 
 
 def unpack(body: str, objects: Objects) -> Queued:
@@ -95,7 +86,6 @@ def unpack(body: str, objects: Objects) -> Queued:
     Raises NotNowError(STORE_UNAVAILABLE); ValueError, KeyError or TypeError where it is none of ours.
     """
     value = json.loads(body)
-    tries = int(value["tries"])
-    if "at" in value:
-        return Queued(objects.get(value["at"]).decode(), value["at"], tries)
-    return Queued(value["claim"], "", tries)
+    pointer = value.get("at", "")
+    claim = json.loads(objects.get(pointer)) if pointer else value["claim"]
+    return Queued(read_claim(claim), pointer, int(value["tries"]))

@@ -1,13 +1,13 @@
 """The courier: tells the sender's buffer of a discard, at most once, and never more than a domain's share an hour."""
 
 import json
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from postroom.errors import NotNowError
-from postroom.ijson import JsonValue
 from postroom.nlweb.feedback import body_of, summary_of
 from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import FEEDBACK
@@ -15,7 +15,7 @@ from postroom.post.notices import Notice, SummaryDue
 from postroom.post.ports import Clock, Manifests, OurKeys, Outbound, SendQueue
 from postroom.reasons import Reason
 from postroom.store.keys import seen_key_nlweb
-from postroom.store.limits import HOUR_SECONDS, FeedbackLimits
+from postroom.store.limits import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
 from postroom.store.queues import LONGEST_DELAY_SECONDS
 from postroom.store.register import Register
 from postroom.store.seen import Seen
@@ -24,6 +24,7 @@ from postroom.store.told import TellTale
 _FIRST_DELAY_SECONDS: Final = 10
 _GRACE_SECONDS: Final = 120
 """After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
+_log: Final = logging.getLogger(__name__)
 _NOT_FINAL: Final = frozenset({408, 425, 429})
 
 
@@ -83,7 +84,8 @@ class Courier:
         """Tell, or send the notice back into the queue for later. Raises NotNowError where not even that went."""
         try:
             return self._tell(notice) if isinstance(notice, Notice) else self._sum_up(notice)
-        except NotNowError:
+        except NotNowError as error:
+            _log.warning("Feedback for %s waits: %s", notice.sender, error)
             if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
                 return self._finish(notice, Delivery.GIVEN_UP)
             self._queue.send(notice.again().encode(), self._delay(notice.tries))
@@ -95,17 +97,25 @@ class Courier:
         told = self._told.find(notice.row)
         if told is not None and told.sent:
             return Delivery.SILENT
-        buffer = self._manifests.feedback_domain_of(notice.sender)
-        if buffer is None:
-            return Delivery.NOBODY
         if told is None:
+            buffer = self._manifests.feedback_domain_of(notice.sender)
+            if buffer is None:
+                return Delivery.NOBODY
             if not self._take_share(notice):
                 return Delivery.SUMMARY
-            told = self._told.note(notice.row, self._new_uuid(), int(self._clock() * 1000))
+            told = self._told.note(notice.row, buffer, self._new_uuid(), int(self._clock() * 1000))
             if told.sent:
                 return Delivery.SILENT
-        body = body_of(notice.sender, notice.correlation, notice.reason)
-        return self._finish(notice, self._send(notice, buffer, told.correlation, told.timestamp_ms, body))
+        draft = Draft(
+            sender=notice.receiver,
+            receiver=told.buffer,
+            subject=FEEDBACK,
+            correlation=told.correlation,
+            timestamp_ms=told.timestamp_ms,
+            body=body_of(notice.sender, notice.correlation, notice.reason),
+            dialect=notice.dialect,
+        )
+        return self._finish(notice, self._send(draft))
 
     def _lives_elsewhere(self, notice: Notice) -> bool:
         """Whether the very message was accepted under another claim: then its sender is told nothing of this copy."""
@@ -138,34 +148,35 @@ class Courier:
         buffer = self._manifests.feedback_domain_of(due.sender)
         if buffer is None:
             return Delivery.NOBODY
-        summary = self._limits.summary(due.sender, due.hour, self._new_uuid(), int(self._clock() * 1000))
+        identity = SummaryIdentity(due.receiver, buffer, self._new_uuid(), int(self._clock() * 1000))
+        summary = self._limits.summary(due.sender, due.hour, identity)
         if summary.sent:
             return Delivery.SILENT
         since_ms = due.hour * HOUR_SECONDS * 1000
-        body = summary_of(due.sender, since_ms, since_ms + HOUR_SECONDS * 1000, summary.codes)
-        return self._finish(due, self._send(due, buffer, summary.correlation, summary.timestamp_ms, body))
+        draft = Draft(
+            sender=summary.identity.receiver,
+            receiver=summary.identity.buffer,
+            subject=FEEDBACK,
+            correlation=summary.identity.correlation,
+            timestamp_ms=summary.identity.timestamp_ms,
+            body=summary_of(due.sender, since_ms, since_ms + HOUR_SECONDS * 1000, summary.codes),
+            dialect=due.dialect,
+        )
+        return self._finish(due, self._send(draft))
 
-    def _send(
-        self, notice: Notice | SummaryDue, buffer: str, correlation: str, timestamp_ms: int, body: dict[str, JsonValue]
-    ) -> Delivery:
-        ours = self._keys.of(notice.receiver)
+    def _send(self, draft: Draft) -> Delivery:
+        ours = self._keys.of(draft.sender)
         if ours is None:
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {notice.receiver}")
-        envelope = sign(
-            Draft(
-                sender=notice.receiver, receiver=buffer, subject=FEEDBACK, correlation=correlation,
-                timestamp_ms=timestamp_ms, body=body, selector=ours.selector, dialect=notice.dialect,
-            ),
-            ours.key,
-        )  # fmt: skip
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")
+        envelope = sign(replace(draft, selector=ours.selector), ours.key)
         status = self._outbound.post(
-            notice.dialect.inbox_url(buffer), json.dumps(envelope, ensure_ascii=False).encode()
+            draft.dialect.inbox_url(draft.receiver), json.dumps(envelope, ensure_ascii=False).encode()
         )
         if 200 <= status < 300:
             return Delivery.DELIVERED
         if 400 <= status < 500 and status not in _NOT_FINAL:
             return Delivery.REFUSED
-        raise NotNowError(Reason.OUTBOUND_FAILED, f"{buffer} answered {status}")
+        raise NotNowError(Reason.OUTBOUND_FAILED, f"{draft.receiver} answered {status}")
 
     def _finish(self, notice: Notice | SummaryDue, outcome: Delivery) -> Delivery:
         if isinstance(notice, Notice):

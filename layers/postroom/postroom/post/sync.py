@@ -1,6 +1,7 @@
 """Synchronous requests: verified, executed once, and answered in the same breath (settlement NLWeb 8)."""
 
 import json
+from contextlib import suppress
 
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue
@@ -57,9 +58,11 @@ class Sync:
         except (TheirError, NotNowError):
             self._replies.release(lease)
             raise
-        self._replies.finish(
-            lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
-        )
+        # The request was executed: a reply that cannot be remembered is still a reply.
+        with suppress(NotNowError):
+            self._replies.finish(
+                lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
+            )
         return reply
 
 

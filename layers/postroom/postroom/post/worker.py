@@ -46,7 +46,10 @@ class Report:
 class _Letter:
     record: Record
     queued: Queued
-    claim: Claim
+
+    @property
+    def claim(self) -> Claim:
+        return self.queued.claim
 
 
 class Worker:
@@ -84,8 +87,7 @@ class Worker:
                     self._suspects.send(record.body)
                     suspected += 1
                     continue
-                queued = unpack(record.body, self._objects)
-                letters.append(_Letter(record, queued, queued.claim))
+                letters.append(_Letter(record, unpack(record.body, self._objects)))
             except Exception:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
                 _log.exception("message %s could not be read", record.message_id)

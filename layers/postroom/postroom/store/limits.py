@@ -18,12 +18,21 @@ _WITHHELD: Final = "w#"
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """What was withheld from one domain in one hour, and the identity its summary is sent under."""
+class SummaryIdentity:
+    """What every try of one summary repeats. `receiver`: our domain, in whose name it is sent."""
 
-    codes: Mapping[str, int]
+    receiver: str
+    buffer: str
     correlation: str
     timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was withheld from one domain in one hour: machine code → how many. `sent`: nothing is left to do."""
+
+    codes: Mapping[str, int]
+    identity: SummaryIdentity
     sent: bool
 
 
@@ -62,13 +71,19 @@ class FeedbackLimits:
         """Note that a summary of the hour was asked for."""
         self._update(sender, hour, "SET asked = :yes", {":yes": {"BOOL": True}})
 
-    def summary(self, sender: str, hour: int, correlation: str, timestamp_ms: int) -> Summary:
+    def summary(self, sender: str, hour: int, identity: SummaryIdentity) -> Summary:
         """The summary of a past hour. The first call fixes its content and identity; later ones repeat them."""
         item = self._find(sender, hour)
         if "told" not in item:
             codes = {name.removeprefix(_WITHHELD): item[name] for name in item if name.startswith(_WITHHELD)}
             fresh: AttributeValueTypeDef = {
-                "M": {"c": {"S": correlation}, "t": {"N": str(timestamp_ms)}, "codes": {"M": codes}}
+                "M": {
+                    "r": {"S": identity.receiver},
+                    "b": {"S": identity.buffer},
+                    "c": {"S": identity.correlation},
+                    "t": {"N": str(identity.timestamp_ms)},
+                    "codes": {"M": codes},
+                }
             }
             try:
                 item = self._update(
@@ -80,7 +95,8 @@ class FeedbackLimits:
                 item = self._find(sender, hour)
         told = item["told"]["M"]
         codes_told = {code: int(value["N"]) for code, value in told["codes"]["M"].items()}
-        return Summary(codes_told, told["c"]["S"], int(told["t"]["N"]), "sent" in item)
+        fixed = SummaryIdentity(told["r"]["S"], told["b"]["S"], told["c"]["S"], int(told["t"]["N"]))
+        return Summary(codes_told, fixed, "sent" in item)
 
     def sent(self, sender: str, hour: int, outcome: str) -> None:
         """Note that the summary of the hour needs nothing more."""

@@ -5,14 +5,14 @@ belongs to one pass, because a row may be filed behind it hours late: the next p
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from postroom.store.aws import passing_faults
-from postroom.store.keys import ROW_PREFIX, partition
+from postroom.store.keys import ROW_PREFIX, RowKey, partition
 from postroom.store.register import LIVE, Register, Row, read_row
-from postroom.store.segments import Line, Objects, decode_line
+from postroom.store.segments import Line, Objects, decode_line, neighbours
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -44,6 +44,23 @@ class Reader:
         for row in heapq.merge(*passes, key=lambda row: row.key.sk):
             if not conversation or row.conversation == conversation:
                 yield row
+
+    def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
+        """The messages of rows, in their order, without those that are gone meanwhile; neighbours share a request.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        by_place = {row.place: row for row in rows if row.place is not None}
+        found: dict[RowKey, Filed | None] = {}
+        for run in neighbours(by_place):
+            try:
+                lines = self._objects.get_all(run)
+            except KeyError:
+                found |= {by_place[place].key: self.fetch(by_place[place]) for place in run}
+            else:
+                read = zip((by_place[place] for place in run), lines, strict=True)
+                found |= {row.key: Filed(row, decode_line(line)) for row, line in read}
+        return [filed for row in rows if (filed := found.get(row.key)) is not None]
 
     def fetch(self, row: Row) -> Filed | None:
         """The message of a row; None: it is gone meanwhile. Raises NotNowError(STORE_UNAVAILABLE)."""

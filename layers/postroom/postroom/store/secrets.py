@@ -36,24 +36,24 @@ class SigningKeys:
         self._secret = secret
         self._clock = clock
         self._expires = 0.0
-        self._keys: dict[str, SigningKey] = {}
+        self._entries: dict[str, dict[str, str]] = {}
 
     def of(self, domain: str) -> SigningKey | None:
         """The key of one of our domains; None: none was stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
-        return self._all().get(domain)
+        entry = self._all().get(domain)
+        return _signing_key(entry) if entry else None
 
     def first(self) -> tuple[str, SigningKey] | None:
         """The first of our domains with a key, and the key. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
-        return min(self._all().items(), key=lambda entry: entry[0], default=None)
+        entries = self._all()
+        domain = min(entries, default=None)
+        return None if domain is None else (domain, _signing_key(entries[domain]))
 
-    def _all(self) -> dict[str, SigningKey]:
+    def _all(self) -> dict[str, dict[str, str]]:
         if self._clock() >= self._expires:
-            self._keys = {
-                name: SigningKey(entry["selector"], PrivateKey.from_pem(entry["pem"].encode()))
-                for name, entry in self._read().items()
-            }
+            self._entries = self._read()
             self._expires = self._clock() + _CACHE_SECONDS
-        return self._keys
+        return self._entries
 
     def put(self, domain: str, selector: str, key: PrivateKey) -> None:
         """Store or replace a domain's key. Raises OurError where the secret is full."""
@@ -75,3 +75,7 @@ class SigningKeys:
             raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE) from error
         value = json.loads(text)
         return value if isinstance(value, dict) else {}
+
+
+def _signing_key(entry: dict[str, str]) -> SigningKey:
+    return SigningKey(entry["selector"], PrivateKey.from_pem(entry["pem"].encode()))

@@ -1,10 +1,10 @@
 """Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as they came."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import ClientError
 
@@ -46,7 +46,7 @@ def decode_line(data: bytes) -> Line:
     return Line(RowKey(value["pk"], value["sk"]), value["c"], value["envelope"], value["receipt"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """Where a line lies: object, first byte, length."""
 
@@ -64,6 +64,28 @@ def lay_out(lines: Sequence[Line], name: str) -> tuple[bytes, list[Place]]:
         parts.append(data + b"\n")
         offset += len(data) + 1
     return b"".join(parts), places
+
+
+GAP_BYTES: Final = 16_384
+"""Between two lines: to read over so much is cheaper than another request."""
+READ_BYTES: Final = 8 * 1024 * 1024
+"""The most that one request reads, unless a single line is longer."""
+
+
+def neighbours(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Places that one range read serves: in one object, close to each other, bounded in all."""
+    run: list[Place] = []
+    for place in sorted(places):
+        if run and not (
+            place.object == run[-1].object
+            and place.offset - (run[-1].offset + run[-1].length) <= GAP_BYTES
+            and place.offset + place.length - run[0].offset <= READ_BYTES
+        ):
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
 
 
 @contextmanager
@@ -92,6 +114,13 @@ class Objects:
         """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
         with passing_faults(), _missing_as_key_error(name):
             return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
+
+    def get_all(self, run: Sequence[Place]) -> list[bytes]:
+        """The bytes of `neighbours`, by one request. Raises as `get_range` does."""
+        first, last = run[0], run[-1]
+        data = self.get_range(Place(first.object, first.offset, last.offset + last.length - first.offset))
+        starts = [place.offset - first.offset for place in run]
+        return [data[start : start + place.length] for start, place in zip(starts, run, strict=True)]
 
     def get_range(self, place: Place) -> bytes:
         """The bytes of one line. Raises KeyError if the object is gone, NotNowError(STORE_UNAVAILABLE)."""

@@ -17,17 +17,18 @@ _THERE: Final = "attribute_exists(pk)"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The identity of a Feedback: every try repeats it.
+    """The identity of a Feedback, and the buffer it goes to: every try repeats them.
 
     `sent`: it arrived, or was given up, or stands in a summary: nothing is left to do.
     """
 
+    buffer: str
     correlation: str
     timestamp_ms: int
     sent: bool
 
 
-NOBODY_TOLD: Final = Told("", 0, sent=True)
+NOBODY_TOLD: Final = Told("", "", 0, sent=True)
 """It needed no identity: it stands in a summary, was given up before it had one, or its row is gone for good."""
 
 
@@ -46,15 +47,15 @@ class TellTale:
             ).get("Item", {})
         if "told" in item:
             told = item["told"]["M"]
-            return Told(told["c"]["S"], int(told["t"]["N"]), "sent" in item)
+            return Told(told["b"]["S"], told["c"]["S"], int(told["t"]["N"]), "sent" in item)
         return NOBODY_TOLD if "sent" in item else None
 
-    def note(self, row: RowKey, correlation: str, timestamp_ms: int) -> Told:
+    def note(self, row: RowKey, buffer: str, correlation: str, timestamp_ms: int) -> Told:
         """Write the Feedback's identity down, unless one stands there or none is needed; answer what then stands."""
-        told = {"c": {"S": correlation}, "t": {"N": str(timestamp_ms)}}
+        told = {"b": {"S": buffer}, "c": {"S": correlation}, "t": {"N": str(timestamp_ms)}}
         fresh = f"{_THERE} AND attribute_not_exists(told) AND attribute_not_exists(sent)"
         if self._update(row, "SET told = :told", {":told": {"M": told}}, fresh):
-            return Told(correlation, timestamp_ms, sent=False)
+            return Told(buffer, correlation, timestamp_ms, sent=False)
         # A row that is gone for good (its time is over) leaves nobody to tell.
         return self.find(row) or NOBODY_TOLD
 

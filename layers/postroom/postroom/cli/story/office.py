@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -51,15 +51,12 @@ class Office:
         )
         return sorted((read_row(item) for page in pages for item in page["Items"]), key=lambda row: row.key.sk)
 
-    def filed(self, mailbox: str, conversation: str = "") -> Iterator[Filed]:
+    def filed(self, mailbox: str, conversation: str = "") -> Sequence[Filed]:
         """The messages of a mailbox, with their receipts."""
         dynamodb, table = self.deployment.client("dynamodb"), self.deployment.outputs["PostTable"]
         objects = Objects(self.deployment.client("s3"), self.deployment.outputs["Bucket"])
         reader = Reader(dynamodb, table, Register(dynamodb, table), objects)
-        for row in reader.list(mailbox, 1, now=int(time.time()), conversation=conversation):
-            message = reader.fetch(row)
-            if message is not None:
-                yield message
+        return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversation=conversation)))
 
     def waiting(self, *queues: str) -> int:
         """How many messages are in queues (by output name; none given: all that work is done from)."""

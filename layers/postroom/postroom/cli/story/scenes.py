@@ -266,7 +266,7 @@ class Story:
         header = envelope["Header"]
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
         conversation = f"feedback:{header['Correlation']}"
-        return until("Feedback arrives", lambda: next(self.town.buffer.filed(SENDER, conversation), None))
+        return until("Feedback arrives", lambda: next(iter(self.town.buffer.filed(SENDER, conversation)), None))
 
     def envelope(
         self,
