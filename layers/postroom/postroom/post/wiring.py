@@ -44,7 +44,7 @@ from postroom.store.told import TellTale
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
 
 _THREADS: Final = 16
 """Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
@@ -57,6 +57,22 @@ _KEEPER_MARGIN_SECONDS: Final = DAY_SECONDS
 """Before the horizon: a letter is decided while what remembers its message still stands."""
 
 
+class _Aws:
+    """One client of each service for a whole function: making one takes longer than most calls."""
+
+    def __init__(self) -> None:
+        self.dynamodb: DynamoDBClient = boto3.client("dynamodb", config=_AWS)
+        self._sqs: SQSClient = boto3.client("sqs", config=_AWS)
+
+    def objects(self, bucket: str) -> Objects:
+        """The bucket."""
+        return Objects(boto3.client("s3", config=_AWS), bucket)
+
+    def queue(self, url: str) -> Queue:
+        """A queue."""
+        return Queue(self._sqs, url)
+
+
 def new_id() -> str:
     """A fresh identifier: 128 random bits in hex."""
     return secrets.token_hex(16)
@@ -65,11 +81,11 @@ def new_id() -> str:
 def build_door(settings: Settings) -> Door:
     """What functions/inbox runs."""
     settings.need("directory_table", "seen_table", "bucket", "claims_queue_url")
-    dynamodb, objects = _dynamodb(), Objects(_s3(), settings.bucket)
-    directory = _directory(settings, dynamodb)
+    aws = _Aws()
+    objects, directory = aws.objects(settings.bucket), _directory(settings, aws)
     sync = Sync(
         judge=_judge(settings, directory),
-        replies=Replies(dynamodb, settings.seen_table, objects),
+        replies=Replies(aws.dynamodb, settings.seen_table, objects),
         handlers=BuiltInHandlers(directory, _LazyLambdaHandlers()),
         clock=time.time,
         new_id=new_id,
@@ -80,7 +96,7 @@ def build_door(settings: Settings) -> Door:
     return Door(
         rules=DoorRules(window, settings.nlweb_max_body_bytes),
         directory=directory,
-        claims=_queue(settings.claims_queue_url),
+        claims=aws.queue(settings.claims_queue_url),
         objects=objects,
         sync=sync,
         clock=time.time,
@@ -94,13 +110,14 @@ def build_worker(settings: Settings) -> Worker:
         "directory_table", "seen_table", "post_table", "bucket",
         "retry_queue_url", "suspects_queue_url", "courier_queue_url",
     )  # fmt: skip
-    pool = ThreadPoolExecutor(_THREADS)
+    aws, pool = _Aws(), ThreadPoolExecutor(_THREADS)
+    objects = aws.objects(settings.bucket)
     return Worker(
-        judge=_judge(settings, _directory(settings, _dynamodb())),
-        filing=_filing(settings, pool),
-        objects=Objects(_s3(), settings.bucket),
-        retry=_queue(settings.retry_queue_url),
-        suspects=_queue(settings.suspects_queue_url),
+        judge=_judge(settings, _directory(settings, aws)),
+        filing=_filing(settings, aws, objects, pool),
+        objects=objects,
+        retry=aws.queue(settings.retry_queue_url),
+        suspects=aws.queue(settings.suspects_queue_url),
         pool=pool,
     )
 
@@ -108,9 +125,11 @@ def build_worker(settings: Settings) -> Worker:
 def build_keeper(settings: Settings) -> Keeper:
     """What functions/worker/keeper.py runs."""
     settings.need("post_table", "bucket", "courier_queue_url", "letters_queue_url")
+    aws = _Aws()
+    objects = aws.objects(settings.bucket)
     return Keeper(
-        filing=_filing(settings, ThreadPoolExecutor(1)),
-        objects=Objects(_s3(), settings.bucket),
+        filing=_filing(settings, aws, objects, ThreadPoolExecutor(1)),
+        objects=objects,
         clock=time.time,
         horizon_seconds=settings.horizon_seconds,
         margin_seconds=min(_KEEPER_MARGIN_SECONDS, settings.horizon_seconds // 2),
@@ -121,18 +140,18 @@ def build_keeper(settings: Settings) -> Keeper:
 def build_courier(settings: Settings) -> Courier:
     """What functions/courier runs."""
     settings.need("post_table", "seen_table", "limits_table", "courier_queue_url", "signing_keys_secret")
-    dynamodb, https = _dynamodb(), build_https(settings)
+    aws, https = _Aws(), build_https(settings)
     keys = SigningKeys(boto3.client("secretsmanager", config=_AWS), settings.signing_keys_secret, time.time)
     graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
     return Courier(
-        seen=Seen(dynamodb, settings.seen_table),
-        register=Register(dynamodb, settings.post_table),
-        told=TellTale(dynamodb, settings.post_table),
-        limits=FeedbackLimits(dynamodb, settings.limits_table),
+        seen=Seen(aws.dynamodb, settings.seen_table),
+        register=Register(aws.dynamodb, settings.post_table),
+        told=TellTale(aws.dynamodb, settings.post_table),
+        limits=FeedbackLimits(aws.dynamodb, settings.limits_table),
         manifests=Buffers(ManifestDirectory(https, time.time), graph),
         keys=keys,
         outbound=HttpsOutbound(https),
-        queue=_queue(settings.courier_queue_url),
+        queue=aws.queue(settings.courier_queue_url),
         rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
         clock=time.time,
         new_uuid=lambda: str(uuid.uuid4()),
@@ -178,13 +197,12 @@ def _judge(settings: Settings, directory: Directory) -> Judge:
     )
 
 
-def _filing(settings: Settings, pool: ThreadPoolExecutor) -> Filing:
-    dynamodb = _dynamodb()
+def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExecutor) -> Filing:
     return Filing(
-        seen=Seen(dynamodb, settings.seen_table),
-        register=Register(dynamodb, settings.post_table),
-        objects=Objects(_s3(), settings.bucket),
-        courier=_queue(settings.courier_queue_url),
+        seen=Seen(aws.dynamodb, settings.seen_table),
+        register=Register(aws.dynamodb, settings.post_table),
+        objects=objects,
+        courier=aws.queue(settings.courier_queue_url),
         forwarding=_LazyForwarding(),
         times=Times(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds),
         clock=time.time,
@@ -214,22 +232,10 @@ def _named(setting: str) -> Iterator[None]:
         raise SettingsError(f"{setting}: {error}") from error
 
 
-def _directory(settings: Settings, dynamodb: "DynamoDBClient") -> Directory:
+def _directory(settings: Settings, aws: _Aws) -> Directory:
     return Directory(
-        dynamodb, settings.directory_table, clock=time.time, cache_seconds=settings.directory_cache_seconds
+        aws.dynamodb, settings.directory_table, clock=time.time, cache_seconds=settings.directory_cache_seconds
     )
-
-
-def _dynamodb() -> "DynamoDBClient":
-    return boto3.client("dynamodb", config=_AWS)
-
-
-def _s3() -> "S3Client":
-    return boto3.client("s3", config=_AWS)
-
-
-def _queue(url: str) -> Queue:
-    return Queue(boto3.client("sqs", config=_AWS), url)
 
 
 class _LazyLambdaHandlers:
