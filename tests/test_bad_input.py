@@ -1,6 +1,7 @@
 """Bad input: one table, one test. docs/bad-input.md is that table; `python tests/test_bad_input.py` writes it."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ from postroom.store.operators import Operators
 DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
 ROWS = list(bad.rows())
 HOST = f"nlweb.{bad.RECEIVER}"
+LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
+"""A DNS name that was asked for: the one thing of the sender's that an answer to a synchronous request may name."""
 
 
 def document() -> str:
@@ -38,9 +41,9 @@ def document() -> str:
         "",
         "What nobody should send, and what becomes of it. `tests/test_bad_input.py` sends each row to the real",
         "handlers, and compares everything that is stored before and after. A refusal is a problem document",
-        "(RFC 9457) whose member `reason` is the code below; it repeats nothing that the sender wrote. What is queued",
-        "is answered 200; the code is then that of the discard: a tombstone in the mailbox's register, and nothing",
-        "else of the message.",
+        "(RFC 9457) whose member `reason` is the code below; it repeats nothing that the sender wrote, but for the DNS",
+        "names that were looked up for a synchronous request. What is queued is answered 200; the code is then that of",
+        "the discard: a tombstone in the mailbox's register, and nothing else of the message.",
         "",
         "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS door of the local stack: a Content-Length",
         "that is shorter or longer than the body, or no number; chunks that end early; compressed bodies; odd paths.",
@@ -131,9 +134,13 @@ def test_bad_input(running: Office, row: Row) -> None:
     answer = send(running, sent)
     assert answer["statusCode"] == row.status
     if row.then is Then.NOTHING:
+        assert row.reason is not None
         assert check_problem(answer) is row.reason
+        told = json.dumps(answer, ensure_ascii=False).lower()
+        if row.reason.kind is Kind.DISCARD:
+            told = LOOKED_UP.sub("", told)
         for theirs in (bad.MARK, bad.CORRELATION):
-            assert theirs not in json.dumps(answer, ensure_ascii=False).lower()
+            assert theirs not in told
         assert store.dump() == before
         return
     assert set(added(before, store.dump())) == {"ClaimsQueue"}

@@ -506,6 +506,10 @@ def _sync() -> Iterator[Line]:
     yield "an RSA key of 1024 bits", lambda: post(asked(good, DKIM="rsa1024")), Reason.KEY_UNUSABLE
     yield "two key records", lambda: post(asked(good, DKIM="two")), Reason.KEY_RECORD_INVALID
     yield "an unknown wallet", lambda: post(asked(good, From=str(uuid.uuid4()), DKIM=...)), Reason.WALLET_UNKNOWN
+    yield "a selector that nothing stands at", lambda: post(asked(good, DKIM="nowhere")), Reason.KEY_NOT_FOUND
+    yield "a selector in a circle of aliases", lambda: post(asked(good, DKIM="loop")), Reason.KEY_RECORD_INVALID
+    yield "a domain without DNSSEC", lambda: post(asked(good, From=UNSIGNED)), Reason.SENDER_NOT_SIGNED
+    yield "a domain with broken signatures", lambda: post(asked(good, From=BOGUS)), Reason.DNSSEC_BOGUS
     yield "a Body that is no object", lambda: post(asked([MARK])), Reason.WRONG_SHAPE
     yield "a Body without Domain", lambda: post(asked({MARK: MARK})), Reason.WRONG_SHAPE
     yield "a Domain that is no host name", lambda: post(asked({"Domain": f"../{MARK}"})), Reason.WRONG_SHAPE
