@@ -13,11 +13,12 @@ BIN := $(VENV)/bin
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
+# The locks are whole: older pips trip over extras when they resolve under hashes.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "postroom needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python3.12 …" >&2; exit 1; }
 	@echo "installing into $(VENV) (pinned versions, once) …"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -25,7 +26,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 $(SAM_VENV)/.installed: requirements-sam.lock
 	@echo "installing aws-sam-cli into $(SAM_VENV) (once) …"
 	@$(PYTHON) -m venv $(SAM_VENV)
-	@$(SAM_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-sam.lock
+	@$(SAM_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-sam.lock
 	@touch $@
 
 .PHONY: install

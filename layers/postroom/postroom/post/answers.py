@@ -34,7 +34,10 @@ def text_answer(text: str, content_type: str = "text/plain; charset=utf-8") -> A
 
 
 def problem(error: TheirError | NotNowError, headers: dict[str, str] | None = None) -> Answer:
-    """A refusal as a problem document (RFC 9457), `reason` from our vocabulary; it repeats nothing of the sender's."""
+    """A refusal as a problem document (RFC 9457), `reason` from our vocabulary.
+
+    Of the sender's own text it repeats at most the DNS names that were looked up for a synchronous request.
+    """
     reason = error.reason
     body: dict[str, JsonValue] = {
         "title": HTTPStatus(reason.status).phrase,
