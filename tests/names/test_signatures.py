@@ -195,7 +195,7 @@ def test_what_is_wrong_with_a_signature_is_said(changes, said):
         find_signature(RECORDS, [sign(**changes)], KEYS, NOW, Checks())
 
 
-@pytest.mark.parametrize("at", [NOW - 60, NOW + 60])
+@pytest.mark.parametrize("at", [NOW - 60, NOW + 60], ids=["first", "last"])
 def test_a_signature_holds_from_its_first_to_its_last_second(at):
     assert find_signature(RECORDS, [sign()], KEYS, at, Checks())
 

@@ -239,14 +239,18 @@ def test_odd_exponents_from_3_to_below_2_to_the_32_are_accepted(exponent: int) -
     assert public_key_from_spki(spki(pkcs1(MODULUS, exponent))).algorithm == "rsa"
 
 
-@pytest.mark.parametrize("exponent", [-3, -1, 0, 1, 2, 4, 65536, 2**32, 2**32 + 1, MODULUS - 2, MODULUS + 2])
+@pytest.mark.parametrize(
+    "exponent",
+    [-3, -1, 0, 1, 2, 4, 65536, 2**32, 2**32 + 1,
+     pytest.param(MODULUS - 2, id="below n"), pytest.param(MODULUS + 2, id="above n")],
+)  # fmt: skip
 def test_other_exponents_are_refused(exponent: int) -> None:
     error = refusal(spki(pkcs1(MODULUS, exponent)))
     assert error.reason is Reason.KEY_UNUSABLE
     assert "exponent" in error.detail
 
 
-@pytest.mark.parametrize("modulus", [0, -MODULUS, MODULUS + 1])
+@pytest.mark.parametrize("modulus", [0, -MODULUS, MODULUS + 1], ids=["zero", "negative", "even"])
 def test_impossible_moduli_are_refused(modulus: int) -> None:
     assert refusal(spki(pkcs1(modulus, 65537))).reason is Reason.KEY_UNUSABLE
 
