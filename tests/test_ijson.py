@@ -3,6 +3,7 @@
 import json
 import math
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -212,6 +213,37 @@ def test_every_i_json_value_comes_back_as_it_was(value: object, ascii_only: bool
     assert json.dumps(parsed) == json.dumps(value)
 
 
+@given(values)
+def test_a_text_without_white_space_is_parsed_to_the_same_value(value: object) -> None:
+    compact = orjson.dumps(value)
+    parsed, strictly = parse(compact, max_bytes=1 << 20), parse(b" " + compact, max_bytes=1 << 20)
+    assert json.dumps(parsed) == json.dumps(strictly) == json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":1,"a":1}',
+        b'{"a":1,"a":2}',
+        b'[{"x":{"a":1,"b":2,"a":3}}]',
+        b'{"a":1,"\\u0061":1}',
+        b"[9007199254740992]",
+        b"[-9007199254740992]",
+        b"[18446744073709551616]",
+        b"[1e309]",
+        b"[" + nested(64) + b"]",
+        b"[" * 64 + b"1,{}" + b"]" * 64,
+        b"[" + b"{}," * 64 + nested(64) + b"]",
+        nested(255),
+        b'"\\ud800"',
+        b'["\xed\xa0\x80"]',
+        b"[NaN]",
+    ],
+)
+def test_what_is_refused_is_refused_with_and_without_white_space(text: bytes) -> None:
+    assert refusal(text).reason is refusal(b" " + text).reason
+
+
 TEXT = '{ } [ ] , : " \\ \\ud800 \\udc00 \\u0061 a "a" 1 - . e 400 9999999999999999 null NaN é'
 pieces = st.sampled_from([*TEXT.encode().split(), b" ", b"\xff", b"\xef\xbb\xbf", b"\x00"])
 
@@ -220,6 +252,9 @@ pieces = st.sampled_from([*TEXT.encode().split(), b" ", b"\xff", b"\xef\xbb\xbf"
 def test_whatever_comes_in_is_parsed_as_the_standard_library_does_or_refused(data: bytes) -> None:
     try:
         value = parse(data, max_bytes=1 << 20)
-    except TheirError:
+    except TheirError as error:
+        # White space in front keeps any text from being what its value is written as.
+        assert refusal(b" " + data).reason is error.reason  # noqa: PT017
         return
+    assert json.dumps(parse(b" " + data, max_bytes=1 << 20)) == json.dumps(value)
     assert json.loads(data) == value

@@ -1,6 +1,7 @@
 """Who may stand in `From` and `To`: host names and wallets (settlement NLWeb 12, 13)."""
 
 import re
+from functools import lru_cache
 
 from postroom.errors import TheirError
 from postroom.reasons import Reason
@@ -12,6 +13,8 @@ _SELECTOR = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 _LONGEST_NAME = 253
+_REMEMBERED = 256
+"""Names that were read last: most mail comes from few senders, and to fewer receivers."""
 
 
 def is_host_name(text: str) -> bool:
@@ -24,6 +27,7 @@ def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
+@lru_cache(_REMEMBERED)
 def read_sender(text: str) -> str:
     """`From`: a host name of A-labels, or the UUID of a wallet; lower-cased.
 
@@ -31,11 +35,12 @@ def read_sender(text: str) -> str:
     """
     name = text.lower()
     # str.lower maps some non-ASCII letters (the Kelvin sign) into ASCII: the form is judged before it.
-    if text.isascii() and (is_uuid(name) or is_host_name(name)):
+    if text.isascii() and (is_host_name(name) or is_uuid(name)):
         return name
     raise TheirError(Reason.WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
 
 
+@lru_cache(_REMEMBERED)
 def read_receiver(text: str, member: str = "Header.To") -> str:
     """`To`: a host name, lower-cased, as A-labels, one trailing dot dropped.
 
@@ -62,6 +67,7 @@ def _a_labels(name: str) -> str:
         return ""
 
 
+@lru_cache(_REMEMBERED)
 def read_selector(text: str, member: str) -> str:
     """A DKIM selector (RFC 6376 §3.1: sub-domains joined by dots), lower-cased. Raises TheirError(WRONG_SHAPE)."""
     name = text.lower()

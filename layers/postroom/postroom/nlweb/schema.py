@@ -51,11 +51,17 @@ POLLYWEB: Final = Dialect("pollyweb.org", "pw", "Selector", None, "pw.")
 DIALECTS: Final = (NLWEB, POLLYWEB)
 _BY_AUTHORITY: Final = {dialect.authority: dialect for dialect in DIALECTS}
 
+# What nearly every envelope says, word for word: no need to take it apart.
+_USUAL: Final = {dialect.schema: (dialect, 1, 0) for dialect in DIALECTS}
+
 _SUPPORTED: Final = "supported are nlweb.org/MSG and pollyweb.org/MSG of major version 1"
 
 
 def read_code(code: str, member: str) -> tuple[Dialect, int, int]:
     """Dialect, major and minor version. Raises TheirError(UNSUPPORTED_VERSION)."""
+    usual = _USUAL.get(code)
+    if usual is not None:
+        return usual
     match = _CODE.fullmatch(code)
     if match is None:
         raise TheirError(Reason.UNSUPPORTED_VERSION, f"{member} is no schema code of a message; {_SUPPORTED}")
@@ -71,13 +77,17 @@ def choose_dialect(handshake: object, header_schema: object) -> Dialect:
 
     Raises TheirError: WRONG_SHAPE if either is no string or both stand and disagree; UNSUPPORTED_VERSION.
     """
-    codes = []
-    for member, code in ((HANDSHAKE, handshake), ("Header.Schema", header_schema)):
-        if code is None:
-            continue
-        if not isinstance(code, str):
-            raise TheirError(Reason.WRONG_SHAPE, f"{member} is not a string")
-        codes.append(read_code(code, member))
-    if len(codes) == 2 and codes[0] != codes[1]:
+    outer = _read_if_there(handshake, HANDSHAKE)
+    inner = _read_if_there(header_schema, "Header.Schema")
+    if outer and inner and outer != inner:
         raise TheirError(Reason.WRONG_SHAPE, f"{HANDSHAKE} and Header.Schema contradict each other")
-    return codes[0][0] if codes else NLWEB
+    chosen = outer or inner
+    return chosen[0] if chosen else NLWEB
+
+
+def _read_if_there(code: object, member: str) -> tuple[Dialect, int, int] | None:
+    if code is None:
+        return None
+    if not isinstance(code, str):
+        raise TheirError(Reason.WRONG_SHAPE, f"{member} is not a string")
+    return read_code(code, member)

@@ -1,0 +1,75 @@
+"""Run the benchmarks: `python -m benchmarks [NAME …]` prints their tables, with `--write` into docs/benchmarks.md."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmarks import bench_canonical, bench_ijson, bench_key_record, bench_start, bench_verify
+from benchmarks.harness import NORMAL, Benchmark, Effort
+
+BENCHMARKS: Final = tuple(
+    module.BENCHMARK for module in (bench_verify, bench_ijson, bench_canonical, bench_key_record, bench_start)
+)
+PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+_INTRODUCTION: Final = """\
+# Benchmarks
+
+    make bench
+
+prints these tables, measured anew on your machine; `.venv/bin/python -m benchmarks --write` writes this page, and
+`.venv/bin/python -m benchmarks verify` runs one of them.
+
+Every number is a ratio of two things measured side by side in one run: all ways take short turns, round after round;
+each round keeps the best turn of each way, and the median over the rounds is what stands here. Ratios of such small
+times still differ between machines and Python versions, and by some hundredths from run to run.
+"""
+
+
+def report(benchmark: Benchmark, effort: Effort) -> Iterator[str]:
+    """The section of one benchmark, line by line, in Markdown."""
+    yield f"## `{benchmark.name}`: {benchmark.title}"
+    yield ""
+    yield from benchmark.notes.splitlines()
+    for table in benchmark.measure(effort):
+        yield ""
+        if table.title:
+            yield f"**{table.title}**"
+            yield ""
+        yield from table.lines()
+
+
+def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> None:
+    """Run the named benchmarks, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, measured side by side.")
+    names = [benchmark.name for benchmark in BENCHMARKS]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; without: all of them")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} (all benchmarks)")
+    chosen = parser.parse_args(arguments)
+    for name in chosen.names:
+        if name not in names:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(names)}")
+    if chosen.write and chosen.names:
+        parser.error("--write takes no names: the page holds all benchmarks")
+    sections = [
+        _printed(report(benchmark, effort))
+        for benchmark in BENCHMARKS
+        if not chosen.names or benchmark.name in chosen.names
+    ]
+    if chosen.write:
+        PAGE.write_text("\n".join([_INTRODUCTION, *sections]))
+
+
+def _printed(lines: Iterable[str]) -> str:
+    """The lines as one text, each shown as soon as it is there."""
+    said = []
+    for line in lines:
+        print(line, flush=True)
+        said.append(line)
+    print()
+    return "\n".join([*said, ""])
+
+
+if __name__ == "__main__":
+    main()

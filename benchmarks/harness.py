@@ -1,0 +1,89 @@
+"""What every benchmark is made of: ways of doing one thing, run in turn in one process, and compared.
+
+A computer is never quiet. So each round runs every way in short turns, several times, and keeps each way's best
+turn; a round gives ratios only, and the median over the rounds is what counts. Seconds are never reported.
+"""
+
+import statistics
+import timeit
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long it is measured: `rounds`, `turns` of each way in a round, and the seconds that a turn should take."""
+
+    rounds: int
+    turns: int
+    turn_seconds: float
+
+
+NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002)
+TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0)
+"""Enough to see that it runs; the numbers mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of results: the ratios are texts already."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def lines(self) -> Iterator[str]:
+        """The table in Markdown, its columns aligned."""
+        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+        rule = tuple(("-" if place == 0 else "-:").rjust(width, "-") for place, width in enumerate(widths))
+        for row in (self.columns, rule, *self.rows):
+            first, *rest = row
+            cells = [first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]
+            yield f"| {' | '.join(cells)} |"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One subject that is measured. `notes`: what is compared with what, in Markdown."""
+
+    name: str
+    title: str
+    notes: str
+    measure: Callable[[Effort], Sequence[Table]]
+
+
+Way = tuple[str, Callable[[], object]]
+
+
+def ratios(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
+    """How many times as long as the first way each of them takes (so the first is 1.0)."""
+    timers = [timeit.Timer(way) for way in ways]
+    numbers = [_calls_in(timer, effort.turn_seconds) for timer in timers]
+    rounds = []
+    for _ in range(effort.rounds):
+        turns = [
+            [timer.timeit(number) / number for timer, number in zip(timers, numbers, strict=True)]
+            for _ in range(effort.turns)
+        ]
+        best = [min(times) for times in zip(*turns, strict=True)]
+        rounds.append([time / best[0] for time in best])
+    return [statistics.median(column) for column in zip(*rounds, strict=True)]
+
+
+def compare(title: str, ways: Sequence[Way], effort: Effort) -> Table:
+    """A table of ways and their ratios to the first."""
+    found = ratios([way for _, way in ways], effort)
+    return Table(
+        title, ("way", "ratio"), tuple((name, times(ratio)) for (name, _), ratio in zip(ways, found, strict=True))
+    )
+
+
+def times(ratio: float) -> str:
+    """The form of a ratio in tables."""
+    return f"{ratio:.2f} ×"
+
+
+def _calls_in(timer: timeit.Timer, seconds: float) -> int:
+    once = min(timer.timeit(1) for _ in range(3))
+    return max(1, round(seconds / once))
