@@ -1,40 +1,15 @@
 """The courier as a Lambda function: notices of discards in, Feedback out."""
 
 import os
-from typing import TypedDict
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.notices import Notice, read_notice
 from postroom.post.wiring import build_courier
 from postroom.settings import read_settings
-
-
-class SqsRecord(TypedDict):
-    """One message of a batch."""
-
-    messageId: str
-    body: str
-
-
-class SqsEvent(TypedDict):
-    """A batch."""
-
-    Records: list[SqsRecord]
-
-
-class Failure(TypedDict):
-    """A message to hand out again."""
-
-    itemIdentifier: str
-
-
-class BatchResult(TypedDict):
-    """A partial batch response."""
-
-    batchItemFailures: list[Failure]
 
 
 logger = Logger()
@@ -45,7 +20,7 @@ courier = build_courier(read_settings(os.environ))
 @metrics.log_metrics
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Deliver one batch of notices."""
-    failures: list[Failure] = []
+    failed: list[str] = []
     for record in event["Records"]:
         try:
             notice = read_notice(record["body"])
@@ -54,11 +29,11 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
             # Whatever is wrong with one notice must not drag its neighbours along to the dead letters.
             logger.exception("to be handed out again", queue_message=record["messageId"])
             metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
-            failures.append({"itemIdentifier": record["messageId"]})
+            failed.append(record["messageId"])
             continue
         about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
         if isinstance(notice, Notice):
             about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
         logger.info(str(delivery), extra=about)
         metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
-    return {"batchItemFailures": failures}
+    return hand_out_again(failed)

@@ -2,43 +2,16 @@
 
 import os
 import time
-from typing import TypedDict
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.filing import Outcome
 from postroom.post.wiring import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
-
-
-class SqsRecord(TypedDict):
-    """One message of a batch."""
-
-    messageId: str
-    body: str
-    attributes: dict[str, str]
-    eventSourceARN: str
-
-
-class SqsEvent(TypedDict):
-    """A batch."""
-
-    Records: list[SqsRecord]
-
-
-class Failure(TypedDict):
-    """A message to hand out again."""
-
-    itemIdentifier: str
-
-
-class BatchResult(TypedDict):
-    """A partial batch response."""
-
-    batchItemFailures: list[Failure]
 
 
 logger = Logger()
@@ -64,7 +37,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     if report.failed:
         metrics.add_metric("Failed", MetricUnit.Count, len(report.failed))
         logger.error("messages to be handed out again", messages=report.failed)
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed]}
+    return hand_out_again(report.failed)
 
 
 def tell(outcome: Outcome) -> None:

@@ -8,5 +8,6 @@ worker.py     a batch of claims: judged, filed or discarded, told
 keeper.py     letters in the dead-letter queue are decided before SQS drops them
 courier.py    Feedback, at most once
 graph.py      who is told
+batches.py    SQS batches as Lambda hands them out
 ports.py      what the flow needs from the outside
 """
