@@ -7,6 +7,8 @@ from enum import Enum
 
 import pytest
 import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
 
 from postroom.canonical import NotCanonicalError, jcs
 
@@ -139,6 +141,31 @@ class Count(int):
 @pytest.mark.parametrize("value", [(1, (2, "x")), {Text("b"): 1, "a": 2}, Text("x"), Count(7), {"a": (1.5,)}])
 def test_kin_of_the_plain_types_are_written_as_the_reference_writes_them(value: object) -> None:
     assert jcs(value) == rfc8785.dumps(value)  # type: ignore[arg-type]
+
+
+@given(st.floats(1e-8, 1e17), st.integers(0, 17), st.sampled_from([1, -1]))
+def test_floats_are_written_as_the_reference_writes_them(number: float, digits: int, sign: int) -> None:
+    for value in (sign * number, sign * round(number, digits), sign * float(round(number))):
+        assert jcs([value]) == rfc8785.dumps([value])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12.5, b"12.5"),
+        (12.0, b"12"),
+        (0.001, b"0.001"),
+        (0.000001, b"0.000001"),
+        (0.0000001, b"1e-7"),
+        (999999999999999.9, b"999999999999999.9"),
+        (1e15, b"1000000000000000"),
+        (1e20, b"100000000000000000000"),
+        (1e21, b"1e+21"),
+        (-0.0, b"0"),
+    ],
+)
+def test_a_fraction_is_written_in_the_form_of_rfc_8785_section_3_2_2_3(value: float, text: bytes) -> None:
+    assert jcs({"Price": value}) == b'{"Price":' + text + b"}"
 
 
 # --- the property: whatever the value, the same bytes as the reference, or both refuse ---------------------

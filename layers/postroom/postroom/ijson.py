@@ -75,7 +75,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = 64) -> JsonValue:
 
 def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
     """The value, and whether it is proven to be I-JSON, but for its nesting."""
-    if b'": ' in data[:_GLANCE]:
+    if data.find(b'": ', 0, _GLANCE) >= 0:
         return None, False  # whoever writes white space once does it everywhere: not worth a try
     try:
         value: JsonValue = orjson.loads(data)

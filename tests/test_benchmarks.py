@@ -1,0 +1,65 @@
+"""The benchmarks run, and say what they measured. How fast anything is, no test asks."""
+
+import re
+
+import pytest
+from benchmarks import __main__ as program
+from benchmarks.harness import TINY, Benchmark, Effort, Table, ratios
+
+ROWS = {
+    "verify": [
+        f"{key}, {kind}"
+        for key in ("RSA-2048", "Ed25519")
+        for kind in (
+            "text",
+            "many members",
+            "beyond ASCII",
+            "text, spaced",
+            "many members, spaced",
+            "text and a price",
+        )
+    ],
+    "ijson": ["ijson.parse", "orjson", "jiter", "json"],
+    "canonical": ["jcs", "rfc8785"],
+    "key_record": ["parse_key_record", "bare", "dkimpy"],
+    "start": ["import boto3", "functions/inbox", "functions/worker", "functions/courier"],
+}
+
+
+def test_every_benchmark_is_run() -> None:
+    assert [benchmark.name for benchmark in program.BENCHMARKS] == list(ROWS)
+
+
+@pytest.mark.parametrize("benchmark", program.BENCHMARKS, ids=lambda benchmark: benchmark.name)
+def test_a_benchmark_prints_a_ratio_in_every_row(benchmark: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
+    program.main([benchmark.name], TINY)
+    printed = capsys.readouterr().out
+    for row in ROWS[benchmark.name]:
+        assert re.search(rf"^\| {re.escape(row)} *\|.* [0-9]+\.[0-9]{{2}} × \|$", printed, re.MULTILINE), row
+
+
+def test_the_page_names_every_benchmark_and_each_of_its_rows() -> None:
+    page = program.PAGE.read_text()
+    for benchmark in program.BENCHMARKS:
+        assert f"## `{benchmark.name}`: {benchmark.title}\n\n{benchmark.notes}" in page
+        for row in ROWS[benchmark.name]:
+            assert f"\n| {row} " in page
+
+
+def test_ratios_are_to_the_first_way() -> None:
+    def work(times: int) -> None:
+        sum(range(times))
+
+    first, second = ratios([lambda: work(1), lambda: work(1_000_000)], Effort(rounds=3, turns=3, turn_seconds=0))
+    assert first == 1
+    assert second > 1
+
+
+def test_a_table_is_markdown_with_its_columns_aligned() -> None:
+    table = Table("", ("way", "ratio"), (("ours", "1.00 ×"), ("a longer way", "12.00 ×")))
+    assert list(table.lines()) == [
+        "| way          |   ratio |",
+        "| ------------ | ------: |",
+        "| ours         |  1.00 × |",
+        "| a longer way | 12.00 × |",
+    ]
