@@ -11,7 +11,6 @@ from postroom.post.notices import Notice, read_notice
 from postroom.post.wiring import build_courier
 from postroom.settings import read_settings
 
-
 logger = Logger()
 metrics = Metrics()
 courier = build_courier(read_settings(os.environ))

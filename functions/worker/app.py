@@ -13,7 +13,6 @@ from postroom.post.wiring import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
 
-
 logger = Logger()
 metrics = Metrics()
 settings = read_settings(os.environ)

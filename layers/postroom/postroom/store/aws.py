@@ -1,14 +1,17 @@
 """One place that tells a passing AWS fault from a refusal and from our own mistake."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 _PASSING: Final = frozenset(
     {
@@ -20,6 +23,14 @@ _PASSING: Final = frozenset(
     }
 )  # fmt: skip
 _TOO_MANY_REQUESTS: Final = 429
+
+
+class RefusedError(Exception):
+    """The condition of a write did not hold. `item`: what stands there, if that was asked for and there is any."""
+
+    def __init__(self, item: "Mapping[str, AttributeValueTypeDef]") -> None:
+        super().__init__("ConditionalCheckFailedException")
+        self.item = item
 
 
 def error_code(error: ClientError) -> str:
@@ -44,3 +55,17 @@ def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE) -> Iterator[None]:
         if is_passing(error):
             raise NotNowError(reason) from error
         raise
+
+
+@contextmanager
+def conditional() -> Iterator[None]:
+    """A conditional write of DynamoDB: RefusedError where its condition did not hold, else as `passing_faults`."""
+    with passing_faults():
+        try:
+            yield
+        except ClientError as error:
+            if error_code(error) == "ConditionalCheckFailedException":
+                raise RefusedError(
+                    cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
+                ) from None
+            raise

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
-from postroom.store.aws import error_code, passing_faults
+from postroom.store.aws import RefusedError, conditional, passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -53,9 +51,7 @@ class FeedbackLimits:
                 {":one": {"N": "1"}, ":limit": {"N": str(limit)}, ":ttl": _ttl(hour)},
                 condition="attribute_not_exists(n) OR n < :limit", names={"#ttl": "ttl"},
             )  # fmt: skip
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
+        except RefusedError:
             return False
         return True
 
@@ -89,9 +85,7 @@ class FeedbackLimits:
                 item = self._update(
                     sender, hour, "SET told = :told", {":told": fresh}, condition="attribute_not_exists(told)"
                 )
-            except ClientError as error:
-                if error_code(error) != "ConditionalCheckFailedException":
-                    raise
+            except RefusedError:
                 item = self._find(sender, hour)
         told = item["told"]["M"]
         codes_told = {code: int(value["N"]) for code, value in told["codes"]["M"].items()}
@@ -128,7 +122,7 @@ class FeedbackLimits:
             request["ConditionExpression"] = condition
         if names:
             request["ExpressionAttributeNames"] = names
-        with passing_faults():
+        with conditional():
             return self._dynamodb.update_item(**request)["Attributes"]
 
 

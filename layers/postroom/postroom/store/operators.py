@@ -4,10 +4,8 @@ import base64
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from postroom.nlweb.subjects import SubjectRule
-from postroom.store.aws import error_code
+from postroom.store.aws import RefusedError, conditional
 from postroom.store.directory import Domain
 
 if TYPE_CHECKING:
@@ -67,16 +65,15 @@ class Operators:
     def raise_shards(self, mailbox: str, shards: int) -> bool:
         """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
         try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key={"pk": {"S": f"mailbox#{mailbox}"}, "sk": {"S": "!"}},
-                UpdateExpression="SET shards = :shards",
-                ConditionExpression="attribute_not_exists(shards) OR shards < :shards",
-                ExpressionAttributeValues={":shards": {"N": str(shards)}},
-            )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
+            with conditional():
+                self._dynamodb.update_item(
+                    TableName=self._table,
+                    Key={"pk": {"S": f"mailbox#{mailbox}"}, "sk": {"S": "!"}},
+                    UpdateExpression="SET shards = :shards",
+                    ConditionExpression="attribute_not_exists(shards) OR shards < :shards",
+                    ExpressionAttributeValues={":shards": {"N": str(shards)}},
+                )
+        except RefusedError:
             return False
         return True
 

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
 from postroom.reasons import Reason, reason_of
-from postroom.store.aws import error_code, passing_faults
+from postroom.store.aws import RefusedError, conditional, passing_faults
 from postroom.store.keys import RowKey
 from postroom.store.segments import Place
 
@@ -73,7 +71,7 @@ class Register:
     def acknowledge(self, key: RowKey, forget_at: int) -> bool:
         """The owner has it: live → gone. True: gone, now or before. False: there is no such row."""
         try:
-            with passing_faults():
+            with conditional():
                 self._dynamodb.update_item(
                     TableName=self._table,
                     Key=_key(key),
@@ -88,10 +86,8 @@ class Register:
                     },
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
-            return bool(error.response.get("Item"))
+        except RefusedError as refused:
+            return bool(refused.item)
         return True
 
     def find(self, key: RowKey) -> Row | None:
@@ -105,17 +101,15 @@ class Register:
 
     def _put_if_absent(self, key: RowKey, attributes: "Mapping[str, AttributeValueTypeDef]") -> Row | None:
         try:
-            with passing_faults():
+            with conditional():
                 self._dynamodb.put_item(
                     TableName=self._table,
                     Item={**_key(key), **attributes},
                     ConditionExpression="attribute_not_exists(pk)",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
-            return read_row(error.response["Item"])  # type: ignore[typeddict-item]
+        except RefusedError as refused:
+            return read_row(refused.item)
         return None
 
 

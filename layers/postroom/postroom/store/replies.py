@@ -1,13 +1,12 @@
 """Synchronous requests in `seen`: one execution under a lease, and the reply remembered for whoever asks again."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
 from postroom.errors import NotNowError, TheirError
 from postroom.reasons import Reason
-from postroom.store.aws import error_code, passing_faults
+from postroom.store.aws import RefusedError, conditional
 from postroom.store.keys import reply_name
 from postroom.store.segments import Objects
 
@@ -42,7 +41,7 @@ class Replies:
         message under the same Correlation, NotNowError(STORE_UNAVAILABLE).
         """
         try:
-            with passing_faults():
+            with conditional():
                 self._dynamodb.put_item(
                     TableName=self._table,
                     Item={
@@ -58,10 +57,8 @@ class Replies:
                     ExpressionAttributeValues={":now": {"N": str(now)}, ":hash": {"S": digest}},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
-            item = error.response["Item"]  # type: ignore[typeddict-item]
+        except RefusedError as refused:
+            item = refused.item
             if item["hash"]["S"] != digest or "home" in item:
                 raise TheirError(Reason.CORRELATION_REUSED) from None
             if "reply" in item:
@@ -77,31 +74,22 @@ class Replies:
         if len(reply.encode()) > MAX_INLINE_BYTES:
             name, value = "reply_at", reply_name(at_ms, random_id)
             self._objects.put(value, reply.encode(), "application/json")
-        try:
-            with passing_faults():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key={"pk": {"S": lease.key}},
-                    UpdateExpression="SET #reply = :reply",
-                    ConditionExpression="lease = :mine",
-                    ExpressionAttributeNames={"#reply": name},
-                    ExpressionAttributeValues={":reply": {"S": value}, ":mine": {"N": str(lease.until)}},
-                )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
+        with suppress(RefusedError), conditional():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key={"pk": {"S": lease.key}},
+                UpdateExpression="SET #reply = :reply",
+                ConditionExpression="lease = :mine",
+                ExpressionAttributeNames={"#reply": name},
+                ExpressionAttributeValues={":reply": {"S": value}, ":mine": {"N": str(lease.until)}},
+            )
 
     def release(self, lease: Lease) -> None:
         """The request was not executed after all: the next try need not wait for the lease to end."""
-        try:
-            with passing_faults():
-                self._dynamodb.delete_item(
-                    TableName=self._table,
-                    Key={"pk": {"S": lease.key}},
-                    ConditionExpression="lease = :mine AND attribute_not_exists(reply) "
-                    "AND attribute_not_exists(reply_at)",
-                    ExpressionAttributeValues={":mine": {"N": str(lease.until)}},
-                )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
+        with suppress(RefusedError), conditional():
+            self._dynamodb.delete_item(
+                TableName=self._table,
+                Key={"pk": {"S": lease.key}},
+                ConditionExpression="lease = :mine AND attribute_not_exists(reply) AND attribute_not_exists(reply_at)",
+                ExpressionAttributeValues={":mine": {"N": str(lease.until)}},
+            )

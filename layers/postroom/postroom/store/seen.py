@@ -1,11 +1,10 @@
 """Step 2: who is this message, and in which row does it live? The first write names the home, all others adopt it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from postroom.store.aws import error_code, passing_faults
+from postroom.store.aws import RefusedError, conditional, passing_faults
 from postroom.store.keys import RowKey
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class Seen:
         `digest`: the message's Hash. `now`, `forget_at`: epoch seconds. Raises NotNowError(STORE_UNAVAILABLE).
         """
         try:
-            with passing_faults():
+            with conditional():
                 self._dynamodb.put_item(
                     TableName=self._table,
                     Item={
@@ -48,10 +47,8 @@ class Seen:
                     ExpressionAttributeValues={":now": {"N": str(now)}},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
-            return _known(error.response["Item"])  # type: ignore[typeddict-item]
+        except RefusedError as refused:
+            return _known(refused.item)
         return Known(digest, home)
 
     def find(self, key: str, *, now: int) -> Known | None:
@@ -65,6 +62,6 @@ class Seen:
         return _known(item)
 
 
-def _known(item: "dict[str, AttributeValueTypeDef]") -> Known:
+def _known(item: "Mapping[str, AttributeValueTypeDef]") -> Known:
     home = item.get("home", {}).get("M")
     return Known(item["hash"]["S"], RowKey(home["pk"]["S"], home["sk"]["S"]) if home else None)

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
-from postroom.store.aws import error_code, passing_faults
+from postroom.store.aws import RefusedError, conditional, passing_faults
 from postroom.store.keys import RowKey
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ class TellTale:
     def _update(self, row: RowKey, update: str, values: "dict[str, AttributeValueTypeDef]", condition: str) -> bool:
         """Update the row if `condition` holds; whether it did."""
         try:
-            with passing_faults():
+            with conditional():
                 self._dynamodb.update_item(
                     TableName=self._table,
                     Key={"pk": {"S": row.pk}, "sk": {"S": row.sk}},
@@ -74,8 +72,6 @@ class TellTale:
                     ConditionExpression=condition,
                     ExpressionAttributeValues=values,
                 )
-        except ClientError as error:
-            if error_code(error) != "ConditionalCheckFailedException":
-                raise
+        except RefusedError:
             return False
         return True
