@@ -239,6 +239,41 @@ def test_a_name_that_failed_is_left_alone_for_a_while(server, anchors, clock, lo
         assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
 
 
+@pytest.mark.parametrize(
+    ("other", "is_asked_for"),
+    [
+        ("pk2._domainkey.sender.example", False),
+        ("pk2._DOMAINKEY.Sender.Example.", False),
+        ("a.b._domainkey.c._domainkey.sender.example", False),
+        ("pk1._domainkey.sub.sender.example", True),
+        ("pk1._domainkey.other.example", True),
+        ("pk1.x_domainkey.sender.example", True),
+    ],
+)
+def test_where_a_selector_failed_the_domain_s_others_are_left_alone_too(server, anchors, clock, other, is_asked_for):
+    server.pause()
+    with Resolvers(server.address, try_seconds=0.1) as resolvers:
+        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
+        for name in (KEY, other):
+            sent = server.asked.total()
+            with pytest.raises(NotNowError):
+                directory.find(name)
+        assert (server.asked.total() > sent) is is_asked_for
+        server.resume()
+        clock.now += 5
+        assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
+
+
+def test_where_a_selector_failed_a_remembered_key_of_the_domain_still_serves(server, anchors, clock):
+    with Resolvers(server.address, try_seconds=0.1) as resolvers:
+        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock)
+        directory.find(KEY)
+        server.pause()
+        with pytest.raises(NotNowError):
+            directory.find("pk2._domainkey.sender.example")
+        assert directory.find(KEY).cached
+
+
 @pytest.mark.parametrize("name", [KEY, "pk9._domainkey.sender.example"])
 def test_many_threads_share_one_look_up(resolvers, anchors, clock, looked_up, name):
     gate, entered = threading.Event(), threading.Barrier(9)

@@ -54,7 +54,7 @@ class KeepTimes:
     fresh_floor_seconds: float = 2
     """A key younger than this is not fetched again: forged mail must not make us hammer anybody's DNS."""
     back_off_seconds: float = 5
-    """A name whose look-up failed is left alone: a batch of forgeries from a dead domain costs one wait."""
+    """A domain where a look-up failed is left alone: forgeries of any selector at a dead domain cost one wait."""
     max_names: int = 10_000
 
 
@@ -95,7 +95,7 @@ class KeyDirectory(Generic[K]):
         owner = _owner(name)
         key = owner.canonicalize().to_text()
         with self._lock:
-            outcome = self._remembered(key, fresh)
+            outcome = self._remembered(key, owner, fresh)
             if outcome is not None:
                 return _given(outcome)
             mine: Future[FoundKey[K] | TheirError | NotNowError] = Future()
@@ -105,12 +105,12 @@ class KeyDirectory(Generic[K]):
         outcome = running.result()
         return _given(replace(outcome, refetched=fresh) if isinstance(outcome, FoundKey) else outcome)
 
-    def _remembered(self, key: str, fresh: bool) -> FoundKey[K] | TheirError | NotNowError | None:
+    def _remembered(self, key: str, owner: dns.name.Name, fresh: bool) -> FoundKey[K] | TheirError | NotNowError | None:
         now = self._clock()
         known = self._known.get(key, now)
         if known and not (fresh and now - known.fetched_at >= self._times.fresh_floor_seconds):
             return replace(known.value, cached=True) if isinstance(known.value, FoundKey) else known.value
-        failing = self._failing.get(key, now)
+        failing = self._failing.get(_branch(owner), now)
         return failing.value if failing else None
 
     def _run(self, key: str, owner: dns.name.Name, running: Future[FoundKey[K] | TheirError | NotNowError]) -> None:
@@ -124,7 +124,7 @@ class KeyDirectory(Generic[K]):
         with self._lock:
             if isinstance(kept.value, NotNowError):
                 # A remembered key stays: it still proves what it signed.
-                self._failing.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+                self._failing.put(_branch(owner), Kept(kept.value, kept.fetched_at, kept.expires_at))
             else:
                 self._known.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
             del self._running[key]
@@ -167,6 +167,14 @@ def _given(outcome: FoundKey[K] | TheirError | NotNowError) -> FoundKey[K]:
     if isinstance(outcome, FoundKey):
         return outcome
     raise type(outcome)(outcome.reason, outcome.detail)
+
+
+def _branch(owner: dns.name.Name) -> str:
+    """The sender's domain, whose servers answer for all of its selectors; a name of another form is its own."""
+    labels = owner.canonicalize().labels
+    # The last one: a selector may have such a label too, a host name cannot.
+    after = next((i for i in range(len(labels), 0, -1) if labels[i - 1] == b"_domainkey"), 0)
+    return dns.name.Name(labels[after:]).to_text()
 
 
 def _owner(name: str) -> dns.name.Name:
