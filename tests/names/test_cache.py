@@ -9,6 +9,15 @@ def test_an_entry_is_there_until_it_ends():
     assert len(cache) == 0
 
 
+def test_a_dropped_entry_is_gone_and_others_stay():
+    cache = Cache(2)
+    cache.put("a", Kept(1, 0, 10))
+    cache.put("b", Kept(2, 0, 10))
+    for _ in range(2):
+        cache.drop("a")
+        assert [bool(cache.get(name, 1)) for name in "ab"] == [False, True]
+
+
 def test_the_entry_used_longest_ago_leaves_first():
     cache = Cache(2)
     cache.put("a", Kept(1, 0, 10))

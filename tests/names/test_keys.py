@@ -152,6 +152,15 @@ def test_only_so_many_names_are_remembered(resolvers, anchors, clock, tree, look
     assert looked_up("a.sender.example") == 2
 
 
+def test_names_without_a_key_push_no_key_out_and_only_so_many_are_remembered(resolvers, anchors, clock, looked_up):
+    directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
+    directory.find(KEY)
+    for name in "abca":
+        assert refusal(directory, f"{name}.sender.example") is Reason.KEY_NOT_FOUND
+    assert directory.find(KEY).cached
+    assert looked_up("a.sender.example") == 2
+
+
 @pytest.mark.parametrize(
     "name", ["pk9._domainkey.sender.example", "x.plain.example", "x.bad.example", "bad.sender.example"]
 )
@@ -218,6 +227,52 @@ def test_when_a_refetch_fails_the_key_in_memory_still_serves_others(server, anch
         with pytest.raises(NotNowError):
             directory.find(KEY, fresh=True)
         assert directory.find(KEY).cached
+
+
+UNPROVEN = {
+    "unsigned": ("pk1._domainkey TXT x", Mode.UNSIGNED, Reason.SENDER_NOT_SIGNED),
+    "bogus": ("pk1._domainkey TXT x", Mode.BOGUS, Reason.DNSSEC_BOGUS),
+    "absent": ("other TXT x", Mode.SIGNED, Reason.KEY_NOT_FOUND),
+    "endless": ("pk1._domainkey CNAME pk1._domainkey", Mode.SIGNED, Reason.KEY_RECORD_INVALID),
+}
+
+
+@pytest.mark.parametrize(("zone", "mode", "reason"), UNPROVEN.values(), ids=UNPROVEN)
+def test_what_is_not_proven_takes_no_proven_key_away(directory, tree, clock, looked_up, zone, mode, reason):
+    first = directory.find(KEY)
+    tree.put("sender.example", zone, mode)
+    clock.now += 10
+    for _ in range(5):
+        found = directory.find(KEY, fresh=True)
+        assert (found.key, found.cached, found.refetched) == (first.key, True, False)
+    assert looked_up() == 2
+    clock.now += 49
+    assert directory.find(KEY) == directory.find(KEY, fresh=True) == found
+    clock.now += 1
+    assert refusal(directory) is refusal(directory, fresh=True) is reason
+
+
+def test_a_proven_record_that_is_no_key_takes_the_key_away(directory, tree, clock, looked_up):
+    publish(tree, "key", ttl=90)
+    directory.find(KEY)
+    publish(tree, "invalid", ttl=5)
+    clock.now += 10
+    assert refusal(directory, fresh=True) is Reason.KEY_RECORD_INVALID
+    tree.put("sender.example", "pk1._domainkey TXT x", Mode.BOGUS)
+    clock.now += 5
+    assert refusal(directory) is Reason.DNSSEC_BOGUS
+    assert refusal(directory, fresh=True) is Reason.DNSSEC_BOGUS
+    assert looked_up() == 3
+
+
+def test_a_key_takes_the_place_of_a_refusal(directory, tree, clock):
+    publish(tree, "invalid")
+    assert refusal(directory) is Reason.KEY_RECORD_INVALID
+    publish(tree, "key", ttl=10)
+    clock.now += 2
+    assert directory.find(KEY, fresh=True).key == b"key"
+    clock.now += 10
+    assert directory.find(KEY).key == b"key"
 
 
 # --- names that fail, and threads ----------------------------------------------------------------------------

@@ -39,5 +39,9 @@ class Cache(Generic[V]):
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)
 
+    def drop(self, key: str) -> None:
+        """Forget an entry, if it is there."""
+        self._kept.pop(key, None)
+
     def __len__(self) -> int:
         return len(self._kept)

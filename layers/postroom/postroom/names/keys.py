@@ -81,14 +81,17 @@ class KeyDirectory(Generic[K]):
         self._clock = clock
         self._times = times or KeepTimes()
         self._lock = threading.Lock()
-        self._known: Cache[FoundKey[K] | TheirError] = Cache(self._times.max_names)
+        self._known: Cache[FoundKey[K]] = Cache(self._times.max_names)
+        # Apart, as anybody can make up names without a key: they must not push keys out.
+        self._refused: Cache[TheirError] = Cache(self._times.max_names)
         self._failing: Cache[NotNowError] = Cache(self._times.max_names)
         self._running: dict[str, Future[FoundKey[K] | TheirError | NotNowError]] = {}
 
     def find(self, name: str, *, fresh: bool = False) -> FoundKey[K]:
         """The key at `name`, such as `pk1._domainkey.sender.example`.
 
-        `fresh`: look it up even if it is remembered, unless it was fetched within the last moment.
+        `fresh`: look it up even if it is remembered, unless it was looked up within the last moment. Where the
+        answer is not proven, the key in memory is given instead: only what is proven takes its place.
         Raises `TheirError` (SENDER_NOT_SIGNED, DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or what
         `parse` raised) or `NotNowError(KEY_LOOKUP_FAILED)`.
         """
@@ -103,19 +106,22 @@ class KeyDirectory(Generic[K]):
         if running is mine:
             self._run(key, owner, running)
         outcome = running.result()
-        return _given(replace(outcome, refetched=fresh) if isinstance(outcome, FoundKey) else outcome)
+        if isinstance(outcome, FoundKey):
+            return replace(outcome, refetched=fresh and not outcome.cached)
+        return _given(outcome)
 
     def _remembered(self, key: str, owner: dns.name.Name, fresh: bool) -> FoundKey[K] | TheirError | NotNowError | None:
         now = self._clock()
-        known = self._known.get(key, now)
-        if known and not (fresh and now - known.fetched_at >= self._times.fresh_floor_seconds):
-            return replace(known.value, cached=True) if isinstance(known.value, FoundKey) else known.value
+        remembered = self._known.get(key, now) or self._refused.get(key, now)
+        if remembered and not (fresh and now - remembered.fetched_at >= self._times.fresh_floor_seconds):
+            outcome = remembered.value
+            return replace(outcome, cached=True) if isinstance(outcome, FoundKey) else outcome
         failing = self._failing.get(_branch(owner), now)
         return failing.value if failing else None
 
     def _run(self, key: str, owner: dns.name.Name, running: Future[FoundKey[K] | TheirError | NotNowError]) -> None:
         try:
-            kept = self._look_up(owner)
+            kept = self._look_up(key, owner)
         except BaseException as error:
             with self._lock:
                 del self._running[key]
@@ -125,12 +131,16 @@ class KeyDirectory(Generic[K]):
             if isinstance(kept.value, NotNowError):
                 # A remembered key stays: it still proves what it signed.
                 self._failing.put(_branch(owner), Kept(kept.value, kept.fetched_at, kept.expires_at))
+            elif isinstance(kept.value, TheirError):
+                self._refused.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+                self._known.drop(key)
             else:
                 self._known.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+                self._refused.drop(key)
             del self._running[key]
         running.set_result(kept.value)
 
-    def _look_up(self, owner: dns.name.Name) -> Kept[FoundKey[K] | TheirError | NotNowError]:
+    def _look_up(self, key: str, owner: dns.name.Name) -> Kept[FoundKey[K] | TheirError | NotNowError]:
         times = self._times
         started = self._clock()
         try:
@@ -139,6 +149,11 @@ class KeyDirectory(Generic[K]):
             now = self._clock()
             return Kept(failed, now, now + times.back_off_seconds)
         if not isinstance(verdict, Secure):
+            with self._lock:
+                known = self._known.get(key, self._clock())
+            if known:
+                # Whoever can tamper with answers could else take a key away that is proven.
+                return Kept(replace(known.value, cached=True), started, known.expires_at)
             ttl = verdict.ttl if isinstance(verdict, Absent) else times.max_negative_seconds
             return Kept(_wrong(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
         try:
