@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from postroom.cli import app
 from postroom.cli.exits import Commands
 from postroom.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
 
 HEAVY = {"boto3", "botocore", "ministack", "samtranslator", "cryptography", "nacl", "dns", "httpcore", "rich"}
@@ -104,3 +105,54 @@ def test_the_program_is_the_same_as_the_app() -> None:
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "postroom: missing.json: No such file or directory\n"
     assert app.info.name == "postroom"
+
+
+POSTROOM = str(Path(sys.executable).parent / "postroom")
+
+
+def test_standard_input_that_is_closed_is_a_sentence() -> None:
+    ended = run("/bin/sh", "-c", f'"{POSTROOM}" verify - <&-')
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "postroom: standard input is closed; name a file, or pipe one in\n"
+
+
+@pytest.mark.parametrize("arguments", [("verify", "message.json", "--json"), ("verify", "message.json"), ("--help",)])
+def test_where_nobody_reads_it_ends_quietly_and_not_as_a_bad_message(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "message.json").write_text("[]")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as nobody:
+        ended = subprocess.run(
+            [POSTROOM, *arguments], stdout=nobody, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=60,
+            check=False,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}],
+    ids=["the C locale", "ascii"],
+)
+def test_the_locale_does_not_change_what_programs_read(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "key.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
+    (tmp_path / "body.json").write_text('{"Say": "🤝"}', encoding="utf-8")
+    kept = {"PATH": os.environ["PATH"]} | environment
+
+    def postroom(*arguments: str) -> bytes:
+        ended = subprocess.run(
+            [POSTROOM, *arguments], capture_output=True, cwd=tmp_path, env=kept, timeout=60, check=False
+        )
+        assert b"a fault of postroom" not in ended.stderr, ended.stderr
+        return ended.stdout
+
+    signed = postroom(
+        "sign", "body.json", "--key", "key.pem", "--from", "a.example", "--to", "b.example", "--subject", "A@B"
+    )
+    assert json.loads(signed.decode("utf-8"))["Body"] == {"Say": "🤝"}
+    (tmp_path / "signed.json").write_bytes(signed.replace(b"nlweb.org/MSG:1", "é/MSG:1".encode()))
+    told = postroom("verify", "signed.json", "--json", "--resolver", "tcp://127.0.0.1:1")
+    assert "é/MSG:1" in told.decode("utf-8")
+    assert b"\\xe9/MSG:1" in postroom("verify", "signed.json", "--resolver", "tcp://127.0.0.1:1")

@@ -200,6 +200,10 @@ def test_a_file_is_read_like_standard_input(
         (("-", "--wallet-key", "junk"), "junk is no public key"),
         (("-", "--local", "."), "there is no local.json; `postroom up` starts a local stack and writes it"),
         (("-", "--to", "no host"), "'no host' is not a host name"),
+        (("-", "--now", "nan"), "--now is nan; it must be seconds since 1970, before the year 9999"),
+        (("-", "--now", "inf"), "--now is inf; it must be"),
+        (("-", "--now", "1e18"), "--now is 1e+18; it must be"),
+        (("-", "--now", "-1"), "--now is -1.0; it must be"),
     ],
 )
 def test_a_wrong_option_is_a_sentence(

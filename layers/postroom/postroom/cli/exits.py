@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from enum import IntEnum
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -19,6 +20,8 @@ class Exit(IntEnum):
     BAD_MESSAGE = 1
     USAGE = 2
     NOT_FOUND_OUT = 3
+    NOBODY_READS = 141
+    """As the shell tells of a program that SIGPIPE ended."""
 
 
 class UsageFault(Exception):  # noqa: N818 - it is the user's, and reads as such
@@ -31,6 +34,23 @@ class NotFoundOut(Exception):  # noqa: N818 - as above
 
 class Commands(TyperGroup):
     """The root of all commands, where every error becomes a sentence and an exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as a program, with whatever locale and whatever reader there is."""
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        try:
+            try:
+                return super().main(*args, **kwargs)
+            finally:
+                sys.stdout.flush()
+        except (BrokenPipeError, SystemExit) as error:
+            # Typer and rich turn a broken pipe into exit code 1, which says here that the message is bad.
+            if not any(isinstance(each, BrokenPipeError) for each in (error, error.__context__)):
+                raise
+            # What is still buffered would fail once more when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(Exit.NOBODY_READS)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run a command."""

@@ -19,8 +19,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs."
 
 
 def read_input(name: str) -> bytes:
-    """The bytes of a file; `-`: of standard input. Raises OSError."""
-    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    """The bytes of a file; `-`: of standard input. Raises OSError or UsageFault."""
+    if name != "-":
+        return Path(name).read_bytes()
+    if sys.stdin is None:
+        raise UsageFault("standard input is closed; name a file, or pipe one in")
+    return sys.stdin.buffer.read()
 
 
 def domain_name(text: str) -> str:

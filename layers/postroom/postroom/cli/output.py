@@ -16,8 +16,10 @@ _UNBOUND_WIDTH = 10_000
 
 
 def print_json(value: JsonValue) -> None:
-    """One JSON text on standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    """One JSON text on standard output, in UTF-8 whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def console() -> "Console":

@@ -1,6 +1,5 @@
 """`postroom sign`: a Body becomes a signed envelope."""
 
-import json
 import time
 import uuid
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import dialect_called, domain_name, load_private_key, read_input
+from postroom.cli.output import print_json
 from postroom.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def sign(
         dialect=dialect_called(dialect),
     )
     _check_header(draft)
-    print(json.dumps(sign_draft(draft, load_private_key(key)), ensure_ascii=False, indent=2))
+    print_json(sign_draft(draft, load_private_key(key)))
 
 
 def _given(option: str, text: str, rule: Callable[[str], T]) -> T:

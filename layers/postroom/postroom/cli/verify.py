@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.descriptor import Local
-from postroom.cli.exits import Exit
+from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
 from postroom.cli.output import console, print_json, print_table, styled
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from postroom.nlweb.explain import Explanation, FindKey
     from postroom.nlweb.keys import PublicKey
 
+_YEAR_9999 = 253_370_764_800
+"""Epoch seconds: what is shown of a time has four digits for the year."""
 _EXITS = {"accepted": Exit.GOOD, "refused": Exit.BAD_MESSAGE, "discarded": Exit.BAD_MESSAGE}
 
 
@@ -55,6 +57,8 @@ def verify(
     from postroom.nlweb.explain import explain
     from postroom.nlweb.timestamp import Window
 
+    if now is not None and not 0 <= now < _YEAR_9999:
+        raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
     rules = Settings()
     data = read_input(file)
     preshared = load_public_key(wallet_key) if wallet_key else None
