@@ -81,16 +81,23 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         (b"About: &a {x: *a}", "no plain YAML"),
         (b"d: &d {Feedback: a.example}\nAbout: {<<: *d}", "no plain YAML"),
         (BOMB + b"About: {Feedback: a.example}", "no plain YAML"),
-        (b"[" * 60_000, "no plain YAML"),
-        (b"- " * 30_000, "no plain YAML"),
-        (b"? " * 30_000, "no plain YAML"),
-        (b"About: {Feedback: a.example}\n#" + b"x" * MAX_MANIFEST_BYTES, "more than 65536 bytes"),
+        (b"[" * 16_000, "no plain YAML"),
+        (b"- " * 8_000, "no plain YAML"),
+        (b"? " * 8_000, "no plain YAML"),
+        (b"About: {Feedback: a.example}\n#" + b"x" * MAX_MANIFEST_BYTES, "more than 16384 bytes"),
+        (rb'About: {Feedback: "\UFFFFFFFF"}', "no plain YAML"),
+        (rb'About: {Feedback: "\U00110000"}', "no plain YAML"),
     ],
 )
 def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
     found = feedback_of(manifest)
     assert found.domain is None
     assert why in found.why
+
+
+def test_a_manifest_of_the_largest_size_is_read() -> None:
+    manifest = b"About: {Feedback: a.example}\n#"
+    assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES, b"x")).domain == "a.example"
 
 
 @given(st.binary(max_size=60) | st.text(alphabet="About:Feedback {}[]-?&*!|>'\"%@\n\t#a.", max_size=60).map(str.encode))
@@ -161,13 +168,20 @@ def test_an_answer_that_is_no_manifest_is_no_feedback(status: int) -> None:
 
 
 @pytest.mark.parametrize("page", [(500, b""), (502, b""), (503, b""), (429, b""), (408, b""), DOWN])
-def test_what_may_pass_is_asked_again_and_never_remembered(page: tuple[int, bytes] | NotNowError) -> None:
+def test_what_may_pass_is_asked_again_after_five_minutes_and_no_sooner(page: tuple[int, bytes] | NotNowError) -> None:
     hosts = Hosts({NLWEB: page, PW: (200, PRINTED)})
     ours = directory(hosts)
-    with pytest.raises(NotNowError) as caught:
-        ours.feedback_domain_of("any-sender.com")
-    assert caught.value.reason is Reason.OUTBOUND_FAILED
+    said = set()
+    for seconds in (0, 299):
+        hosts.now += seconds
+        with pytest.raises(NotNowError) as caught:
+            ours.feedback_domain_of("any-sender.com")
+        assert caught.value.reason is Reason.OUTBOUND_FAILED
+        said.add(caught.value.detail)
+    assert len(said) == 1
+    assert hosts.asked == [NLWEB]
     hosts.pages[NLWEB] = (200, PRINTED)
+    hosts.now += 1
     assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
 
 
@@ -198,3 +212,15 @@ def test_domains_are_remembered_apart_and_only_so_many() -> None:
     for name in "abcbca":
         assert ours.feedback_domain_of(f"{name}.example") == f"b-{name}.example"
     assert hosts.asked == [page("a"), page("b"), page("c"), page("a")]
+
+
+def test_failures_are_remembered_apart_and_only_so_many_and_push_no_answer_out() -> None:
+    page: Callable[[str], str] = "https://nlweb.{}.example/manifest".format
+    hosts = Hosts({page("good"): (200, PRINTED)} | {page(name): DOWN for name in "abc"})
+    ours = directory(hosts, most=2)
+    ours.feedback_of("good.example")
+    for name in "abcbca":
+        with pytest.raises(NotNowError):
+            ours.feedback_of(f"{name}.example")
+    ours.feedback_of("good.example")
+    assert hosts.asked == [page("good"), page("a"), page("b"), page("c"), page("a")]

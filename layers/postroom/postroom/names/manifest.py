@@ -11,7 +11,8 @@ from postroom.https import NoSuchHostError, Response, is_host_name
 from postroom.names.cache import Cache, Kept
 from postroom.reasons import Reason
 
-MAX_MANIFEST_BYTES = 65536
+MAX_MANIFEST_BYTES = 16384
+"""Many times what a manifest needs; to parse 64 kB of hostile YAML takes a second."""
 _PREFIXES = ("nlweb", "pw")
 """Hosts that serve a domain's manifest: the name of 2023, then that of 2026, where the former does not exist."""
 _MAY_CHANGE_SOON = frozenset({408, 425, 429})
@@ -34,7 +35,7 @@ class Gets(Protocol):
 
 
 def feedback_of(manifest: bytes) -> Feedback:
-    """Read `About.Feedback`, or else the older `Identity.Feedback`, from a manifest (YAML, at most 64 kB).
+    """Read `About.Feedback`, or else the older `Identity.Feedback`, from a manifest (YAML, at most 16 kB).
 
     Never raises: a manifest is no message, and one that cannot be read names nobody. Every scalar is a string
     here, and aliases are refused: neither types nor repetitions are needed, so nothing can go off.
@@ -43,7 +44,8 @@ def feedback_of(manifest: bytes) -> Feedback:
         return Feedback(None, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
     try:
         root = yaml.load(manifest, _Strings)  # noqa: S506 - makes strings, lists and dicts only
-    except (yaml.YAMLError, UnicodeError, RecursionError):
+    # ValueError and OverflowError: an escape such as "\U00110000" that is no character; bytes that are no text.
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         return Feedback(None, "the manifest is no plain YAML")
     for section in ("About", "Identity"):
         members = root.get(section) if isinstance(root, dict) else None
@@ -68,8 +70,9 @@ class _Strings(yaml.BaseLoader):
 class ManifestDirectory:
     """Fetches manifests and remembers what they say; safe to share among threads.
 
-    `clock` gives epoch seconds. A Feedback domain is kept for `keep_seconds`, that there is none for
-    `keep_none_seconds`; a failure is not kept: whoever asks has a back-off of its own.
+    `clock` gives epoch seconds. A Feedback domain is kept for `keep_seconds`; that there is none, or that the
+    manifest could not be had, for `keep_none_seconds`: mail forged in a domain's name must not make us hammer
+    its host. Of answers and of failures, at most `most` are kept each.
     """
 
     def __init__(
@@ -86,12 +89,13 @@ class ManifestDirectory:
         self._keep_seconds = keep_seconds
         self._keep_none_seconds = keep_none_seconds
         self._cache: Cache[Feedback] = Cache(most)
+        self._failing: Cache[NotNowError] = Cache(most)
         self._lock = Lock()
 
     def feedback_domain_of(self, domain: str) -> str | None:
         """Whom to tell about messages of this domain (lower-case host name), or None: nobody.
 
-        Raises NotNowError (OutboundFailed) where its manifest could not be had just now.
+        Raises NotNowError (OutboundFailed) where its manifest could not be had just now, or a moment ago.
         """
         return self.feedback_of(domain).domain
 
@@ -100,9 +104,19 @@ class ManifestDirectory:
         now = self._clock()
         with self._lock:
             kept = self._cache.get(domain, now)
+            failing = self._failing.get(domain, now)
         if kept is not None:
             return kept.value
-        found = self._fetch(domain)
+        if failing is not None:
+            # Anew: a raised one would gather the tracebacks of all its readers.
+            raise NotNowError(failing.value.reason, failing.value.detail)
+        try:
+            found = self._fetch(domain)
+        except NotNowError as failed:
+            ended = self._clock()
+            with self._lock:
+                self._failing.put(domain, Kept(NotNowError(failed.reason, failed.detail), ended, ended + self._keep_none_seconds))
+            raise
         seconds = self._keep_none_seconds if found.domain is None else self._keep_seconds
         with self._lock:
             self._cache.put(domain, Kept(found, now, now + seconds))
