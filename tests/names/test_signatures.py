@@ -19,11 +19,14 @@ from postroom.names.dns.records import DnskeyRecord, DsRecord
 from postroom.names.dnssec import Bogus, Secure, TrustAnchors, validate
 from postroom.names.dnssec.signatures import (
     MAX_CHECKS,
+    MAX_KEYS_PER_TAG,
+    MAX_RECORDS,
     MAX_SIGNATURES,
     Broken,
     Checks,
     find_signature,
     usable_keys,
+    vouched_for,
 )
 
 ZONE = dns.name.from_text("sender.example")
@@ -115,28 +118,59 @@ def colliding(count, private, key):
     return change
 
 
-def test_keys_that_share_a_tag_by_chance_do_no_harm():
+def test_two_keys_that_share_a_tag_by_chance_do_no_harm():
     private, key = make_key()
-    assert isinstance(play([(private, key)], key, colliding(3, private, key)), Secure)
+    assert isinstance(play([(private, key)], key, colliding(1, private, key)), Secure)
 
 
-def test_keys_that_share_a_tag_on_purpose_are_given_up_on():
+def test_of_keys_that_share_a_tag_on_purpose_two_are_tried():
     private, key = make_key()
-    verdict = play([(private, key)], key, colliding(MAX_CHECKS, private, key))
-    assert verdict == Bogus(f"more than {MAX_CHECKS} signature checks would be needed")
+    verdict = play([(private, key)], key, colliding(MAX_KEYS_PER_TAG, private, key))
+    assert verdict == Bogus(f"no DNSKEY of {ZONE} matches its DS")
 
 
-def test_zone_keys_that_share_a_tag_on_purpose_are_given_up_on():
+@pytest.mark.parametrize(("others", "expected"), [(1, Secure), (MAX_KEYS_PER_TAG, Bogus)])
+def test_of_zone_keys_that_share_a_tag_on_purpose_two_are_tried(others, expected):
     (private, signing), zone_key = make_key(), make_key(flags=256)
 
     def collide(zone):
-        records = dns.rrset.from_rdata(ZONE, 60, signing, *same_tag(zone_key[1], MAX_CHECKS), zone_key[1])
+        records = dns.rrset.from_rdata(ZONE, 60, signing, *same_tag(zone_key[1], others), zone_key[1])
         signature = dns.dnssec.sign(records, private, ZONE, signing, inception=NOW - 60, expiration=NOW + 60)
         zone.replace_rdataset(ZONE, dns.rdataset.from_rdata_list(60, list(records)))
         zone.replace_rdataset(ZONE, dns.rdataset.from_rdata(60, signature))
 
-    verdict = play([(private, signing), zone_key], signing, collide)
-    assert verdict == Bogus(f"more than {MAX_CHECKS} signature checks would be needed")
+    assert isinstance(play([(private, signing), zone_key], signing, collide), expected)
+
+
+def test_digests_that_match_no_key_are_given_up_on():
+    key = make_key()[1]
+    true = dns.dnssec.make_ds(ZONE, key, "SHA256")
+    wrong = [true.replace(digest=bytes([i]) * 32) for i in range(MAX_CHECKS)]
+    keys = usable_keys([key])
+    assert vouched_for(ZONE, keys, [*wrong[1:], true], Checks()) == {key: true}
+    with pytest.raises(Broken, match=f"more than {MAX_CHECKS} signature checks would be needed"):
+        vouched_for(ZONE, keys, [*wrong, true], Checks())
+
+
+@pytest.mark.parametrize(("count", "expected"), [(MAX_RECORDS, Secure), (MAX_RECORDS + 1, Bogus)])
+def test_a_set_of_records_may_be_so_large_and_no_larger(count, expected):
+    private, key = make_key()
+
+    def fill(zone):
+        records = dns.rrset.from_text(NAME, 60, "IN", "TXT", *map(str, range(count)))
+        signature = dns.dnssec.sign(records, private, ZONE, key, inception=NOW - 60, expiration=NOW + 60)
+        zone.replace_rdataset(NAME, dns.rdataset.from_rdata_list(60, list(records)))
+        zone.replace_rdataset(NAME, dns.rdataset.from_rdata(60, signature))
+
+    assert isinstance(play([(private, key)], key, fill), expected)
+
+
+def test_a_zone_with_too_many_keys_is_given_up_on():
+    private, key = make_key()
+    verdict = play([(private, key)], key, colliding(MAX_RECORDS, private, key))
+    assert verdict == Bogus(
+        f"{ZONE} DNSKEY: more than {MAX_RECORDS} records, more than a key record or a zone's keys ever need"
+    )
 
 
 def test_a_foreign_key_of_the_same_tag_does_not_match_the_ds():

@@ -33,12 +33,19 @@ DIGESTS = frozenset({DSDigest.SHA256, DSDigest.SHA384})
 MAX_SIGNATURES = 4
 """Tried per RRset: a roll-over of key and algorithm at once needs no more."""
 
+MAX_KEYS_PER_TAG = 2
+"""Tried per algorithm and key tag: two may share a tag by chance, more do so on purpose (KeyTrap, CVE-2023-50387)."""
+
+MAX_RECORDS = 32
+"""In an RRset: more records than a key record or a zone's keys ever need. Each is sorted, digested and encoded
+for every check."""
+
 MAX_CHECKS = 64
-"""Signature and digest checks per walk. An honest walk of 8 aliases through 5 zones stays below; an answer
-full of keys that share one tag (KeyTrap, CVE-2023-50387) would need thousands."""
+"""Signature and digest checks per walk. An honest walk of 8 aliases through 5 zones stays below; zones full of
+signatures and digests that hold for nothing would need hundreds."""
 
 Keys = Mapping[tuple[int, int], Sequence[DnskeyRecord]]
-"""A zone's usable keys by (algorithm, key tag); tags may collide (RFC 4034 Appendix B)."""
+"""A zone's usable keys by (algorithm, key tag), a few of each; tags may collide (RFC 4034 Appendix B)."""
 
 
 class Broken(Exception):  # noqa: N818 - a finding that becomes a verdict
@@ -59,7 +66,10 @@ class Checks:
 
 
 def usable_keys(keys: Iterable[object]) -> Keys:
-    """Keys that may sign zone data: zone flag, protocol 3, not revoked, a known algorithm (RFC 4034 §2.1)."""
+    """Keys that may sign zone data: zone flag, protocol 3, not revoked, a known algorithm (RFC 4034 §2.1).
+
+    Of those that share algorithm and tag, the first `MAX_KEYS_PER_TAG`.
+    """
     by_tag: dict[tuple[int, int], list[DnskeyRecord]] = {}
     for key in keys:
         if (
@@ -69,7 +79,9 @@ def usable_keys(keys: Iterable[object]) -> Keys:
             and key.protocol == 3
             and key.algorithm in ALGORITHMS
         ):
-            by_tag.setdefault((key.algorithm, key.key_id()), []).append(key)
+            same = by_tag.setdefault((key.algorithm, key.key_id()), [])
+            if len(same) < MAX_KEYS_PER_TAG:
+                same.append(key)
     return by_tag
 
 

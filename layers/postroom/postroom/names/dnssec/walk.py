@@ -24,6 +24,7 @@ from postroom.names.dns.records import CnameRecord, DsRecord, RrsigRecord, SoaRe
 from postroom.names.dnssec.anchors import TrustAnchors
 from postroom.names.dnssec.evidence import Alias, Evidence, Link, Window
 from postroom.names.dnssec.signatures import (
+    MAX_RECORDS,
     Broken,
     Checks,
     Keys,
@@ -233,10 +234,14 @@ class _Walk:
 
 
 def _pick(section: list[dns.rrset.RRset], name: dns.name.Name, rdtype: RdataType) -> _Found | None:
+    """The RRset of a section, if it is there; raises `Broken` where it is too large to be looked into."""
     here = [r for r in section if r.name == name and r.rdclass == dns.rdataclass.IN and len(r) > 0]
     records = next((rrset for rrset in here if rrset.rdtype == rdtype), None)
     if records is None:
         return None
+    if len(records) > MAX_RECORDS:
+        what = f"{name} {rdtype.name}: more than {MAX_RECORDS} records"
+        raise Broken(f"{what}, more than a key record or a zone's keys ever need")
     signatures = [s for r in here if r.rdtype == RRSIG and r.covers == rdtype for s in r]
     return _Found(records, tuple(s for s in signatures if isinstance(s, RrsigRecord)))
 
