@@ -113,9 +113,9 @@ class ManifestDirectory:
         try:
             found = self._fetch(domain)
         except NotNowError as failed:
-            ended = self._clock()
+            again, ended = NotNowError(failed.reason, failed.detail), self._clock()
             with self._lock:
-                self._failing.put(domain, Kept(NotNowError(failed.reason, failed.detail), ended, ended + self._keep_none_seconds))
+                self._failing.put(domain, Kept(again, ended, ended + self._keep_none_seconds))
             raise
         seconds = self._keep_none_seconds if found.domain is None else self._keep_seconds
         with self._lock:
