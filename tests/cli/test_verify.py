@@ -1,21 +1,27 @@
 """`postroom verify` against real signed zones: every check in order, and an exit code that programs can use."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
-from tests.cli.conftest import Postroom, World
+from tests.cli.conftest import Postroom, Rooms, World
 from typer.testing import Result
 
 from postroom.nlweb.keys import PrivateKey
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
 
 CHECKS = [
     "json", "frame", "schema", "From", "To", "Subject", "Correlation", "Timestamp", "Hash member", "DKIM",
     "Signature", "receiver", "time", "hash", "dnssec", "key", "signature",
 ]  # fmt: skip
 WALLET = "0f8fad5b-d9cb-469f-a165-70867728950e"
+OTHER_WALLET = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 Envelope = Callable[..., str]
 Judge = Callable[..., tuple[int, dict[str, object]]]
 
@@ -157,22 +163,66 @@ def test_a_wallet_is_verified_by_the_key_given(judge: Judge, world: World, envel
     assert "dnssec" not in names(told)
 
 
-def test_a_wallet_without_a_key_is_unknown(judge: Judge, envelope: Envelope) -> None:
+def test_a_wallet_without_a_key_is_no_verdict(judge: Judge, envelope: Envelope) -> None:
     code, told = judge(envelope(sender=WALLET))
-    assert (code, told["reason"]) == (1, "WalletUnknown")
+    assert (code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
+    assert "give the wallet's registered key with --wallet-key" in str(told["checks"])
 
 
-def test_for_people_there_is_a_table_and_a_verdict(postroom: Postroom, world: World, envelope: Envelope) -> None:
+def test_for_people_there_are_checks_and_a_verdict(postroom: Postroom, world: World, envelope: Envelope) -> None:
     def show(text: str) -> Result:
         return postroom("verify", "-", *world.options, input=text)
 
     good, bad = show(envelope()), show(envelope().replace("hi", "ho"))
     assert good.stdout.rstrip().endswith("accepted")
-    assert [line.split()[1] for line in good.stdout.splitlines() if line.startswith(" ok")] == [
-        check.split()[0] for check in CHECKS
-    ]
+    passed = [line for line in good.stdout.splitlines() if line.startswith("ok    ")]
+    assert [line.removeprefix("ok    ").partition(": ")[0] for line in passed] == CHECKS
     assert "refused: HashMismatch. The Hash is not" in bad.stdout
     assert "\x1b" not in good.stdout + bad.stdout
+
+
+def test_a_program_gets_one_line_for_each_check_without_padding(
+    postroom: Postroom, world: World, envelope: Envelope
+) -> None:
+    lines = postroom("verify", "-", *world.options, input=envelope().replace("hi", "ho")).stdout.splitlines()
+    assert len(lines) == len(CHECKS) + 1
+    assert "ok    Subject: \"Hello@Host\"" in lines
+    [hash_line] = [line for line in lines if line.startswith("FAIL  hash: ")]
+    saw, expected, *section = hash_line.removeprefix("FAIL  hash: ").split("; ")
+    assert expected.startswith("expected ")
+    assert saw
+    assert section[0] == "how to create the canonical hash"
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_a_person_gets_a_table(tmp_path: Path) -> None:
+    (tmp_path / "message.json").write_text("[]")
+    reading, writing = os.openpty()
+    with os.fdopen(writing, "w") as terminal:
+        ended = subprocess.run(
+            [str(Path(sys.executable).parent / "postroom"), "verify", "message.json"],
+            stdout=terminal, cwd=tmp_path, env={"TERM": "dumb", "COLUMNS": "100"}, timeout=60, check=False,
+        )  # fmt: skip
+        shown = os.read(reading, 65536).decode()
+    os.close(reading)
+    assert ended.returncode == 1
+    assert shown.split("\r\n")[1].split() == ["check", "saw", "expected", "section"]
+    assert "FAILED" in shown
+
+
+def test_a_local_stacks_wallets_are_looked_up_in_it(
+    postroom: Postroom, rooms: Rooms, world: World, envelope: Envelope, tmp_path: Path
+) -> None:
+    (tmp_path / "wallet.pem").write_bytes(pem_of(world.key))
+    (tmp_path / "message.json").write_text(envelope(sender=OTHER_WALLET))
+
+    def verify() -> tuple[int, object]:
+        result = postroom("verify", "message.json", "--json", *rooms.options, *world.options)
+        return result.exit_code, json.loads(result.stdout)["reason"]
+
+    assert verify() == (1, "WalletUnknown")
+    assert postroom("wallet", "add", OTHER_WALLET, "--key", "wallet.pem", *rooms.options).exit_code == 0
+    assert verify() == (0, None)
 
 
 def test_a_senders_text_cannot_steer_the_terminal(postroom: Postroom, world: World, envelope: Envelope) -> None:

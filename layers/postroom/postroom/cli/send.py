@@ -73,6 +73,9 @@ def _inbox_of(envelope: bytes) -> str:
 
 def _port_of(url: str) -> int | None:
     try:
-        return urlsplit(url).port
+        parts = urlsplit(url)
+        if parts.scheme == "https" and parts.hostname:
+            return parts.port
     except ValueError:
-        raise UsageFault(f"--to-url {url!r} is no URL such as https://nlweb.receiver.example/inbox") from None
+        pass  # as wrong as the others
+    raise UsageFault(f"--to-url {url!r} is no URL such as https://nlweb.receiver.example/inbox")

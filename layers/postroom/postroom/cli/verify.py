@@ -1,5 +1,6 @@
 """`postroom verify`: every check of a message, in order, with what it saw and what it expected."""
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,8 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
-from postroom.cli.output import console, print_json, print_table, styled
+from postroom.cli.office import open_office
+from postroom.cli.output import console, print_json, print_table, safe, styled
 from postroom.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def verify(
             now_ms=int((time.time() if now is None else now) * 1000),
             window=Window(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
             max_bytes=rules.nlweb_max_body_bytes,
-            find_key=_finder(build_key_directory(network, resolvers), preshared),
+            find_key=_finder(build_key_directory(network, resolvers), preshared, local),
         )
     if as_json:
         print_json(told.as_json())
@@ -79,8 +81,8 @@ def verify(
     raise typer.Exit(_EXITS.get(told.verdict, Exit.NOT_FOUND_OUT))
 
 
-def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None") -> "FindKey":
-    from postroom.errors import TheirError
+def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", local: Path | None) -> "FindKey":
+    from postroom.errors import NotNowError
     from postroom.nlweb.names import is_uuid
     from postroom.reasons import Reason
 
@@ -88,22 +90,45 @@ def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None") -> "
         if not is_uuid(name):
             found = keys.find(name)
             return found.key, str(found.evidence)
-        if preshared is None:
-            raise TheirError(Reason.WALLET_UNKNOWN, "no --wallet-key was given")
-        return preshared, "pre-shared"
+        if preshared is not None:
+            return preshared, "pre-shared"
+        if local is not None:
+            return _registered(local, name), "registered"
+        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "give the wallet's registered key with --wallet-key")
 
     return find_key
 
 
+def _registered(local: Path, wallet: str) -> "PublicKey":
+    """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or NotFoundOut."""
+    from postroom.errors import TheirError
+    from postroom.nlweb.keys import public_key_from_spki
+    from postroom.reasons import Reason
+
+    spki = open_office(None, local, None).directory().wallet(wallet)
+    if spki is None:
+        raise TheirError(Reason.WALLET_UNKNOWN, "`postroom wallet add` registers it")
+    return public_key_from_spki(spki)
+
+
 def _print(told: "Explanation") -> None:
+    if sys.stdout.isatty():
+        _print_table(told)
+    else:
+        for check in told.checks:
+            failed = "" if check.ok else f"; expected {check.expected}; {check.section}"
+            print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}{failed}"))
+    reason = told.reason
+    if reason is None:
+        console().print(styled("accepted", "bold green"))
+    else:
+        console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))
+
+
+def _print_table(told: "Explanation") -> None:
     rows = [
         (styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
          check.name, check.saw, check.expected, check.section)
         for check in told.checks
     ]  # fmt: skip
     print_table(("", "check", "saw", "expected", "section"), rows)
-    reason = told.reason
-    if reason is None:
-        console().print(styled("accepted", "bold green"))
-    else:
-        console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))
