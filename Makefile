@@ -37,8 +37,8 @@ demo: $(VENV)/.installed ## the main job as a story, on the real template, in ab
 	@$(BIN)/postroom demo
 
 .PHONY: up
-up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones
-	@exec $(BIN)/postroom up $(if $(STATE),--state $(STATE)) $(if $(ZONES),--zones $(ZONES))
+up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones, PORT=n
+	@exec $(BIN)/postroom up $(if $(STATE),--state "$(STATE)") $(if $(ZONES),--zones "$(ZONES)") $(if $(PORT),--port $(PORT))
 
 .PHONY: test
 test: $(VENV)/.installed $(SAM_VENV)/.installed ## all tests; ARGS="-k door" chooses some

@@ -13,7 +13,7 @@ from tests.functions.lambdas import ACCOUNT, translated
 from postroom.local.intrinsics import Evaluator
 from postroom.post import wiring
 from postroom.post.worker import SUSPECT_AFTER
-from postroom.settings import Settings
+from postroom.settings import RETAIN_CEILING_SECONDS, Settings
 
 Json = dict[str, Any]
 DAY = 86_400
@@ -306,10 +306,12 @@ def test_the_bucket_speaks_tls_only() -> None:
     assert evaluator().value(statement["Resource"]) == ["arn:aws:s3:::Bucket", "arn:aws:s3:::Bucket/*"]
 
 
-def test_uploads_that_were_never_finished_are_not_paid_for_and_nothing_else_expires() -> None:
-    [rule] = resources("AWS::S3::Bucket")["Bucket"]["LifecycleConfiguration"]["Rules"]
-    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
-    assert not [name for name in rule if "Expiration" in name or "Transition" in name]
+def test_uploads_that_were_never_finished_are_not_paid_for_and_only_what_no_row_points_at_expires() -> None:
+    uploads, *expiring = resources("AWS::S3::Bucket")["Bucket"]["LifecycleConfiguration"]["Rules"]
+    assert uploads["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    assert not [name for name in uploads if "Expiration" in name or "Transition" in name]
+    assert {rule["Prefix"] for rule in expiring} == {"claim/", "reply/"}
+    assert all(rule["ExpirationInDays"] * 86_400 > RETAIN_CEILING_SECONDS for rule in expiring)
 
 
 def test_the_template_holds_no_secret() -> None:

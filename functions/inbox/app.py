@@ -61,7 +61,7 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     try:
         answer = _answer(event, method)
     except Exception:
-        # Whatever it was, nothing was queued: the sender is told to come back, and nobody is shown a stack.
+        # Whatever it was, the same message may be sent again: it is executed once. Nobody is shown a stack.
         logger.exception("the door failed")
         answer = problem(NotNowError(Reason.NOT_QUEUED))
     metrics.add_metric("Refused" if answer.reason else "Answered", MetricUnit.Count, 1)

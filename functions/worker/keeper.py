@@ -31,7 +31,11 @@ def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int
     until = time.monotonic() + ROUND_SECONDS
     while time.monotonic() < until:
         messages = sqs.receive_message(
-            QueueUrl=settings.letters_queue_url, MaxNumberOfMessages=10, VisibilityTimeout=LOOKED_AT_SECONDS
+            QueueUrl=settings.letters_queue_url,
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=LOOKED_AT_SECONDS,
+            # A short poll asks only some of SQS's servers, and may find nothing where there is something.
+            WaitTimeSeconds=2,
         ).get("Messages", [])
         if not messages:
             break

@@ -5,9 +5,10 @@ import json
 import pytest
 from tests.end_to_end import dumps
 
-from postroom.cli.story.office import envelope_of
+from postroom.cli.story.office import envelope_of, until
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import BUFFER, RECEIVER, SENDER, Town
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.keys import seen_key_nlweb
 
 
@@ -83,3 +84,21 @@ def test_code_points_that_sqs_refuses_are_filed_bit_for_bit(story: Story, town: 
     sent = story.envelope(town.sender, {"Text": "\ufffe \uffff \U0001f91d \u2028 \x7f"})
     story.post(sent)
     assert story.find_filed(town.receiver, RECEIVER, sent).line.envelope == json.dumps(sent, ensure_ascii=False)
+
+
+def test_a_subject_is_forwarded_to_an_operators_queue(story: Story, town: Town) -> None:
+    office = town.receiver
+    sqs = office.deployment.client("sqs")
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    office.operators.put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.FORWARD, arn))
+
+    def posted_and_handed_on() -> str | None:
+        # Within a minute the door sees the new rule; until then the subject is unknown to it.
+        story.post(story.envelope(town.sender, {"Pizza": 1}, subject="Order@Shop"))
+        got = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2).get("Messages", [])
+        return got[0]["Body"] if got else None
+
+    handed = json.loads(until("the message is handed on", posted_and_handed_on, 60))
+    assert json.loads(handed["envelope"])["Header"]["Subject"] == "Order@Shop"
+    assert handed["receipt"]["key_fingerprint"] == town.sender.key.public.fingerprint

@@ -26,6 +26,7 @@ from postroom.local.clients import REGION
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.schema import NLWEB
 from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
 from postroom.post.claims import Claim, Queued
 from postroom.post.notices import Notice, SummaryDue
 from postroom.reasons import Reason
@@ -102,11 +103,18 @@ def sqs(queue: str, at: int, *bodies: str, received: int = 1) -> Json:
     }
 
 
-def claim(number: int, at: int, message: str) -> Claim:
-    """The claim that the door makes of a message."""
+HELLO = SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER)
+
+
+def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
+    """The claim that the door makes of a message, by `rules` beside that for the usual subject."""
+    try:
+        rule = find_rule(json.loads(message)["Header"]["Subject"], (HELLO, *rules))
+    except ValueError:
+        rule = HELLO
     claim_id = f"{number:032x}"
     row = row_key(RECEIVER, 1, at * 1000, claim_id)
-    return Claim(claim_id, at * 1000, "nlweb", RECEIVER, row, "203.0.113.7", message)
+    return Claim(claim_id, at * 1000, "nlweb", RECEIVER, row, "203.0.113.7", message, rule)
 
 
 def notice_row(at: int) -> RowKey:

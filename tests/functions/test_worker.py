@@ -1,7 +1,6 @@
 """functions/worker: batches in, and what SQS is to hand out again."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
@@ -13,12 +12,11 @@ from postroom.local.dns import DnsServer
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.claims import Queued
 from postroom.reasons import Reason
-from postroom.store.operators import Operators
 
 
-def message(number: int, subject: str = "Hello@Host") -> str:
+def message(number: int, subject: str = "Hello@Host", *rules: SubjectRule) -> str:
     """The queue message of a good claim."""
-    return Queued(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject)))).body()
+    return Queued(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject)), *rules)).body()
 
 
 def ids(event: Json, *places: int) -> list[Json]:
@@ -100,12 +98,11 @@ def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_tha
 ) -> None:
     store = running.deployed
     url = store.clients.sqs.create_queue(QueueName="orders")["QueueUrl"]
-    operators = Operators(store.clients.dynamodb, store.tables["DirectoryTable"])
     target = f"arn:aws:sqs:{MOTO_REGION}:{ACCOUNT}:orders"
-    operators.put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.FORWARD, target))
+    rule = SubjectRule("Order@Shop", Treatment.FORWARD, target)
     # The template's own ARNs are of the region that the local stack stands in.
     running.parameters["ForwardQueueArns"] = target.replace(MOTO_REGION, "us-east-1")
-    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1, "Order@Shop")))
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1, "Order@Shop", rule)))
     [handed] = store.clients.sqs.receive_message(QueueUrl=url)["Messages"]
     assert json.loads(handed["Body"])["envelope"] == text_of(envelope(1, MADE_AT, {}, "Order@Shop"))
     [row] = store.rows("PostTable")
@@ -141,7 +138,7 @@ def test_more_claims_than_one_metrics_document_holds_are_all_counted(
     running: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The largest batch that the template asks for.
-    bodies = [Queued(replace(claim(n, MADE_AT, "no JSON"))).body() for n in range(1, 101)]
+    bodies = [Queued(claim(n, MADE_AT, text_of(forged(3, MADE_AT)))).body() for n in range(1, 101)]
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
     told = metrics(capsys.readouterr().out)
-    assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedNotJson"]) == 100
+    assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedSignatureInvalid"]) == 100

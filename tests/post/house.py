@@ -161,7 +161,6 @@ class House:
             clock=self.clock,
             key_rules=KeyRules(),
             horizon_seconds=HORIZON,
-            max_bytes=MAX_BYTES,
         )
 
     def filing(self, clients: Clients | None = None) -> Filing:
@@ -206,7 +205,6 @@ class House:
             clock=self.clock,
             horizon_seconds=HORIZON,
             margin_seconds=DAY,
-            max_bytes=MAX_BYTES,
         )
 
     # ---- the courier -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from postroom.store.queues import MAX_BODY_BYTES
 
 
 def claim(envelope: str) -> Claim:
-    return Claim("id", 1000, "nlweb", "a.com", row_key("a.com", 1, 1000, "id"), "192.0.2.1", envelope)
+    return Claim("id", 1000, "nlweb", "a.com", row_key("a.com", 1, 1000, "id"), "192.0.2.1", envelope, None)
 
 
 @given(st.text())

@@ -336,3 +336,15 @@ def test_two_couriers_with_one_notice_send_one_feedback(house: House) -> None:
 def enter(stage: Stage, courier: Courier, clients: Clients, notice: Notice) -> None:
     actor = stage.enter("courier", lambda: courier.deliver(notice))
     gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
+
+
+def test_of_an_accepted_message_a_strangers_text_under_its_correlation_tells_nobody_a_discard(house: House) -> None:
+    accepted = house.envelope()
+    house.settle(house.queued(accepted))
+    correlation = read_envelope(parse(accepted, max_bytes=MAX_BYTES)).correlation
+    notice = discard(house, house.envelope(body="another text", correlation=correlation, key=OTHER_KEY))
+    assert notice.reason is Reason.SIGNATURE_INVALID
+    assert house.courier().deliver(notice) is Delivery.SILENT
+    reused = discard(house, house.envelope(body="a third text", correlation=correlation))
+    assert reused.reason is Reason.CORRELATION_REUSED
+    assert house.courier().deliver(reused) is Delivery.DELIVERED

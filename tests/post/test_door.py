@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 from tests.aws import new_clients
-from tests.post.house import ASK, MAX_BYTES, NOTIFY, OTHER_KEY, SHOP, UNKNOWN, House, said
+from tests.post.house import ASK, MAX_BYTES, NOTIFY, ORDER, OTHER_KEY, SHOP, UNKNOWN, House, said
 
 from postroom.canonical import jcs
-from postroom.errors import NotNowError
+from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.schema import POLLYWEB
 from postroom.post.answers import Answer
 from postroom.post.claims import unpack
@@ -292,16 +292,27 @@ def test_a_key_that_cannot_be_looked_up_now_is_503_with_retry_after(house: House
     assert house.deployed.dump() == before
 
 
-def test_a_handler_that_failed_may_be_asked_again_at_once(house: House) -> None:
+def test_a_handler_that_failed_may_have_done_its_work_and_is_asked_again_only_after_the_lease(house: House) -> None:
     def failing(_: object) -> str:
         raise NotNowError(Reason.HANDLER_FAILED)
 
     house.handlers.handlers["ask"] = failing
-    body, before = house.envelope(ASK), house.deployed.dump()
+    body = house.envelope(ASK)
     assert refusal(house.post(body)) == (503, Reason.HANDLER_FAILED)
-    assert house.deployed.dump() == before
     house.handlers.handlers["ask"] = lambda _: "mended"
+    assert refusal(house.post(body)) == (503, Reason.STILL_WORKING)
+    house.clock.now += 31
     assert said(house.post(body)) == "mended"
+
+
+def test_a_request_that_its_handler_refuses_may_be_asked_again_at_once(house: House) -> None:
+    def refusing(_: object) -> str:
+        raise TheirError(Reason.WRONG_SHAPE)
+
+    house.handlers.handlers["ask"] = refusing
+    body, before = house.envelope(ASK), house.deployed.dump()
+    assert refusal(house.post(body)) == (422, Reason.WRONG_SHAPE)
+    assert house.deployed.dump() == before
 
 
 def test_a_request_whose_function_died_can_be_asked_again_after_its_lease(house: House) -> None:
@@ -335,3 +346,10 @@ def test_identity_of_others_and_of_nobody_is_refused(house: House) -> None:
 def test_the_pollyweb_dialect_comes_in_by_the_same_door(house: House) -> None:
     body = house.envelope(NOTIFY, dialect=POLLYWEB, selector="pw1")
     assert house.post(body).status == 200
+
+
+def test_what_could_never_be_handed_on_is_refused_at_the_door(house: House) -> None:
+    before = house.deployed.dump()
+    assert refusal(house.post(house.envelope(ORDER, body="\u20ac" * 40_000))) == (413, Reason.TOO_LARGE)
+    assert house.deployed.dump() == before
+    assert house.post(house.envelope(ORDER, body="x" * 40_000)).status == 200

@@ -591,3 +591,38 @@ def test_the_pollyweb_dialect_names_its_key_elsewhere(house: House) -> None:
     house.settle(house.queued(house.envelope(dialect=POLLYWEB, selector="pw1", key=key)))
     [filed] = house.listed()
     assert (filed.line.receipt["dialect"], filed.line.receipt["selector"]) == ("pollyweb.org/MSG:1.0", "pw1")
+
+
+# ---- what the door found holds --------------------------------------------------------------------------------
+
+
+def test_a_message_goes_where_the_door_found_its_subject_registered_whatever_the_registry_says_since(
+    house: House,
+) -> None:
+    record = house.queued(house.envelope())
+    house.operators.put_subject(SHOP, SubjectRule(NOTIFY, Treatment.MAILBOX, "accounts." + SHOP))
+    house.clock.now += 60
+    assert house.settle(record).fate is Fate.ACCEPTED
+    assert len(house.listed()) == 1
+    removed = house.queued(house.envelope())
+    house.operators.remove_domain(SHOP)
+    house.clock.now += 60
+    assert house.settle(removed).fate is Fate.ACCEPTED
+
+
+def test_what_the_door_took_in_is_not_discarded_because_a_stricter_worker_refuses_it(house: House) -> None:
+    record = house.queued(house.envelope())
+    claim = json.loads(record.body)
+    claim["claim"]["envelope"] = claim["claim"]["envelope"].replace('"Subject"', '"Object"')
+    report = house.work(house.record(json.dumps(claim)))
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.STUCK]
+    assert len(report.failed) == 1
+    assert house.notices() == []
+
+
+def test_a_batch_of_large_messages_is_worked_off_in_parts(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.post.worker.SLICE_CHARACTERS", 3000)
+    records = [house.queued(house.envelope(body="x" * 1000)) for _ in range(5)]
+    report = house.work(*records)
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 5
+    assert len(house.deployed.objects()) == 3

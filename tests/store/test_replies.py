@@ -84,10 +84,25 @@ def test_a_message_that_was_filed_under_this_correlation_is_no_request(replies: 
 
 
 def test_a_request_that_was_answered_has_no_home_for_the_worker(replies: Replies, deployed: Deployed) -> None:
-    begin(replies)
+    replies.finish(begin(replies), "{}", at_ms=1, random_id="x")
     seen = Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
     home = RowKey("a.com#0", "m#0000000000001#x")
     assert seen.claim_home("n#1", "hash", home, now=100, forget_at=1000) == Known("hash", None)
+    assert seen.find("n#1", now=100) == Known("hash", None)
+
+
+def test_a_request_that_died_without_a_reply_was_not_answered_and_may_be_filed_after_its_lease(
+    replies: Replies, deployed: Deployed
+) -> None:
+    lease = begin(replies)
+    seen = Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
+    home = RowKey("a.com#0", "m#0000000000001#x")
+    assert seen.find("n#1", now=100) is None
+    with pytest.raises(NotNowError) as waiting:
+        seen.claim_home("n#1", "hash", home, now=lease.until, forget_at=1000)
+    assert waiting.value.reason is Reason.STILL_WORKING
+    assert seen.claim_home("n#1", "other", home, now=lease.until + 1, forget_at=1000).hash == "hash"
+    assert seen.claim_home("n#1", "hash", home, now=lease.until + 1, forget_at=1000) == Known("hash", home)
 
 
 def test_a_released_request_can_be_taken_at_once(replies: Replies) -> None:

@@ -23,7 +23,7 @@ from typing import NamedTuple, NoReturn
 from postroom.errors import OurError
 from postroom.local import translate
 from postroom.local.authority import Authority
-from postroom.local.clients import Clients
+from postroom.local.clients import REGION, Clients
 from postroom.local.deploy import deploy
 from postroom.local.dns import DnsServer
 from postroom.local.door import Door, find_target
@@ -140,7 +140,7 @@ class LocalStack:
         self._memory.remember("accounts", accounts)
         clients = self.emulator.clients(str(account))
         declared = translate.read(self.template).get("Parameters", {})
-        own = {key: value for key, value in self.parameters().items() if key in declared}
+        own = {key: value for key, value in (self.parameters() | _everything_of(account)).items() if key in declared}
         deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
         deployment = Deployment(name, str(account), deployed.outputs, clients, deployed.resources, self.door)
         self.deployments[name] = deployment
@@ -159,6 +159,16 @@ class LocalStack:
     def _port(self, what: str) -> int:
         port = self._asked[what] or self._memory.recall("ports").get(what)
         return require_free(port, what) if port else free_port()
+
+
+def _everything_of(account: int) -> dict[str, str]:
+    """On one machine subjects may be forwarded to, and answered by, whatever is in the account."""
+    where = f"{REGION}:{account}"
+    return {
+        "ForwardQueueArns": f"arn:aws:sqs:{where}:*",
+        "ForwardBusArns": f"arn:aws:events:{where}:event-bus/*",
+        "HandlerFunctionArns": f"arn:aws:lambda:{where}:function:*",
+    }
 
 
 class _Memory:

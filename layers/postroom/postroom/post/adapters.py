@@ -1,8 +1,11 @@
 """The real things behind the ports that are neither DNS nor store: functions, queues and buses of operators, HTTPS."""
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
 
 from postroom.errors import NotNowError, TheirError
 from postroom.https import HttpsClient
@@ -11,13 +14,14 @@ from postroom.names.keys import KeyDirectory
 from postroom.nlweb.keys import PublicKey
 from postroom.post.ports import SenderKey
 from postroom.reasons import Reason
-from postroom.store.aws import passing_faults
+from postroom.store.aws import error_code, passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
 
+_log: Final = logging.getLogger(__name__)
 LAMBDA: Final = "lambda:"
 """How a synchronous handler that is a function is written in the registry: `lambda:<name or ARN>`."""
 
@@ -44,10 +48,14 @@ class LambdaHandlers:
         """The function's reply. Raises NotNowError(HANDLER_FAILED) if it failed, TheirError if nothing handles it."""
         if not handler.startswith(LAMBDA):
             raise TheirError(Reason.UNEXPECTED_SUBJECT)
-        with passing_faults(Reason.HANDLER_FAILED):
-            answer = self._functions.invoke(
-                FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
-            )
+        try:
+            with passing_faults(Reason.HANDLER_FAILED):
+                answer = self._functions.invoke(
+                    FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
+                )
+        except ClientError as error:
+            # No such function, or no right to call it: the operator mends it, the sender asks again.
+            raise NotNowError(Reason.HANDLER_FAILED) from error
         text = answer["Payload"].read()
         if "FunctionError" in answer:
             raise NotNowError(Reason.HANDLER_FAILED)
@@ -64,6 +72,14 @@ class AwsForwarding:
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
         """Hand `message` on. Raises NotNowError(STORE_UNAVAILABLE)."""
+        try:
+            self._hand_on(target, message)
+        except ClientError as error:
+            # No such queue, or no right to it: the operator mends it, meanwhile the message waits like any other.
+            _log.error("%s does not take messages: %s", target, error_code(error))
+            raise NotNowError(Reason.STORE_UNAVAILABLE, "the target of this Subject takes no messages now") from error
+
+    def _hand_on(self, target: str, message: Mapping[str, object]) -> None:
         _, _, service, _, account, name = target.split(":", 5)
         with passing_faults():
             if service == "sqs":

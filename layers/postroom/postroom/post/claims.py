@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from postroom.ijson import JsonValue
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.keys import RowKey, claim_name
 from postroom.store.queues import MAX_BODY_BYTES
 from postroom.store.segments import Objects
@@ -17,7 +18,11 @@ _FORM: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`id`: our own, never the queue's. `envelope`: the request body, bit for bit. `source`: who brought it (an IP)."""
+    """`id`: our own, never the queue's. `envelope`: the request body, bit for bit. `source`: who brought it (an IP).
+
+    `rule`: what the door found the subject registered as (None: not at all). The worker follows it, whatever the
+    registry says by then: the row stands in the mailbox that this rule named.
+    """
 
     id: str
     received_at_ms: int
@@ -26,6 +31,7 @@ class Claim:
     row: RowKey
     source: str
     envelope: str
+    rule: SubjectRule | None
 
     def as_json(self) -> dict[str, JsonValue]:
         """The claim as it is queued, or stored in the bucket."""
@@ -39,6 +45,7 @@ class Claim:
             "sk": self.row.sk,
             "source": self.source,
             "envelope": self.envelope,
+            "rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None,
         }
 
 
@@ -46,9 +53,13 @@ def read_claim(value: Mapping[str, Any]) -> Claim:
     """The claim in its JSON form. Raises ValueError, KeyError or TypeError for anything else."""
     if value["form"] != _FORM:
         raise ValueError(f"a claim of form {value['form']}; this release reads form {_FORM}")
+    rule = None
+    if value["rule"] is not None:
+        pattern, treatment, target = value["rule"]
+        rule = SubjectRule(pattern, Treatment(treatment), target)
     return Claim(
         value["id"], value["at"], value["protocol"], value["mailbox"], RowKey(value["pk"], value["sk"]),
-        value["source"], value["envelope"],
+        value["source"], value["envelope"], rule,
     )  # fmt: skip
 
 

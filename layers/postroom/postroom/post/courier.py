@@ -118,10 +118,16 @@ class Courier:
         return self._finish(notice, self._send(draft))
 
     def _lives_elsewhere(self, notice: Notice) -> bool:
-        """Whether the very message was accepted under another claim: then its sender is told nothing of this copy."""
+        """Whether a message was accepted under this key by another claim: then its sender is told nothing of this one.
+
+        A stranger who knows a Correlation could make us say of an accepted message that it was discarded. Only that
+        the Correlation was reused is told in spite of it: that is proven, and about another text.
+        """
         key = seen_key_nlweb(notice.receiver, notice.sender, notice.correlation)
         known = self._seen.find(key, now=int(self._clock()))
-        if known is None or known.hash != notice.digest or known.home == notice.row:
+        if known is None or known.home == notice.row:
+            return False
+        if notice.reason is Reason.CORRELATION_REUSED and known.hash != notice.digest:
             return False
         if known.home is None:
             return True

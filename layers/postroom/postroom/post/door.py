@@ -1,6 +1,8 @@
 """The door: reads bytes, checks what needs no look-up, queues a claim, and only then says 200."""
 
+import json
 from dataclasses import dataclass
+from typing import Final
 
 from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.envelope import Envelope
@@ -17,6 +19,9 @@ from postroom.reasons import Reason
 from postroom.store.directory import Domain
 from postroom.store.keys import row_key
 from postroom.store.segments import Objects
+
+MAX_FORWARDED_BYTES: Final = 200_000
+"""Of ASCII JSON. An event bus takes 256 kB an entry; what is beyond could be accepted, but never handed on."""
 
 WELCOME = "postroom: a post office for domains. POST signed NLWeb messages here as application/json.\n"
 
@@ -96,6 +101,8 @@ class Door:
         rule = find_rule(envelope.subject, domain.subjects if domain else ())
         if rule is not None and rule.treatment is Treatment.SYNC:
             return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
+        if rule is not None and rule.treatment is Treatment.FORWARD:
+            _check_forwardable(posted)
         self._queue(posted, envelope, rule, received_at_ms)
         return json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
 
@@ -114,6 +121,7 @@ class Door:
             row=row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id),
             source=posted.source,
             envelope=posted.body.decode(),
+            rule=rule,
         )
         try:
             queued = pack(claim, self._objects.put)
@@ -129,6 +137,12 @@ def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:
     if rule.treatment is Treatment.FEEDBACK:
         return read_feedback(envelope.body).sender
     return rule.target if rule.treatment is Treatment.MAILBOX else envelope.receiver
+
+
+def _check_forwardable(posted: Posted) -> None:
+    # As it will stand in the forwarded message: a JSON string in ASCII.
+    if len(json.dumps(posted.body.decode())) > MAX_FORWARDED_BYTES:
+        raise TheirError(Reason.TOO_LARGE, f"messages of this Subject are taken up to {MAX_FORWARDED_BYTES} bytes")
 
 
 def _check_media(posted: Posted) -> None:

@@ -113,8 +113,8 @@ class Filing:
         }
         try:
             places = self._put_segment(list(lines.values()))
-        except NotNowError as error:
-            return outcomes + [_retried(item.claim, error, item.verdict.envelope) for item in homed]
+        except Exception as error:
+            return outcomes + [failed(item.claim, error, item.verdict.envelope) for item in homed]
         return outcomes + list(
             self._pool.map(
                 lambda item: attempt(
@@ -192,7 +192,9 @@ class Filing:
                 "receipt": dict(item.verdict.receipt),
             },
         )
-        self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
+        stands = self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
+        if stands is not None:
+            return self._met(item.claim, item.verdict.envelope, stands)
         return Outcome(item.claim, Fate.FORWARDED, correlation=item.verdict.envelope.correlation)
 
     def _met(self, claim: Claim, envelope: Envelope, stands: Row) -> Outcome:
@@ -212,15 +214,16 @@ def attempt(claim: Claim, step: Callable[[], R], envelope: Envelope | None = Non
     """What `step` answers; where it fails, that is the outcome of this claim alone."""
     try:
         return step()
-    except NotNowError as error:
-        return _retried(claim, error, envelope)
     except Exception as error:
-        _log.exception("claim %s is stuck", claim.id)
-        return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=_correlation(envelope))
+        return failed(claim, error, envelope)
 
 
-def _retried(claim: Claim, error: NotNowError, envelope: Envelope | None) -> Outcome:
-    return Outcome(claim, Fate.RETRIED, error.reason, error.detail, _correlation(envelope))
+def failed(claim: Claim, error: Exception, envelope: Envelope | None = None) -> Outcome:
+    """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
+    if isinstance(error, NotNowError):
+        return Outcome(claim, Fate.RETRIED, error.reason, error.detail, _correlation(envelope))
+    _log.error("claim %s is stuck", claim.id, exc_info=error)
+    return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=_correlation(envelope))
 
 
 def _correlation(envelope: Envelope | None) -> str:

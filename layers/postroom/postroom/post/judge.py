@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from postroom.errors import NotNowError, TheirError
+from postroom.errors import NotNowError, OurError, TheirError
 from postroom.ijson import parse
 from postroom.nlweb.envelope import Envelope, read_envelope
 from postroom.nlweb.feedback import conversation_about, read_feedback
 from postroom.nlweb.keys import KeyRules, PublicKey, public_key_from_spki
-from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.nlweb.verify import check_signature
 from postroom.post.claims import Claim
 from postroom.post.ports import Clock, Directory, SenderKey, SenderKeys
-from postroom.reasons import Reason
+from postroom.reasons import Kind, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,12 @@ class Judge:
         clock: Clock,
         key_rules: KeyRules,
         horizon_seconds: int,
-        max_bytes: int,
     ) -> None:
         self._keys = keys
         self._directory = directory
         self._clock = clock
         self._key_rules = key_rules
         self._horizon_ms: Final = horizon_seconds * 1000
-        self._max_bytes = max_bytes
 
     def is_too_old(self, received_at_ms: int) -> bool:
         """Whether a claim of that time is past the horizon: no worker files it any more."""
@@ -83,13 +81,17 @@ class Judge:
         """The verdict on a claim. Time windows were compared with the door's clock, at the door."""
         envelope: Envelope | None = None
         try:
-            envelope = read_envelope(parse(claim.envelope.encode(), max_bytes=self._max_bytes))
+            data = claim.envelope.encode()
+            envelope = read_envelope(parse(data, max_bytes=len(data)))
             if self.is_too_old(claim.received_at_ms):
                 return Discarded(Reason.TOO_LATE, "", envelope)
             proof = self.prove(envelope)
-            rule = self._rule(envelope)
+            rule = self._rule(claim, envelope)
             return Accepted(envelope, rule, conversation_of(envelope, rule), self._receipt(claim, envelope, proof))
         except TheirError as error:
+            if error.reason.kind is Kind.REFUSAL:
+                # The door took it in: that we cannot read it now is our fault, not its sender's.
+                raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
             return Discarded(error.reason, error.detail, envelope)
         except NotNowError as error:
             return Retry(error.reason, error.detail)
@@ -128,9 +130,8 @@ class Judge:
             raise TheirError(Reason.WALLET_UNKNOWN)
         return public_key_from_spki(spki, self._key_rules)
 
-    def _rule(self, envelope: Envelope) -> SubjectRule:
-        domain = self._directory.domain(envelope.receiver)
-        rule = find_rule(envelope.subject, domain.subjects if domain else ())
+    def _rule(self, claim: Claim, envelope: Envelope) -> SubjectRule:
+        rule = claim.rule
         if rule is None:
             raise TheirError(Reason.UNEXPECTED_SUBJECT)
         if rule.treatment is Treatment.FEEDBACK:

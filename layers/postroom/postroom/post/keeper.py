@@ -13,7 +13,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.ijson import parse
 from postroom.nlweb.envelope import Envelope, read_envelope
 from postroom.post.claims import Claim, unpack
-from postroom.post.filing import Filing, Outcome
+from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.judge import Discarded
 from postroom.post.ports import Clock
 from postroom.reasons import Reason
@@ -50,13 +50,11 @@ class Keeper:
         clock: Clock,
         horizon_seconds: int,
         margin_seconds: int,
-        max_bytes: int,
     ) -> None:
         self._filing = filing
         self._objects = objects
         self._clock = clock
         self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
-        self._max_bytes = max_bytes
 
     def keep(self, letters: Sequence[Letter]) -> Kept:
         """Decide the letters whose time has come."""
@@ -72,15 +70,18 @@ class Keeper:
                 continue
             if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
                 continue
-            try:
-                outcomes.append(self._filing.discard(claim, Discarded(Reason.UNDELIVERABLE, "", self._read(claim))))
-            except NotNowError:
+            verdict = Discarded(Reason.UNDELIVERABLE, "", _read(claim))
+            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._filing.discard(claim, verdict))  # type: ignore[misc]
+            if outcome.fate in (Fate.RETRIED, Fate.STUCK):
                 continue
+            outcomes.append(outcome)
             decided.append(letter.receipt_handle)
         return Kept(tuple(decided), tuple(outcomes), unreadable)
 
-    def _read(self, claim: Claim) -> Envelope | None:
-        try:
-            return read_envelope(parse(claim.envelope.encode(), max_bytes=self._max_bytes))
-        except TheirError:
-            return None
+
+def _read(claim: Claim) -> Envelope | None:
+    data = claim.envelope.encode()
+    try:
+        return read_envelope(parse(data, max_bytes=len(data)))
+    except TheirError:
+        return None

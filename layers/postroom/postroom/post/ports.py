@@ -88,7 +88,7 @@ class Handlers(Protocol):
     """What synchronous subjects call."""
 
     def call(self, handler: str, request: JsonValue) -> JsonValue:
-        """The handler's bare reply. Raises NotNowError(HANDLER_FAILED), or TheirError(WRONG_SHAPE)."""
+        """The handler's bare reply. Raises NotNowError(HANDLER_FAILED), or TheirError: nothing was executed."""
         ...
 
 

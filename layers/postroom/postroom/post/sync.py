@@ -55,7 +55,9 @@ class Sync:
             return remembered
         try:
             reply = self._handlers.call(handler, envelope.body)
-        except (TheirError, NotNowError):
+        except TheirError:
+            # Nothing was executed. A handler that failed may have done half its work: then the lease stands till its
+            # end, and the next try begins anew (handlers of operators are called at least once).
             self._replies.release(lease)
             raise
         # The request was executed: a reply that cannot be remembered is still a reply.

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import boto3
@@ -133,7 +134,6 @@ def build_keeper(settings: Settings) -> Keeper:
         clock=time.time,
         horizon_seconds=settings.horizon_seconds,
         margin_seconds=min(_KEEPER_MARGIN_SECONDS, settings.horizon_seconds // 2),
-        max_bytes=settings.nlweb_max_body_bytes,
     )
 
 
@@ -193,7 +193,6 @@ def _judge(settings: Settings, directory: Directory) -> Judge:
         clock=time.time,
         key_rules=KeyRules(settings.allow_rsa_1024),
         horizon_seconds=settings.horizon_seconds,
-        max_bytes=settings.nlweb_max_body_bytes,
     )
 
 
@@ -241,12 +240,20 @@ def _directory(settings: Settings, aws: _Aws) -> Directory:
 class _LazyLambdaHandlers:
     """Few deployments have handlers of their own: the client is made when the first is called."""
 
+    @cached_property
+    def _handlers(self) -> LambdaHandlers:
+        return LambdaHandlers(boto3.client("lambda", config=_AWS_ONCE))
+
     def call(self, handler: str, request: JsonValue) -> JsonValue:
-        return LambdaHandlers(boto3.client("lambda", config=_AWS_ONCE)).call(handler, request)
+        return self._handlers.call(handler, request)
 
 
 class _LazyForwarding:
     """Few deployments forward: the clients are made when the first message is."""
 
+    @cached_property
+    def _forwarding(self) -> AwsForwarding:
+        return AwsForwarding(boto3.client("sqs", config=_AWS), boto3.client("events", config=_AWS))
+
     def forward(self, target: str, message: Mapping[str, object]) -> None:
-        AwsForwarding(boto3.client("sqs", config=_AWS), boto3.client("events", config=_AWS)).forward(target, message)
+        self._forwarding.forward(target, message)

@@ -5,7 +5,7 @@ A retry is sent to the retry queue with a growing delay, never held by visibilit
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +20,9 @@ from postroom.store.segments import Objects
 
 SUSPECT_AFTER: Final = 3
 """Received so often without an end, a claim waits by itself: one poison claim must not drag its neighbours along."""
+SLICE_CHARACTERS: Final = 8 * 1024 * 1024
+"""Of envelopes read at once. Hostile JSON takes 30 times its length in memory, and claims under a pointer are not
+counted in Lambda's limit for a batch."""
 _FIRST_DELAY_SECONDS: Final = 5
 _log: Final = logging.getLogger(__name__)
 
@@ -92,7 +95,9 @@ class Worker:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
                 _log.exception("message %s could not be read", record.message_id)
                 failed.append(record.message_id)
-        outcomes = self._settle(letters)
+        outcomes: dict[str, Outcome] = {}
+        for slice_ in _slices(letters):
+            outcomes |= self._settle(slice_)
         kept = [self._wait(letter, outcomes[letter.claim.id]) for letter in letters]
         failed += [letter.record.message_id for letter, ok in zip(letters, kept, strict=True) if not ok]
         return Report(tuple(outcomes[letter.claim.id] for letter in letters), tuple(failed), suspected)
@@ -124,6 +129,20 @@ class Worker:
         except NotNowError:
             return False
         return True
+
+
+def _slices(letters: Sequence[_Letter]) -> Iterator[Sequence[_Letter]]:
+    """Parts of a batch whose envelopes, read all at once, fit the function's memory; usually the whole batch."""
+    part: list[_Letter] = []
+    size = 0
+    for letter in letters:
+        size += len(letter.claim.envelope)
+        if part and size > SLICE_CHARACTERS:
+            yield part
+            part, size = [], len(letter.claim.envelope)
+        part.append(letter)
+    if part:
+        yield part
 
 
 def delay_of(tries: int) -> int:

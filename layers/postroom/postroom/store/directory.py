@@ -48,6 +48,8 @@ class _Cache(Generic[T]):
     def get(self, key: str, load: Callable[[], T]) -> T:
         with self._lock:
             entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(key)
         if entry is not None and entry[0] > self._clock():
             return entry[1]
         value = load()

@@ -35,8 +35,8 @@ class Operators:
     def remove_domain(self, name: str) -> bool:
         """Remove a domain and its subjects; mail that is filed stays. False: there was none."""
         keys = [(item["pk"]["S"], item["sk"]["S"]) for item in self._scan() if item["pk"]["S"] == f"domain#{name}"]
-        # The domain's own row last: a removal that dies half way is seen and can be repeated.
-        for pk, sk in sorted(keys, key=lambda key: key[1] == "!"):
+        # The domain's own row first: nothing is taken in for it while its subjects go.
+        for pk, sk in sorted(keys, key=lambda key: key[1] != "!"):
             self._dynamodb.delete_item(TableName=self._table, Key={"pk": {"S": pk}, "sk": {"S": sk}})
         return bool(keys)
 
@@ -61,6 +61,17 @@ class Operators:
     def put_wallet(self, uuid: str, spki: bytes) -> None:
         """Register a wallet's public key, or replace it."""
         self._put(f"wallet#{uuid}", "!", {"spki": {"S": base64.b64encode(spki).decode("ascii")}})
+
+    def remove_wallet(self, uuid: str) -> bool:
+        """Forget a wallet's public key. False: there was none."""
+        gone = self._dynamodb.delete_item(
+            TableName=self._table, Key={"pk": {"S": f"wallet#{uuid}"}, "sk": {"S": "!"}}, ReturnValues="ALL_OLD"
+        )
+        return bool(gone.get("Attributes"))
+
+    def wallets(self) -> list[str]:
+        """The UUIDs of all wallets."""
+        return sorted(item["pk"]["S"].removeprefix("wallet#") for item in self._scan() if _is(item, "wallet#"))
 
     def raise_shards(self, mailbox: str, shards: int) -> bool:
         """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""

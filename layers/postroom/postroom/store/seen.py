@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
 from postroom.store.aws import RefusedError, conditional, passing_faults
 from postroom.store.keys import RowKey
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is remembered of a message: the hash it came with, and its home (None: a synchronous request)."""
+    """What is remembered of a message: the hash it came with, and its home (None: a request that was answered)."""
 
     hash: str
     home: RowKey | None
@@ -30,7 +32,8 @@ class Seen:
     def claim_home(self, key: str, digest: str, home: RowKey, *, now: int, forget_at: int) -> Known:
         """Name `home` as the message's home, unless it has one; answer what then stands there.
 
-        `digest`: the message's Hash. `now`, `forget_at`: epoch seconds. Raises NotNowError(STORE_UNAVAILABLE).
+        `digest`: the message's Hash. `now`, `forget_at`: epoch seconds. Raises NotNowError: STILL_WORKING while the
+        same message is being answered as a synchronous request, STORE_UNAVAILABLE.
         """
         try:
             with conditional():
@@ -42,12 +45,17 @@ class Seen:
                         "home": {"M": {"pk": {"S": home.pk}, "sk": {"S": home.sk}}},
                         "ttl": {"N": str(forget_at)},
                     },
-                    ConditionExpression="attribute_not_exists(pk) OR #ttl < :now",
-                    ExpressionAttributeNames={"#ttl": "ttl"},
-                    ExpressionAttributeValues={":now": {"N": str(now)}},
+                    # Nobody, somebody long forgotten, or a synchronous request that died without a reply.
+                    ConditionExpression="attribute_not_exists(pk) OR #ttl < :now OR (#hash = :hash AND lease < :now "
+                    "AND attribute_not_exists(home) AND attribute_not_exists(reply) "
+                    "AND attribute_not_exists(reply_at))",
+                    ExpressionAttributeNames={"#ttl": "ttl", "#hash": "hash"},
+                    ExpressionAttributeValues={":now": {"N": str(now)}, ":hash": {"S": digest}},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except RefusedError as refused:
+            if refused.item["hash"]["S"] == digest and _at_work(refused.item):
+                raise NotNowError(Reason.STILL_WORKING) from None
             return _known(refused.item)
         return Known(digest, home)
 
@@ -57,9 +65,13 @@ class Seen:
             item = self._dynamodb.get_item(TableName=self._table, Key={"pk": {"S": key}}, ConsistentRead=True).get(
                 "Item"
             )
-        if item is None or int(item["ttl"]["N"]) < now:
+        if item is None or int(item["ttl"]["N"]) < now or _at_work(item):
             return None
         return _known(item)
+
+
+def _at_work(item: "Mapping[str, AttributeValueTypeDef]") -> bool:
+    return not {"home", "reply", "reply_at"} & item.keys()
 
 
 def _known(item: "Mapping[str, AttributeValueTypeDef]") -> Known:

@@ -62,11 +62,14 @@ class Town:
             ours = self._settle(office.domain, "ed25519")
             office.signing_keys.put(office.domain, ours.selector, ours.key)
             self._open(office, office.domain)
-        self.receiver.operators.put_domain(Domain(RECEIVER))
-        self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
-        self.buffer.operators.put_domain(Domain(BUFFER))
-        self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
         self._open(self.buffer, SENDER)
+        # A town whose state survived keeps what its operator made of it.
+        if RECEIVER not in self.receiver.operators.domains():
+            self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+            self.receiver.operators.put_domain(Domain(RECEIVER))
+        if BUFFER not in self.buffer.operators.domains():
+            self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
+            self.buffer.operators.put_domain(Domain(BUFFER))
 
     def publish(self, who: Correspondent, mode: Mode = Mode.SIGNED) -> None:
         """Publish (or replace) the zone of a domain: its hosts and its key record."""
