@@ -40,7 +40,8 @@ def test_every_command_has_help(postroom: Postroom) -> None:
     commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["up"], ["demo"]]
     commands += [["domain", name] for name in ("add", "list", "remove")]
     commands += [["subject", name] for name in ("add", "list", "remove")]
-    commands += [["wallet", "add"], ["mailbox", "shards"]]
+    commands += [["wallet", name] for name in ("add", "list", "remove")]
+    commands += [["mailbox", "shards"]]
     for command in commands:
         result = postroom(*command, "--help")
         assert (result.exit_code, result.stdout.startswith("Usage: ")) == (0, True), command

@@ -2,6 +2,7 @@
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def test_only_what_is_named_changes(operate: Operate, directory: Directory) -> N
     assert directory.domain("two.example") == expected
     operate("domain", "add", "two.example", "--inbox", "--no-buffer")
     assert directory.domain("two.example") == Domain("two.example", feedback="buffer.example")
+
+
+def test_a_domains_buffer_is_cleared_by_no_name(operate: Operate, directory: Directory) -> None:
+    operate("domain", "add", "cleared.example", "--feedback", "buffer.example")
+    assert operate("domain", "add", "cleared.example", "--feedback", "").exit_code == 0
+    assert directory.domain("cleared.example") == Domain("cleared.example", feedback=None)
 
 
 def test_a_domains_key_goes_into_the_secret(operate: Operate, rooms: Rooms, tmp_path: Path) -> None:
@@ -138,6 +145,42 @@ def test_a_wallets_key_is_registered(operate: Operate, directory: Directory, tmp
     assert directory.wallet(WALLET) == spki
 
 
+def test_wallets_are_listed_until_they_are_removed(operate: Operate, directory: Directory) -> None:
+    wallet, key = "2b1f8a1e-5a0a-4c5e-9d0e-3f1f6f0c7a11", PrivateKey.generate("ed25519").public
+    base64 = b64encode(key.spki()).decode()
+    described = {"wallet": wallet, "algorithm": "ed25519", "bits": 256, "fingerprint": key.fingerprint}
+
+    def listed() -> list[object]:
+        return [w for w in json.loads(operate("wallet", "list", "--json").stdout) if w["wallet"] == wallet]
+
+    assert json.loads(operate("wallet", "add", wallet, "--spki", base64, "--json").stdout) == described
+    assert listed() == [described]
+    [shown] = [line.split() for line in operate("wallet", "list").stdout.splitlines() if wallet in line]
+    assert shown == [wallet, "ed25519", "256", key.fingerprint]
+    assert operate("wallet", "remove", wallet).exit_code == 0
+    assert listed() == []
+    assert directory.wallet(wallet) is None
+
+
+def test_programs_may_read_what_was_set(operate: Operate) -> None:
+    def told(*arguments: str) -> object:
+        return json.loads(operate(*arguments, "--json").stdout)
+
+    domain = {"name": "json.example", "inbox": True, "buffer": True, "feedback": None, "subjects": 0}
+    rule = {"domain": "json.example", "pattern": "A@B", "treatment": "mailbox", "target": "m"}
+    wallet = "9b2c7c5e-08a7-4a54-9d3a-2a7d7a0c1f22"
+    assert told("domain", "add", "json.example", "--buffer") == domain
+    assert told("subject", "add", "A@B", "--domain", "json.example", "--mailbox", "m") == rule
+    assert told("domain", "add", "json.example") == domain | {"subjects": 1}
+    assert told("subject", "remove", "A@B", "--domain", "json.example") == {
+        "domain": "json.example", "pattern": "A@B", "removed": True,
+    }  # fmt: skip
+    assert told("domain", "remove", "json.example") == {"name": "json.example", "removed": True}
+    operate("wallet", "add", wallet, "--spki", b64encode(PrivateKey.generate("ed25519").public.spki()).decode())
+    assert told("wallet", "remove", wallet) == {"wallet": wallet, "removed": True}
+    assert told("mailbox", "shards", "for-programs", "2") == {"mailbox": "for-programs", "shards": 2}
+
+
 def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) -> None:
     assert operate("mailbox", "shards", "busy", "4").exit_code == 0
     assert operate("mailbox", "shards", "busy", "4").exit_code == 0
@@ -166,10 +209,16 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
         (("wallet", "add", WALLET), "say one of --key FILE and --spki BASE64"),
         (("wallet", "add", WALLET, "--spki", "AAAA"), "--spki is no public key that is accepted"),
         (("wallet", "add", WALLET, "--spki", "no base64"), "--spki is no public key: neither PEM nor base64"),
+        (("wallet", "add", WALLET, "--key", "private.pem"), "private.pem is a private key; give the public one"),
+        (("wallet", "remove", "00000000-0000-4000-8000-000000000000"), "is not registered; `postroom wallet list`"),
         (("mailbox", "shards", "busy", "0"), "'count': Input should be greater than"),
     ],
 )
-def test_what_is_wrong_writes_nothing(operate: Operate, rooms: Rooms, command: tuple[str, ...], sentence: str) -> None:
+def test_what_is_wrong_writes_nothing(
+    operate: Operate, rooms: Rooms, tmp_path: Path, command: tuple[str, ...], sentence: str
+) -> None:
+    (tmp_path / "private.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
+
     def dump() -> object:
         items = rooms.clients("dynamodb").scan(TableName=rooms.outputs["DirectoryTable"])["Items"]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))

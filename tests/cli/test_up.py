@@ -127,6 +127,17 @@ def test_one_folder_has_one_stack(running: Running) -> None:
     assert "the local stack of .postroom/local.json runs already" in second.stderr
 
 
+@pytest.mark.parametrize("state", ["file", "file/below"])
+def test_a_state_that_cannot_be_a_folder_is_said_before_anything_starts(tmp_path: Path, state: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    ended = subprocess.run(
+        [POSTROOM, "up", "--state", state], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"postroom: --state (STATE of make) is {state}; it must be a folder, and file is none\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_ctrl_c_ends_all_of_it(running: Running) -> None:
     endpoint = running.descriptor.endpoint
     running.process.send_signal(signal.SIGINT)

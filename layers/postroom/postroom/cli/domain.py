@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_private_key
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_json, print_table
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.store.directory import Domain
 
 app = typer.Typer(help="The domains that a deployment serves.", no_args_is_help=True)
 
@@ -28,13 +32,18 @@ def add(
     ] = None,
     feedback: Annotated[
         str | None,
-        typer.Option(metavar="DOMAIN", help="The domain of its buffer, told in its manifest.", parser=domain_name),
+        typer.Option(
+            metavar="DOMAIN",
+            help="The domain of its buffer, told in its manifest; '' for none.",
+            parser=lambda text: text and domain_name(text),
+        ),
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The private key (PEM) that signs what it sends.")] = None,
     selector: Annotated[str | None, typer.Option(help="The selector that key is published under.")] = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Add a domain, or change the settings named; its subjects stay as they are."""
     from postroom.store.directory import Domain
@@ -48,12 +57,15 @@ def add(
         before,
         inbox=before.inbox if inbox is None else inbox,
         buffer=before.buffer if buffer is None else buffer,
-        feedback=feedback or before.feedback,
+        feedback=before.feedback if feedback is None else feedback or None,
     )
     if private is not None and selector is not None:
         # The key first: a domain that is served can then sign.
         office.signing_keys().put(name, selector, private)
     office.operators().put_domain(after)
+    if as_json:
+        print_json(_describe(after))
+        return
     print(f"{name}: inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}")
 
 
@@ -66,10 +78,7 @@ def list_domains(
     directory = office.directory()
     found = [domain for domain in map(directory.domain, office.operators().domains()) if domain is not None]
     if as_json:
-        print_json([
-            {"name": d.name, "inbox": d.inbox, "buffer": d.buffer, "feedback": d.feedback, "subjects": len(d.subjects)}
-            for d in found
-        ])  # fmt: skip
+        print_json([_describe(each) for each in found])
         return
     print_table(
         ("domain", "inbox", "buffer", "feedback to", "subjects"),
@@ -79,12 +88,29 @@ def list_domains(
 
 @app.command("remove")
 def remove(
-    name: DomainName, stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None
+    name: DomainName,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Remove a domain and its subjects; mail that is filed stays."""
     if not open_office(stack_name, local, deployment).operators().remove_domain(name):
         raise UsageFault(f"{name} is not in the directory; `postroom domain list` shows what is")
+    if as_json:
+        print_json({"name": name, "removed": True})
+        return
     print(f"{name}: removed")
+
+
+def _describe(domain: "Domain") -> dict[str, JsonValue]:
+    return {
+        "name": domain.name,
+        "inbox": domain.inbox,
+        "buffer": domain.buffer,
+        "feedback": domain.feedback,
+        "subjects": len(domain.subjects),
+    }
 
 
 def _word(value: bool) -> str:

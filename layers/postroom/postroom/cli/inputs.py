@@ -70,6 +70,8 @@ def read_public_key(text: str, source: str) -> "PublicKey":
     """A public key: SubjectPublicKeyInfo as PEM, or its base64 alone. Raises UsageFault that names `source`."""
     from postroom.nlweb.keys import public_key_from_spki
 
+    if "PRIVATE KEY-----" in text:
+        raise UsageFault(f"{source} is a private key; give the public one")
     base64 = "".join(line.strip() for line in text.splitlines() if not line.startswith("-----"))
     try:
         return public_key_from_spki(b64decode(base64, validate=True))

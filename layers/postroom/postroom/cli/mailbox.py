@@ -6,7 +6,9 @@ import typer
 
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
 from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_json
 
 app = typer.Typer(help="Settings of mailboxes.", no_args_is_help=True)
 
@@ -26,6 +28,7 @@ def shards(
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Spread a busy mailbox over more shards (each takes some 1000 messages a second); the count never falls."""
     office = open_office(stack_name, local, deployment)
@@ -33,4 +36,7 @@ def shards(
         stands = office.directory().shards(name)
         if stands != count:
             raise UsageFault(f"{name} has {stands} shards already; the count is only ever raised")
+    if as_json:
+        print_json({"mailbox": name, "shards": count})
+        return
     print(f"{name}: {count} shards")

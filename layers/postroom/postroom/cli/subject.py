@@ -39,12 +39,16 @@ def add(
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Add the rule for a pattern, or replace it."""
     rule = _rule(pattern, mailbox, sync, forward)
     office = open_office(stack_name, local, deployment)
     _find(office, domain)
     office.operators().put_subject(domain, rule)
+    if as_json:
+        print_json({"domain": domain, "pattern": pattern, "treatment": str(rule.treatment), "target": rule.target})
+        return
     print(f"{domain}: {pattern} → {rule.treatment} {rule.target}")
 
 
@@ -81,12 +85,16 @@ def remove(
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Remove the rule for a pattern."""
     office = open_office(stack_name, local, deployment)
     if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
         raise UsageFault(f"{domain} has no rule for {pattern!r}; `postroom subject list` shows what it has")
     office.operators().remove_subject(domain, pattern)
+    if as_json:
+        print_json({"domain": domain, "pattern": pattern, "removed": True})
+        return
     print(f"{domain}: {pattern} removed")
 
 

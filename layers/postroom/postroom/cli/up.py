@@ -44,6 +44,8 @@ def up(
     from postroom.cli.story.town import Town
     from postroom.local.stack import LocalStack
 
+    if state is not None:
+        _check_folder(state)
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
     _check_alone(file)
@@ -66,6 +68,12 @@ def up(
             shutil.rmtree(folder / "keys", ignore_errors=True)
             with suppress(OSError):
                 folder.rmdir()  # if nobody else put anything there
+
+
+def _check_folder(state: Path) -> None:
+    there = next(path for path in (state, *state.parents) if path.exists())
+    if not there.is_dir():
+        raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is none")
 
 
 def _check_alone(file: Path) -> None:

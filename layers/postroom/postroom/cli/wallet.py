@@ -1,26 +1,30 @@
 """`postroom wallet`: senders without a domain, whose keys are registered beforehand (settlement NLWeb 12)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import load_public_key, read_public_key, wallet_uuid
+from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
 from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_json, print_table
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.nlweb.keys import PublicKey
 
 app = typer.Typer(help="Wallets: senders without a domain.", no_args_is_help=True)
 
-
-@app.callback()
-def wallet() -> None:
-    """Wallets: senders without a domain, whose public keys are registered beforehand."""
+WalletUuid = Annotated[
+    str, typer.Argument(help="What the wallet writes into From.", metavar="UUID", parser=wallet_uuid)
+]
 
 
 @app.command("add")
 def add(
-    uuid: Annotated[str, typer.Argument(help="What the wallet writes into From.", parser=wallet_uuid)],
+    uuid: WalletUuid,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its public key, as PEM.")] = None,
     spki: Annotated[
         str | None, typer.Option(metavar="BASE64", help="Its public key, as base64 of a SubjectPublicKeyInfo.")
@@ -28,6 +32,7 @@ def add(
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Register a wallet's public key, or replace it."""
     if key is not None and spki is None:
@@ -37,4 +42,51 @@ def add(
     else:
         raise UsageFault("say one of --key FILE and --spki BASE64: the wallet's public key")
     open_office(stack_name, local, deployment).operators().put_wallet(uuid, public.spki())
+    if as_json:
+        print_json(_describe(uuid, public))
+        return
     print(f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}")
+
+
+@app.command("list")
+def list_wallets(
+    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
+) -> None:
+    """List the wallets."""
+    from postroom.nlweb.keys import public_key_from_spki
+
+    office = open_office(stack_name, local, deployment)
+    directory = office.directory()
+    found = [
+        (uuid, public_key_from_spki(spki))
+        for uuid in office.operators().wallets()
+        if (spki := directory.wallet(uuid)) is not None
+    ]
+    if as_json:
+        print_json([_describe(uuid, key) for uuid, key in found])
+        return
+    print_table(
+        ("wallet", "algorithm", "bits", "fingerprint"),
+        [(uuid, key.algorithm, str(key.bits), key.fingerprint) for uuid, key in found],
+    )
+
+
+@app.command("remove")
+def remove(
+    uuid: WalletUuid,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget a wallet's public key: what it sends from then on is discarded."""
+    if not open_office(stack_name, local, deployment).operators().remove_wallet(uuid):
+        raise UsageFault(f"{uuid} is not registered; `postroom wallet list` shows what is")
+    if as_json:
+        print_json({"wallet": uuid, "removed": True})
+        return
+    print(f"{uuid}: removed")
+
+
+def _describe(uuid: str, key: "PublicKey") -> dict[str, JsonValue]:
+    return {"wallet": uuid, "algorithm": key.algorithm, "bits": key.bits, "fingerprint": key.fingerprint}
