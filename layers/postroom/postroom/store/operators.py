@@ -73,17 +73,6 @@ class Operators:
         """The UUIDs of all wallets."""
         return sorted(item["pk"]["S"].removeprefix("wallet#") for item in self._scan() if _is(item, "wallet#"))
 
-    def remove_wallet(self, uuid: str) -> bool:
-        """Forget a wallet's public key. False: there was none."""
-        gone = self._dynamodb.delete_item(
-            TableName=self._table, Key={"pk": {"S": f"wallet#{uuid}"}, "sk": {"S": "!"}}, ReturnValues="ALL_OLD"
-        )
-        return bool(gone.get("Attributes"))
-
-    def wallets(self) -> list[str]:
-        """The UUIDs of all wallets."""
-        return sorted(item["pk"]["S"].removeprefix("wallet#") for item in self._scan() if _is(item, "wallet#"))
-
     def raise_shards(self, mailbox: str, shards: int) -> bool:
         """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
         try:
