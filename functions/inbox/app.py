@@ -67,6 +67,8 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     metrics.add_metric("Refused" if answer.reason else "Answered", MetricUnit.Count, 1)
     if answer.reason:
         logger.info("refused", reason=str(answer.reason), status=answer.status, request=context.aws_request_id)
+    elif answer.about:
+        logger.info("queued", extra=answer.about)
     return {
         "statusCode": answer.status,
         "headers": {"Content-Type": answer.content_type, **answer.headers},

@@ -111,12 +111,16 @@ def test_a_refusal_is_logged_with_its_reason_and_counted(running: Office, capsys
     assert "secret" not in output
 
 
-def test_what_is_taken_in_is_counted_and_leaves_nothing_of_it_in_the_log(
+def test_what_is_taken_in_is_counted_and_can_be_followed_and_leaves_nothing_of_its_contents_in_the_log(
     running: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     envelope = json.loads(post_event()["body"])
     running.invoke("InboxFunction", post_event())
     output = capsys.readouterr().out
+    [line] = log_lines(output)
+    assert (line["message"], line["mailbox"]) == ("queued", "receiver.example")
+    assert line["correlation"] == envelope["Header"]["Correlation"]
+    assert f'"id":"{line["claim"]}"' in running.deployed.bodies("ClaimsQueue")[0]
     assert metrics(output) == {"Answered": [1.0]}
     for told in ("Good morning", envelope["Signature"], envelope["Hash"]):
         assert told not in output

@@ -80,6 +80,7 @@ class ZoneTree:
         keys_directory: Path | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._passed_over: set[Path] = set()
         self._directory = directory
         self._keys_directory = keys_directory
         self._clock = clock
@@ -157,6 +158,9 @@ class ZoneTree:
             if path.suffix[1:] in _ENDINGS:
                 stat = path.stat()
                 seen[path] = (stat.st_mtime_ns, stat.st_size)
+            elif path not in self._passed_over:
+                self._passed_over.add(path)
+                _log.warning("%s is not served: a zone's file is named <origin>.%s", path, "|".join(sorted(_ENDINGS)))
         return seen
 
     def _build(self) -> Zones:

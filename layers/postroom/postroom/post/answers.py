@@ -14,13 +14,17 @@ RETRY_AFTER_SECONDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, media type, body, further headers; `reason` where it is a refusal, for logs and metrics."""
+    """Status, media type, body, further headers.
+
+    For logs and metrics: `reason` of a refusal; `about` a queued message: its claim, correlation and mailbox.
+    """
 
     status: int
     content_type: str
     body: str
     headers: dict[str, str] = field(default_factory=dict)
     reason: Reason | None = None
+    about: dict[str, str] = field(default_factory=dict)
 
 
 def json_answer(value: JsonValue) -> Answer:

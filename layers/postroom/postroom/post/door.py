@@ -1,7 +1,7 @@
 """The door: reads bytes, checks what needs no look-up, queues a claim, and only then says 200."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.errors import NotNowError, TheirError
@@ -103,14 +103,16 @@ class Door:
             return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
-        self._queue(posted, envelope, rule, received_at_ms)
-        return json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
+        claim = self._queue(posted, envelope, rule, received_at_ms)
+        answer = json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
+        about = {"claim": claim.id, "correlation": envelope.correlation, "mailbox": claim.mailbox}
+        return replace(answer, about=about)
 
     def _is_ours(self, receiver: str) -> bool:
         domain: Domain | None = self._directory.domain(receiver)
         return domain is not None and domain.inbox
 
-    def _queue(self, posted: Posted, envelope: Envelope, rule: SubjectRule | None, received_at_ms: int) -> None:
+    def _queue(self, posted: Posted, envelope: Envelope, rule: SubjectRule | None, received_at_ms: int) -> Claim:
         mailbox = mailbox_of(envelope, rule)
         claim_id = self._new_id()
         claim = Claim(
@@ -128,6 +130,7 @@ class Door:
         except NotNowError as error:
             raise NotNowError(Reason.NOT_QUEUED) from error
         self._claims.send(queued.body(), reason=Reason.NOT_QUEUED)
+        return claim
 
 
 def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:
