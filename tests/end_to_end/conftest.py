@@ -1,7 +1,6 @@
 """The town of the story, up once for all end-to-end tests: real template, real HTTPS, real queues, real zones."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -9,13 +8,6 @@ from postroom.cli.checkout import template_path
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import Town
 from postroom.local.stack import LocalStack
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            # One stack, one order: these run in one process.
-            item.add_marker(pytest.mark.xdist_group("town"))
 
 
 @pytest.fixture(scope="session")

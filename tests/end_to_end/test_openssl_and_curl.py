@@ -16,6 +16,9 @@ from postroom.nlweb.key_record import record_text, zone_line
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.timestamp import write_timestamp
 
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
 SHELL = "shell.example"
 COMMANDS = """
 openssl genrsa -out private.pem 2048

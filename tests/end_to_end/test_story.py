@@ -11,6 +11,9 @@ from postroom.cli.story.town import BUFFER, RECEIVER, SENDER, Town
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.keys import seen_key_nlweb
 
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
 
 def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, town: Town) -> None:
     sent = story.envelope(town.sender, {"Text": "Good morning"})

@@ -97,6 +97,8 @@ class Story:
 
     def replayed(self) -> list[Told]:
         """Scene 3."""
+        if not self._first:
+            self.filed()
         before = len(self.town.receiver.rows())
         status, _ = self.post(self._first)
         self.town.receiver.settle()
