@@ -1,0 +1,32 @@
+"""A town whose state is kept: `make up STATE=dir`."""
+
+from pathlib import Path
+
+import pytest
+
+from postroom.cli.checkout import template_path
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import BUFFER, RECEIVER, SUBJECT, Town
+from postroom.local.stack import LocalStack
+from postroom.store.directory import Domain
+
+pytestmark = pytest.mark.xdist_group("town")
+
+
+def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -> None:
+    with LocalStack(template_path(), state_dir=tmp_path) as stack:
+        town = Town(stack, tmp_path / "keys")
+        story = Story(town, print)
+        sent = story.envelope(town.sender)
+        story.post(sent)
+        filed = story.find_filed(town.receiver, RECEIVER, sent)
+        town.receiver.settle()
+        town.receiver.operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
+        town.receiver.operators.remove_subject(RECEIVER, SUBJECT)
+    with LocalStack(template_path(), state_dir=tmp_path) as stack:
+        again = Town(stack, tmp_path / "keys")
+        assert again.sender.key.public == town.sender.key.public
+        assert list(again.receiver.filed(RECEIVER)) == [filed]
+        directory = again.receiver.deployment.outputs["DirectoryTable"]
+        [row] = again.receiver.deployment.client("dynamodb").scan(TableName=directory)["Items"]
+        assert (row["sk"]["S"], row["feedback"]["S"]) == ("!", BUFFER)
