@@ -66,6 +66,7 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
         answer = problem(NotNowError(Reason.NOT_QUEUED))
     metrics.add_metric("Refused" if answer.reason else "Answered", MetricUnit.Count, 1)
     if answer.reason:
+        metrics.add_metric(f"Refused{answer.reason}", MetricUnit.Count, 1)
         logger.info("refused", reason=str(answer.reason), status=answer.status, request=context.aws_request_id)
     elif answer.about:
         logger.info("queued", extra=answer.about)

@@ -44,6 +44,8 @@ def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int
             sqs.delete_message(QueueUrl=settings.letters_queue_url, ReceiptHandle=handle)
         for outcome in kept.outcomes:
             logger.warning("decided", claim=outcome.claim.id, mailbox=outcome.claim.mailbox, reason=str(outcome.reason))
+        for claim in kept.waiting:
+            metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
         seen, decided = seen + len(messages), decided + len(kept.decided)
         unreadable += kept.unreadable
     metrics.add_metric("DeadLetters", MetricUnit.Count, seen - decided)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.functions.conftest import Elsewhere
 from tests.functions.lambdas import Json, Office
+from tests.functions.logs import metrics
 from tests.functions.samples import (
     BUFFER,
     CORRELATION,
@@ -163,7 +164,9 @@ def test_a_suspect_is_worked_on_by_itself(running: Office) -> None:
 
 
 @covers("keeper-round.json")
-def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(running: Office) -> None:
+def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = running.deployed
     days = 86_400
     for number, at in ((6, MADE_AT - 7 * days), (7, MADE_AT - days)):
@@ -171,6 +174,10 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(running: O
         store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=old)
     answer = running.invoke("KeeperFunction", sample("keeper-round.json"))
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0}
+    told = metrics(capsys.readouterr().out)
+    [age] = told.pop("AgeMilliseconds")
+    assert age >= days * 1000
+    assert told == {"DeadLetters": [1.0], "Undeliverable": [1.0]}
     [row] = store.rows("PostTable")
     assert row["why"]["S"] == f"discarded:{Reason.UNDELIVERABLE}"
     assert f"{6:032x}" in row["sk"]["S"]

@@ -107,7 +107,7 @@ def test_a_refusal_is_logged_with_its_reason_and_counted(running: Office, capsys
     [line] = log_lines(output)
     assert (line["service"], line["message"], line["reason"]) == ("inbox", "refused", str(Reason.WRONG_SHAPE))
     assert (line["status"], line["request"]) == (422, REQUEST_ID)
-    assert metrics(output) == {"Refused": [1.0]}
+    assert metrics(output) == {"Refused": [1.0], "RefusedWrongShape": [1.0]}
     assert "secret" not in output
 
 
@@ -137,6 +137,6 @@ def test_a_queue_that_takes_nothing_is_told_as_such_logged_for_us_and_nothing_is
     assert [line["level"] for line in log_lines(output)] == ["ERROR", "INFO"]
     assert "QueueDoesNotExist" in output
     assert "Good morning" not in output
-    assert metrics(output) == {"Refused": [1.0]}
+    assert metrics(output) == {"Refused": [1.0], "RefusedNotQueued": [1.0]}
     del store.queues["ClaimsQueue"], before["ClaimsQueue"]
     assert store.dump() == before

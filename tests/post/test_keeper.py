@@ -18,11 +18,13 @@ def letter(house: House) -> Letter:
 
 
 def test_young_letters_stay_where_they_are(house: House) -> None:
+    received_at_ms = house.clock.now * 1000
     letters = [letter(house)]
     house.clock.now += HORIZON - DAY - 0.001
     before = house.deployed.dump()
     kept = house.keeper().keep(letters)
     assert (kept.decided, kept.outcomes, kept.unreadable) == ((), (), 0)
+    assert [claim.received_at_ms for claim in kept.waiting] == [received_at_ms]
     assert house.deployed.dump() == before
 
 
@@ -31,6 +33,7 @@ def test_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told(house
     house.clock.now += HORIZON - DAY
     kept = house.keeper().keep([letter(house), old])
     assert kept.decided == (old.receipt_handle,)
+    assert [claim.received_at_ms for claim in kept.waiting] == [house.clock.now * 1000]
     assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(Fate.DISCARDED, Reason.UNDELIVERABLE)]
     [notice] = house.notices()
     assert isinstance(notice, Notice)
@@ -76,5 +79,6 @@ def test_a_letter_that_cannot_be_decided_now_stays_for_the_next_round(house: Hou
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("put_item", "ThrottlingException")
         keeper: Keeper = house.keeper(clients)
-        assert keeper.keep([old]).decided == ()
+        kept = keeper.keep([old])
+    assert (kept.decided, len(kept.waiting)) == ((), 1)
     assert house.keeper().keep([old]).decided == (old.receipt_handle,)

@@ -32,10 +32,14 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`decided`: receipt handles that may be deleted. `unreadable`: letters that are no claims; they stay."""
+    """`decided`: receipt handles that may be deleted. `waiting`: claims that stay, as far as they can be read.
+
+    `unreadable`: letters that are no claims; they stay, too.
+    """
 
     decided: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
+    waiting: tuple[Claim, ...]
     unreadable: int
 
 
@@ -58,7 +62,7 @@ class Keeper:
 
     def keep(self, letters: Sequence[Letter]) -> Kept:
         """Decide the letters whose time has come."""
-        decided, outcomes, unreadable = [], [], 0
+        decided, outcomes, waiting, unreadable = [], [], [], 0
         for letter in letters:
             try:
                 claim = unpack(letter.body, self._objects).claim
@@ -69,14 +73,16 @@ class Keeper:
                 unreadable += 1
                 continue
             if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
+                waiting.append(claim)
                 continue
             verdict = Discarded(Reason.UNDELIVERABLE, "", _read(claim))
             outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._filing.discard(claim, verdict))  # type: ignore[misc]
             if outcome.fate in (Fate.RETRIED, Fate.STUCK):
+                waiting.append(claim)
                 continue
             outcomes.append(outcome)
             decided.append(letter.receipt_handle)
-        return Kept(tuple(decided), tuple(outcomes), unreadable)
+        return Kept(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)
 
 
 def _read(claim: Claim) -> Envelope | None:
