@@ -37,8 +37,9 @@ demo: $(VENV)/.installed ## the main job as a story, on the real template, in ab
 	@$(BIN)/postroom demo
 
 .PHONY: up
-up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones, PORT=n
-	@exec $(BIN)/postroom up $(if $(STATE),--state "$(STATE)") $(if $(ZONES),--zones "$(ZONES)") $(if $(PORT),--port $(PORT))
+up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones, PORT=n DNS_PORT=n AWS_PORT=n
+	@exec $(BIN)/postroom up $(if $(STATE),--state "$(STATE)") $(if $(ZONES),--zones "$(ZONES)") $(if $(PORT),--port $(PORT)) \
+		$(if $(DNS_PORT),--dns-port $(DNS_PORT)) $(if $(AWS_PORT),--aws-port $(AWS_PORT))
 
 .PHONY: test
 test: $(VENV)/.installed $(SAM_VENV)/.installed ## all tests; ARGS="-k door" chooses some

@@ -117,6 +117,21 @@ def test_standard_input_that_is_closed_is_a_sentence() -> None:
     assert ended.stderr == "postroom: standard input is closed; name a file, or pipe one in\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"), [("verify message.json", 1), ("verify message.json --json", 1), ("--help", 0)]
+)
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_standard_output_that_is_closed_changes_no_verdict(
+    tmp_path: Path, arguments: str, code: int, closed: str
+) -> None:
+    (tmp_path / "message.json").write_text("[]")
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f'"{POSTROOM}" {arguments} {closed}'], capture_output=True, text=True, cwd=tmp_path,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
+
+
 @pytest.mark.parametrize("arguments", [("verify", "message.json", "--json"), ("verify", "message.json"), ("--help",)])
 def test_where_nobody_reads_it_ends_quietly_and_not_as_a_bad_message(
     tmp_path: Path, arguments: tuple[str, ...]

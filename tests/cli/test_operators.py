@@ -73,6 +73,9 @@ def test_domains_are_listed(operate: Operate) -> None:
         "name": "four.example", "inbox": True, "buffer": False, "feedback": "buffer.example", "subjects": 1,
     }  # fmt: skip
     shown = operate("domain", "list").stdout
+    head, *rows = shown.splitlines()
+    assert head.split() == ["domain", "inbox", "buffer", "feedback", "to", "subjects"]
+    assert all(row == row.rstrip() and row[0].isalnum() for row in (head, *rows))
     assert [line.split() for line in shown.splitlines() if "four" in line] == [
         ["four.example", "yes", "no", "buffer.example", "1"]
     ]

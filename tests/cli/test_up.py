@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from postroom.cli.descriptor import Descriptor, read_descriptor
 from postroom.cli.office import is_running
+from postroom.local.ports import free_port
 
 pytestmark = pytest.mark.xdist_group("cli-up")
 
@@ -24,13 +26,13 @@ TRIES = 120
 class Running:
     """A stack started by a person in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
         self.environment = {
             "PATH": f"{Path(POSTROOM).parent}:{os.environ['PATH']}", "HOME": str(folder), "PYTHONUNBUFFERED": "1",
         }  # fmt: skip
         self.process = subprocess.Popen(
-            [POSTROOM, "up"],
+            [POSTROOM, "up", *options],
             cwd=folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -44,6 +46,13 @@ class Running:
             self.said.append(line)
             if line.startswith("Ctrl-C"):
                 break
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        assert self.process.stdout
+        self.process.stdout.close()
+        self.process.wait(60)
 
     def shell(self, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -70,11 +79,7 @@ class Running:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running(tmp_path_factory.mktemp("up"))
     yield running
-    if running.process.poll() is None:
-        running.process.send_signal(signal.SIGINT)
-    assert running.process.stdout
-    running.process.stdout.close()
-    running.process.wait(60)
+    running.end()
 
 
 def test_what_it_prints_to_try_works_as_printed(running: Running) -> None:
@@ -124,7 +129,53 @@ def test_a_domain_that_is_added_gets_its_host_at_the_door(running: Running) -> N
 def test_one_folder_has_one_stack(running: Running) -> None:
     second = running.shell("postroom up")
     assert second.returncode == 2
-    assert "the local stack of .postroom/local.json runs already" in second.stderr
+    assert second.stderr == (
+        "postroom: a local stack runs in .postroom already; --state DIR starts another beside it\n"
+    )
+
+
+def test_two_that_start_at_once_in_one_folder_are_one(tmp_path: Path) -> None:
+    both = [
+        subprocess.Popen([POSTROOM, "up"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(2)
+    ]
+    said = []
+    for process in both:
+        assert process.stdout
+        line = ""
+        for line in process.stdout:
+            if line.startswith(("Ctrl-C", "postroom:")):
+                break
+        said.append(line[:24])
+    assert sorted(said) == ["Ctrl-C ends it.\n", "postroom: a local stack "]
+    for process in both:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert sorted(process.returncode for process in both) == [0, 2]
+
+
+def test_every_port_may_be_asked_for(tmp_path: Path) -> None:
+    ports = {option: free_port() for option in ("--port", "--dns-port", "--aws-port")}
+    running = Running(tmp_path, *(word for option, port in ports.items() for word in (option, str(port))))
+    found = running.descriptor
+    running.end()
+    assert found.port == ports["--port"]
+    assert found.resolvers == f"127.0.0.1:{ports['--dns-port']}"
+    assert found.endpoint == f"http://127.0.0.1:{ports['--aws-port']}"
+
+
+@pytest.mark.parametrize(
+    ("option", "who"), [("--port", "the post offices"), ("--dns-port", "DNS"), ("--aws-port", "the embedded AWS")]
+)
+def test_a_port_that_is_taken_is_said(tmp_path: Path, option: str, who: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [POSTROOM, "up", option, str(port)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert ended.returncode == 3
+    assert ended.stderr.startswith(f"postroom: port {port} for {who} is taken: ")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("state", ["file", "file/below"])

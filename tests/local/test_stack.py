@@ -162,7 +162,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_stays_up(template: Path) -> N
     with contextlib.closing(socket.create_server((HOST, 0))) as other:
         port = other.getsockname()[1]
         stack = LocalStack(template, door_port=port)
-        with pytest.raises(OurError, match=f"port {port} for door"):
+        with pytest.raises(OurError, match=f"port {port} for the post offices"):
             stack.__enter__()
         assert not is_open(stack.emulator.port)
 

@@ -129,6 +129,38 @@ def test_a_text_that_cannot_be_read_is_refused_and_changes_nothing():
     assert texts(tree) == ["one"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x TXT one\n\nb NONSENSE one\n", "line 3: unknown rdatatype 'NONSENSE'"),
+        ("x TXT one\nb A 1.2.3\nc A 127.0.0.1\n", "line 2: Text input is malformed."),
+        ("b A 1.2.3", "line 1: Text input is malformed."),
+        ("x TXT one\ny TXT ( two\n three )\nb TXT ( four\n\n", "line 4: unbalanced parentheses"),
+        ("x A 127.0.0.1\n; why\nx CNAME y\nz A 127.0.0.1\n", "line 3: CNAME rdataset is not compatible"),
+        ("$TTL a\n", "line 1: "),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(text, said):
+    with pytest.raises(SettingsError) as refused:
+        ZoneTree().put("sender.example", text)
+    assert str(refused.value).startswith(f"the zone sender.example. cannot be read: {said}")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("sender.example.zone", b"x TXT one\nx NONSENSE\n", "the zone sender.example. cannot be read: line 2: unknown"),
+        ("sender.example.zone", b"x TXT \xff", "not UTF-8, at byte 6"),
+        ("sender..example.zone", b"", "'sender..example' is no name of a zone"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_its_path(tmp_path, name, data, said):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(SettingsError) as refused:
+        ZoneTree(tmp_path)
+    assert str(refused.value).startswith(f"{tmp_path / name}: {said}")
+
+
 def test_signatures_are_valid_from_an_hour_ago_for_a_month():
     tree = ZoneTree(clock=lambda: 1_800_000_000)
     (signature,) = tree.zones()[dns.name.root].get_rdataset(dns.name.root, RRSIG, SOA)

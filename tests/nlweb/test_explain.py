@@ -29,7 +29,7 @@ GOOD = sign(DRAFT, KEY)
 HEADER = GOOD["Header"]
 assert isinstance(HEADER, dict)
 
-MEMBERS = ["From", "To", "Subject", "Correlation", "Timestamp", "Hash member", "DKIM", "Signature"]
+MEMBERS = ["From", "To", "Subject", "Correlation", "Timestamp", "Hash form", "DKIM", "Signature form"]
 ALL = ["json", "frame", "schema", *MEMBERS, "receiver", "time", "hash", "dnssec", "key", "signature"]
 
 
@@ -139,8 +139,8 @@ FAULTS = [
     (with_header(Correlation="7"), "Correlation", Reason.WRONG_SHAPE),
     (with_header(Timestamp="now"), "Timestamp", Reason.WRONG_SHAPE),
     (with_header(DKIM="../x"), "DKIM", Reason.WRONG_SHAPE),
-    (without(GOOD, "Hash"), "Hash member", Reason.WRONG_SHAPE),
-    ({**GOOD, "Signature": "%"}, "Signature", Reason.WRONG_SHAPE),
+    (without(GOOD, "Hash"), "Hash form", Reason.WRONG_SHAPE),
+    ({**GOOD, "Signature": "%"}, "Signature form", Reason.WRONG_SHAPE),
     (with_header(To="any-other.com"), "receiver", Reason.NOT_OURS),
     (with_header(Timestamp="2018-12-10T13:45:00Z"), "time", Reason.TIMESTAMP_TOO_OLD),
     (with_header(Timestamp="2918-12-10T13:45:00Z"), "time", Reason.TIMESTAMP_TOO_NEW),
@@ -165,8 +165,8 @@ def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
         "DKIM": {"dnssec", "key", "signature"},
         "To": {"receiver"},
         "Timestamp": {"time"},
-        "Hash member": {"hash"},
-        "Signature": {"signature"},
+        "Hash form": {"hash"},
+        "Signature form": {"signature"},
     }
     assert set(ALL) - set(names(explanation)) == hanging.get(name, set()) - {name}
 
@@ -261,9 +261,9 @@ def test_an_accepted_message_has_no_reason() -> None:
 
 def test_null_is_shown_as_null_and_absent_as_absent() -> None:
     assert check_of(told(with_header(Subject=None)), "Subject").saw.startswith("null")
-    assert check_of(told({**GOOD, "Hash": None}), "Hash member").saw.startswith("null")
+    assert check_of(told({**GOOD, "Hash": None}), "Hash form").saw.startswith("null")
     assert check_of(told(with_header(DKIM=None)), "DKIM").saw.startswith("null")
-    assert check_of(told(without(GOOD, "Hash")), "Hash member").saw.startswith("absent")
+    assert check_of(told(without(GOOD, "Hash")), "Hash form").saw.startswith("absent")
     assert "🤝 null" in check_of(told({**GOOD, "🤝": None}), "schema").saw
     assert "🤝 absent" in check_of(told(without(GOOD, "🤝")), "schema").saw
 

@@ -22,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Boxes and colours are for people.
-    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+    rich_markup_mode="rich" if sys.stdout and sys.stdout.isatty() else None,
 )
 app.command()(keygen)
 app.command()(sign)

@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from postroom.cli.checkout import template_path
+from postroom.cli.output import print_table
 from postroom.cli.story.scenes import Story, Told
 from postroom.cli.story.town import RECEIVER, SENDER, Town
 from postroom.local.stack import LocalStack
@@ -27,12 +27,8 @@ def demo() -> None:
             console.print(f"[bold]{number}. {title}[/bold]")
             told += play()
             console.print()
-    console.print(_table(told))
+    print_table(
+        ("", "what", "the door's answer", "what became of it"),
+        [(line.scene, line.what, line.answer, line.outcome) for line in told],
+    )
     console.print(f"{len(told)} things happened as they should, in {time.monotonic() - begun:.0f} s.")
-
-
-def _table(told: list[Told]) -> Table:
-    table = Table("", "what", "the door's answer", "what became of it")
-    for line in told:
-        table.add_row(line.scene, line.what, line.answer, line.outcome)
-    return table

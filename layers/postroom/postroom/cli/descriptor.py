@@ -11,6 +11,7 @@
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,6 +59,14 @@ class Descriptor:
         """Write the file; its folder is made if need be."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+
+
+def stack_of_this_folder(doing: str) -> Path | None:
+    """The local stack that was started here, told on standard error: nobody named it. None: there is none."""
+    if not DEFAULT_PATH.exists():
+        return None
+    print(f"postroom: {doing} within the local stack of {DEFAULT_PATH}", file=sys.stderr)
+    return DEFAULT_PATH
 
 
 def read_descriptor(path: Path) -> Descriptor:

@@ -10,7 +10,7 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_private_key
 from postroom.cli.office import DeploymentName, StackName, open_office
-from postroom.cli.output import print_json, print_table
+from postroom.cli.output import print_either, print_json, print_table
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -63,10 +63,8 @@ def add(
         # The key first: a domain that is served can then sign.
         office.signing_keys().put(name, selector, private)
     office.operators().put_domain(after)
-    if as_json:
-        print_json(_describe(after))
-        return
-    print(f"{name}: inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}")
+    line = f"inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}"
+    print_either(as_json, _describe(after), f"{name}: {line}")
 
 
 @app.command("list")
@@ -97,10 +95,7 @@ def remove(
     """Remove a domain and its subjects; mail that is filed stays."""
     if not open_office(stack_name, local, deployment).operators().remove_domain(name):
         raise UsageFault(f"{name} is not in the directory; `postroom domain list` shows what is")
-    if as_json:
-        print_json({"name": name, "removed": True})
-        return
-    print(f"{name}: removed")
+    print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 
 
 def _describe(domain: "Domain") -> dict[str, JsonValue]:

@@ -5,6 +5,7 @@ import os
 import sys
 from enum import IntEnum
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -37,6 +38,9 @@ class Commands(TyperGroup):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program, with whatever locale and whatever reader there is."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by who started us: then nobody reads, and nothing is wrong
+                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:

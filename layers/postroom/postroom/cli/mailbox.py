@@ -8,7 +8,7 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.office import DeploymentName, StackName, open_office
-from postroom.cli.output import print_json
+from postroom.cli.output import print_either
 
 app = typer.Typer(help="Settings of mailboxes.", no_args_is_help=True)
 
@@ -36,7 +36,4 @@ def shards(
         stands = office.directory().shards(name)
         if stands != count:
             raise UsageFault(f"{name} has {stands} shards already; the count is only ever raised")
-    if as_json:
-        print_json({"mailbox": name, "shards": count})
-        return
-    print(f"{name}: {count} shards")
+    print_either(as_json, {"mailbox": name, "shards": count}, f"{name}: {count} shards")

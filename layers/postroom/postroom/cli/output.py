@@ -15,6 +15,11 @@ _UNBOUND_WIDTH = 10_000
 """Columns, where nobody looks: a line that a program reads is not broken."""
 
 
+def is_terminal() -> bool:
+    """Whether a person looks at standard output."""
+    return sys.stdout.isatty()
+
+
 def print_json(value: JsonValue) -> None:
     """One JSON text on standard output, in UTF-8 whatever the locale."""
     sys.stdout.flush()
@@ -22,12 +27,20 @@ def print_json(value: JsonValue) -> None:
     sys.stdout.buffer.flush()
 
 
+def print_either(as_json: bool, value: JsonValue, line: str) -> None:
+    """What was done: as JSON for programs, or in a line for people."""
+    if as_json:
+        print_json(value)
+    else:
+        print(line)
+
+
 def console() -> "Console":
     """Standard output for people."""
     from rich.console import Console
 
     return Console(
-        width=None if sys.stdout.isatty() else _UNBOUND_WIDTH,
+        width=None if is_terminal() else _UNBOUND_WIDTH,
         highlight=False,
         markup=False,
         emoji=False,
@@ -48,13 +61,20 @@ def styled(text: str, style: str = "") -> "Text":
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]) -> None:
-    """A table on standard output."""
+    """A table on standard output; only columns of text where nobody looks."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE if is_terminal() else None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(styled(cell) if isinstance(cell, str) else cell for cell in row))
-    console().print(table)
+    shown = console()
+    if is_terminal():
+        shown.print(table)
+        return
+    with shown.capture() as captured:
+        shown.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip())

@@ -1,12 +1,11 @@
 """`postroom send`: a signed envelope goes to its receiver's post office, as it is."""
 
-import sys
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
-from postroom.cli.descriptor import DEFAULT_PATH, Local
+from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import CaFile, Resolver, build_https, choose_network, open_resolvers
@@ -33,9 +32,8 @@ def send(
 
     envelope = read_input(file)
     url = to_url or _inbox_of(envelope)
-    if local is None and not (resolver or to_url) and DEFAULT_PATH.exists():
-        local = DEFAULT_PATH
-        print(f"postroom: sending within the local stack of {DEFAULT_PATH}", file=sys.stderr)
+    if local is None and not (resolver or to_url):
+        local = stack_of_this_folder("sending")
     network = choose_network(
         local, resolvers=resolver, ca_file=ca_file, port=port or _port_of(url), allow_private=allow_private
     )

@@ -9,7 +9,7 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
-from postroom.cli.output import print_json, print_table
+from postroom.cli.output import print_either, print_json, print_table
 
 if TYPE_CHECKING:
     from postroom.nlweb.subjects import SubjectRule
@@ -46,10 +46,11 @@ def add(
     office = open_office(stack_name, local, deployment)
     _find(office, domain)
     office.operators().put_subject(domain, rule)
-    if as_json:
-        print_json({"domain": domain, "pattern": pattern, "treatment": str(rule.treatment), "target": rule.target})
-        return
-    print(f"{domain}: {pattern} → {rule.treatment} {rule.target}")
+    print_either(
+        as_json,
+        {"domain": domain, "pattern": pattern, "treatment": str(rule.treatment), "target": rule.target},
+        f"{domain}: {pattern} → {rule.treatment} {rule.target}",
+    )
 
 
 @app.command("list")
@@ -92,10 +93,9 @@ def remove(
     if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
         raise UsageFault(f"{domain} has no rule for {pattern!r}; `postroom subject list` shows what it has")
     office.operators().remove_subject(domain, pattern)
-    if as_json:
-        print_json({"domain": domain, "pattern": pattern, "removed": True})
-        return
-    print(f"{domain}: {pattern} removed")
+    print_either(
+        as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed"
+    )
 
 
 def _rule(pattern: str, mailbox: str | None, sync: str | None, forward: str | None) -> "SubjectRule":

@@ -1,24 +1,30 @@
 """`postroom up`: the local stack, kept running; its addresses, and what to try next."""
 
+import fcntl
+import os
 import shlex
 import shutil
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, Deployment, Descriptor, read_descriptor
+from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, Deployment, Descriptor
 from postroom.cli.exits import UsageFault
-from postroom.cli.office import is_running
 
 if TYPE_CHECKING:
     from postroom.cli.story.town import Town
     from postroom.local.stack import LocalStack
 
 _LOOK_SECONDS = 2.0
+
+
+def _port(what: str) -> object:
+    return typer.Option(help=f"Where {what}.", min=1, max=65535, show_default="a free one")
 
 
 def up(
@@ -35,9 +41,9 @@ def up(
             file_okay=False,
         ),
     ] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Where the post offices answer.", min=1, max=65535, show_default="a free one")
-    ] = None,
+    port: Annotated[int | None, _port("the post offices answer")] = None,
+    dns_port: Annotated[int | None, _port("DNS answers, over UDP and TCP")] = None,
+    aws_port: Annotated[int | None, _port("the embedded AWS answers")] = None,
 ) -> None:
     """Run the post office on this machine, with a few domains to play with, until Ctrl-C."""
     from postroom.cli.checkout import template_path
@@ -48,37 +54,51 @@ def up(
         _check_folder(state)
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
-    _check_alone(file)
-    print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
-    try:
+    with _alone_in(folder, keeps_keys=state is not None), suppress(KeyboardInterrupt):
+        print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
         with LocalStack(
-            template_path(), state_dir=state.resolve() if state else None, zones_dir=zones, door_port=port
+            template_path(),
+            state_dir=state.resolve() if state else None,
+            zones_dir=zones,
+            door_port=port,
+            dns_port=dns_port,
+            aws_port=aws_port,
         ) as stack:
             town = Town(stack, folder / "keys")
             descriptor = _describe(stack)
             descriptor.write(file)
             _print(descriptor, town, file)
             _keep(stack)
-    except KeyboardInterrupt:
-        print("\nended")
+    print("\nended")
+
+
+@contextmanager
+def _alone_in(folder: Path, *, keeps_keys: bool) -> Iterator[None]:
+    """Hold the folder, as long as this process lives; leave nothing in it but what shall be kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageFault(f"a local stack runs in {folder} already; --state DIR starts another beside it") from None
+        try:
+            yield
+        finally:
+            (folder / FILE_NAME).unlink(missing_ok=True)
+            if not keeps_keys:
+                # Without a state the keys' zones are gone, and so are the keys.
+                shutil.rmtree(folder / "keys", ignore_errors=True)
+                with suppress(OSError):
+                    folder.rmdir()  # if nobody else put anything there
     finally:
-        file.unlink(missing_ok=True)
-        if state is None:
-            # Without a state the keys' zones are gone, and so are the keys.
-            shutil.rmtree(folder / "keys", ignore_errors=True)
-            with suppress(OSError):
-                folder.rmdir()  # if nobody else put anything there
+        os.close(held)
 
 
 def _check_folder(state: Path) -> None:
     there = next(path for path in (state, *state.parents) if path.exists())
     if not there.is_dir():
         raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is none")
-
-
-def _check_alone(file: Path) -> None:
-    if file.exists() and is_running(read_descriptor(file).endpoint):
-        raise UsageFault(f"the local stack of {file} runs already; --state DIR starts another beside it")
 
 
 def _describe(stack: "LocalStack") -> Descriptor:

@@ -1,18 +1,17 @@
 """`postroom verify`: every check of a message, in order, with what it saw and what it expected."""
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
 from postroom.cli.office import open_office
-from postroom.cli.output import console, print_json, print_table, safe, styled
+from postroom.cli.output import console, is_terminal, print_json, safe, styled
 from postroom.settings import Settings
 
 if TYPE_CHECKING:
@@ -55,12 +54,17 @@ def verify(
     local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a message as a receiver would, and show how. Exit code 0: accepted; 1: not; 3: could not find out."""
+    """Judge a message as a receiver would, and show how. Exit code 0: accepted; 1: not; 3: could not find out.
+
+    Only the receiver knows which subjects it takes, and which messages it has seen before.
+    """
     from postroom.nlweb.explain import explain
     from postroom.nlweb.timestamp import Window
 
     if now is not None and not 0 <= now < _YEAR_9999:
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
+    if local is None and not (resolver or trust_anchor):
+        local = stack_of_this_folder("verifying")
     rules = Settings()
     data = read_input(file)
     preshared = load_public_key(wallet_key) if wallet_key else None
@@ -112,12 +116,12 @@ def _registered(local: Path, wallet: str) -> "PublicKey":
 
 
 def _print(told: "Explanation") -> None:
-    if sys.stdout.isatty():
-        _print_table(told)
+    if is_terminal():
+        _print_blocks(told)
     else:
         for check in told.checks:
-            failed = "" if check.ok else f"; expected {check.expected}; {check.section}"
-            print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}{failed}"))
+            print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}; expected {check.expected}; "
+                       f"{check.section}"))  # fmt: skip
     reason = told.reason
     if reason is None:
         console().print(styled("accepted", "bold green"))
@@ -125,10 +129,20 @@ def _print(told: "Explanation") -> None:
         console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))
 
 
-def _print_table(told: "Explanation") -> None:
-    rows = [
-        (styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
-         check.name, check.saw, check.expected, check.section)
-        for check in told.checks
-    ]  # fmt: skip
-    print_table(("", "check", "saw", "expected", "section"), rows)
+def _print_blocks(told: "Explanation") -> None:
+    """What was seen, expected, and where that stands: below each other, for they are long and terminals are not."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for check in told.checks:
+        table.add_row(
+            styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
+            styled(check.name, "bold"),
+            Text("\n").join([
+                styled(check.saw),
+                styled(f"expected: {check.expected}", "dim" if check.ok else ""),
+                styled(check.section, "dim italic"),
+            ]),
+        )  # fmt: skip
+    console().print(table)

@@ -9,7 +9,7 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
 from postroom.cli.office import DeploymentName, StackName, open_office
-from postroom.cli.output import print_json, print_table
+from postroom.cli.output import print_either, print_json, print_table
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -42,10 +42,8 @@ def add(
     else:
         raise UsageFault("say one of --key FILE and --spki BASE64: the wallet's public key")
     open_office(stack_name, local, deployment).operators().put_wallet(uuid, public.spki())
-    if as_json:
-        print_json(_describe(uuid, public))
-        return
-    print(f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}")
+    line = f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}"
+    print_either(as_json, _describe(uuid, public), line)
 
 
 @app.command("list")
@@ -82,10 +80,7 @@ def remove(
     """Forget a wallet's public key: what it sends from then on is discarded."""
     if not open_office(stack_name, local, deployment).operators().remove_wallet(uuid):
         raise UsageFault(f"{uuid} is not registered; `postroom wallet list` shows what is")
-    if as_json:
-        print_json({"wallet": uuid, "removed": True})
-        return
-    print(f"{uuid}: removed")
+    print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")
 
 
 def _describe(uuid: str, key: "PublicKey") -> dict[str, JsonValue]:

@@ -33,6 +33,7 @@ from postroom.local.ports import HOST, free_port, require_free
 from postroom.local.zones import ZoneTree
 
 FIRST_ACCOUNT = 100_000_000_001
+_WHO = {"dns": "DNS", "door": "the post offices"}
 
 
 class LogLine(NamedTuple):
@@ -93,12 +94,13 @@ class LocalStack:
         zones_dir: Path | None = None,
         door_port: int | None = None,
         dns_port: int | None = None,
+        aws_port: int | None = None,
     ) -> None:
         self.template = template
         self.deployments: dict[str, Deployment] = {}
         self._state_dir = state_dir
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
-        self._asked = {"dns": dns_port, "door": door_port}
+        self._asked = {"dns": dns_port, "door": door_port, "aws": aws_port}
         self._zones_dir = zones_dir
         self._undo = ExitStack()
 
@@ -118,7 +120,7 @@ class LocalStack:
     def _start(self, undo: ExitStack) -> None:
         undo.enter_context(_SigtermUnwinds())
         emulator_state = self._state_dir / "aws" if self._state_dir else None
-        self.emulator = Emulator(port=self._memory.recall("ports").get("aws"), state_dir=emulator_state)
+        self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state)
         undo.enter_context(self.emulator)
         # Without a state directory the emulator's own: it is removed whatever happens to this process.
         keep = self._state_dir or self.emulator.directory
@@ -156,9 +158,12 @@ class LocalStack:
             "OutboundAllowPrivate": "true",
         }
 
+    def _wanted(self, what: str) -> int | None:
+        return self._asked[what] or self._memory.recall("ports").get(what)
+
     def _port(self, what: str) -> int:
-        port = self._asked[what] or self._memory.recall("ports").get(what)
-        return require_free(port, what) if port else free_port()
+        port = self._wanted(what)
+        return require_free(port, _WHO[what]) if port else free_port()
 
 
 def _everything_of(account: int) -> dict[str, str]:

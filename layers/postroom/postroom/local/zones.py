@@ -20,7 +20,9 @@ import dns.name
 import dns.rdata
 import dns.rdataclass
 import dns.rdataset
+import dns.tokenizer
 import dns.zone
+import dns.zonefile
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from dns.dnssectypes import Algorithm
@@ -34,6 +36,8 @@ _LIFETIME_SECONDS = 30 * 86_400
 # Signatures begin in the past, so that a clock a little behind ours does not find them too new.
 _BACKDATED_SECONDS = 3_600
 _SIGNING_KEY_FLAGS = 257
+
+_UNREADABLE = (dns.exception.DNSException, ValueError, KeyError)
 
 Zones = Mapping[dns.name.Name, dns.zone.Zone]
 _log = logging.getLogger(__name__)
@@ -53,10 +57,11 @@ _ENDINGS = frozenset(mode.value for mode in Mode)
 
 
 class Source(NamedTuple):
-    """A zone as somebody wrote it."""
+    """A zone as somebody wrote it. `path`: its file; None: it was put by hand."""
 
     text: str
     mode: Mode
+    path: Path | None = None
 
 
 class ZoneKey(NamedTuple):
@@ -169,7 +174,7 @@ class ZoneTree:
         zones = {}
         for origin in origins:
             source = sources.get(origin, Source("", Mode.SIGNED))
-            zones[origin] = _parse(origin, source.text, int(self._clock()))
+            zones[origin] = _parse(origin, source, int(self._clock()))
         for origin in origins - {dns.name.root}:
             mode = sources[origin].mode if origin in sources else Mode.SIGNED
             _delegate(zones[origin.parent()], zones[origin], None if mode is Mode.UNSIGNED else self.key(origin))
@@ -201,18 +206,21 @@ def _upwards(name: dns.name.Name) -> Iterable[dns.name.Name]:
 def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, Source]:
     sources: dict[dns.name.Name, Source] = {}
     for path in sorted(paths):
-        origin = dns.name.from_text(path.stem)
+        try:
+            origin = dns.name.from_text(path.stem)
+            text = path.read_text(encoding="utf-8")
+        except dns.exception.DNSException as error:
+            raise SettingsError(f"{path}: {path.stem!r} is no name of a zone: {error}") from error
+        except UnicodeDecodeError as error:
+            raise SettingsError(f"{path}: not UTF-8, at byte {error.start}") from error
         if origin in sources:
             raise SettingsError(f"{path}: there is another file for the zone {origin}")
-        sources[origin] = Source(path.read_text(), Mode(path.suffix[1:]))
+        sources[origin] = Source(text, Mode(path.suffix[1:]), path)
     return sources
 
 
-def _parse(origin: dns.name.Name, text: str, serial: int) -> dns.zone.Zone:
-    try:
-        zone = dns.zone.from_text(f"$TTL {TTL_SECONDS}\n{text}", origin=origin, relativize=False, check_origin=False)
-    except (dns.exception.DNSException, ValueError, KeyError) as error:
-        raise SettingsError(f"the zone {origin} cannot be read: {error}") from error
+def _parse(origin: dns.name.Name, source: Source, serial: int) -> dns.zone.Zone:
+    zone = _read_records(origin, source)
     host = dns.name.from_text("ns.root-servers" if origin == dns.name.root else "ns", origin)
     if zone.get_rdataset(origin, NS) is None:
         _add(zone, origin, NS, str(host))
@@ -221,6 +229,37 @@ def _parse(origin: dns.name.Name, text: str, serial: int) -> dns.zone.Zone:
     if zone.get_rdataset(origin, SOA) is None:
         _add(zone, origin, SOA, f"{host} hostmaster.{host} {serial} 3600 600 86400 60")
     return zone
+
+
+def _read_records(origin: dns.name.Name, source: Source) -> dns.zone.Zone:
+    tokens = dns.tokenizer.Tokenizer(source.text)
+    try:
+        return _read_zone(origin, tokens)
+    except _UNREADABLE as error:
+        # What the tokenizer says is "<file>:<line>: <fault>", with the line that it would read next.
+        _, next_line = tokens.where()
+        fault = str(error).partition(f":{next_line}: ")[2] or str(error)
+        line = _bad_line(origin, source.text.split("\n"), next_line)
+        where = f"{source.path}: " if source.path else ""
+        raise SettingsError(f"{where}the zone {origin} cannot be read: line {line}: {fault}") from error
+
+
+def _read_zone(origin: dns.name.Name, tokens: dns.tokenizer.Tokenizer) -> dns.zone.Zone:
+    zone = dns.zone.Zone(origin, dns.rdataclass.IN, relativize=False)
+    with zone.writer(replacement=True) as records:
+        dns.zonefile.Reader(tokens, dns.rdataclass.IN, records, default_ttl=TTL_SECONDS).read()
+    return zone
+
+
+def _bad_line(origin: dns.name.Name, lines: list[str], last: int) -> int:
+    """The line where the record begins that cannot be read; it is not behind `last`."""
+    for good in range(min(last, len(lines) - 1), 0, -1):
+        try:
+            _read_zone(origin, dns.tokenizer.Tokenizer("\n".join(lines[:good])))
+        except _UNREADABLE:
+            continue
+        return good + 1
+    return 1
 
 
 def _delegate(above: dns.zone.Zone, zone: dns.zone.Zone, key: ZoneKey | None) -> None:

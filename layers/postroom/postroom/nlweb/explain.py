@@ -125,7 +125,7 @@ def explain(
             _member(header, dialect.selector_member),
             lambda: (read_key_selector(header, dialect, sender),),
         )  # fmt: skip
-    signature = told.look("Signature", "how to create a signature; settlement 1", "standard base64 on one line",
+    signature = told.look("Signature form", "how to create a signature; settlement 1", "standard base64 on one line",
                           _member(envelope, "Signature"), lambda: read_signature(envelope))  # fmt: skip
     if receiver is not None:
         _look_at_receiver(told, receiver, [domain.lower() for domain in ours])
@@ -156,7 +156,7 @@ def _look_at_members(
               lambda: read_subject(header))  # fmt: skip
     member("Correlation", "a UUID", read_correlation)
     timestamp_ms = member("Timestamp", "RFC 3339 in UTC", read_timestamp)
-    told.look("Hash member", section, "a string", _member(envelope, "Hash"), lambda: text_of(envelope, "Hash"))
+    told.look("Hash form", section, "a string", _member(envelope, "Hash"), lambda: text_of(envelope, "Hash"))
     return sender, receiver, timestamp_ms
 
 

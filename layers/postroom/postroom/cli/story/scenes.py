@@ -84,7 +84,7 @@ class Story:
         envelope = self.forgery()
         status, _ = self.post(envelope)
         row = self.discarded(Reason.SIGNATURE_INVALID)
-        self._say(f"posted: {status}; discarded: {row.why}")
+        self._say(f"posted: {status}; discarded: {row.discarded}")
         feedback = self.feedback(envelope)
         told = envelope_of(feedback)
         _expect(told["Header"]["From"] == RECEIVER and told["Header"]["To"] == BUFFER, "who tells whom", told)
@@ -109,7 +109,7 @@ class Story:
         other = self.envelope(self.town.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
         self.post(other)
         row = self.discarded(Reason.CORRELATION_REUSED)
-        self._say(f"the same Correlation with other content: {row.why}")
+        self._say(f"the same Correlation with other content: discarded: {row.discarded}")
         return [
             Told("3", "the same message again", f"{status} Queued", "acknowledged, not executed"),
             Told("3", "its Correlation, other content", "200 Queued", "CorrelationReused"),
@@ -145,7 +145,7 @@ class Story:
         for what, envelope, reason in late:
             status, _ = self.post(envelope)
             row = self.discarded(reason)
-            self._say(f"{what}: {status}, then {row.why}")
+            self._say(f"{what}: {status}, then discarded: {row.discarded}")
             told.append(Told("4", what, f"{status} Queued", str(reason)))
         return told
 
