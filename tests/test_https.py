@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from postroom.errors import NotNowError
-from postroom.https import HttpsClient, NoSuchHostError, Response, is_host_name, is_public
+from postroom.https import HttpsClient, NoSuchHostError, Response, is_public
 from postroom.reasons import Reason
 
 HOST = "nlweb.any-receiver.test"
@@ -341,11 +341,6 @@ def test_ip_literals_are_taken_where_private_addresses_are(authority, ca_file) -
         assert client(server.port, ca_file).get("https://127.0.0.1/", accept="*/*").body == b"hello"
     finally:
         server.close()
-
-
-@pytest.mark.parametrize("name", ["a.b", "xn--bcher-kva.example", "a1.b-2.c3d", "1.example"])
-def test_host_names(name: str) -> None:
-    assert is_host_name(name)
 
 
 # --- who proves to be whom ----------------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 import httpcore
 
 from postroom.errors import NotNowError
+from postroom.nlweb.names import is_host_name
 from postroom.reasons import Reason
 
 Resolve = Callable[[str], Sequence[str]]
 """Host name → its addresses as text. An empty sequence means: there is no such host."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address stands in the last 32 bits
-_LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _WRITE_BYTES = 16384
 
 
@@ -109,7 +109,7 @@ class HttpsClient:
             raise _failed("the URL is not of the form https://host/path")
         if port is not None and port != self._port:
             raise _failed(f"the URL's port is not {self._port}")
-        if not is_host_name(host) and not (self._allow_private and _as_address(host)):
+        if not _is_name(host) and not (self._allow_private and _as_address(host)):
             raise _failed("the URL's host is not a host name")
         return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -160,15 +160,9 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def is_host_name(text: str) -> bool:
-    """Two or more lower-case LDH labels (RFC 1123 §2.1); the last is no number: "127.1" is no name."""
-    labels = text.split(".")
-    return (
-        len(text) <= 253
-        and len(labels) > 1
-        and all(_LABEL.fullmatch(label) for label in labels)
-        and not labels[-1][0].isdigit()
-    )
+def _is_name(host: str) -> bool:
+    # Some resolvers take "127.0x1" for an address: no last label that exists begins with a digit.
+    return is_host_name(host) and not host.rpartition(".")[2][0].isdigit()
 
 
 def _as_address(text: str) -> IPv4Address | IPv6Address | None:

@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol
 import yaml
 
 from postroom.errors import NotNowError
-from postroom.https import NoSuchHostError, Response, is_host_name
+from postroom.https import NoSuchHostError, Response
 from postroom.names.cache import Cache, Kept
+from postroom.nlweb.names import is_host_name, read_host_name
 from postroom.reasons import Reason
 
 MAX_MANIFEST_BYTES = 16384
@@ -55,9 +56,9 @@ def feedback_of(manifest: bytes) -> Feedback:
 
 
 def _checked(value: object) -> Feedback:
-    if isinstance(value, str) and value.isascii() and is_host_name(value.lower()):
-        return Feedback(value.lower(), "the manifest says so", said=True)
-    return Feedback(None, "the manifest's Feedback is not a host name", said=True)
+    name = read_host_name(value)
+    why = "the manifest says so" if name else "the manifest's Feedback is not a host name"
+    return Feedback(name, why, said=True)
 
 
 class _Strings(yaml.BaseLoader):

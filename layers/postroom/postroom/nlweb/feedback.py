@@ -6,7 +6,7 @@ from typing import Final
 
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
-from postroom.nlweb.names import is_host_name, is_uuid
+from postroom.nlweb.names import is_host_name, read_host_name, read_uuid
 from postroom.nlweb.subjects import FEEDBACK
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.reasons import Reason
@@ -59,12 +59,12 @@ def read_feedback(body: JsonValue) -> Feedback:
     """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(body, dict):
         raise TheirError(Reason.WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
-    sender = body.get("Sender")
-    if not isinstance(sender, str) or not sender.isascii() or not is_host_name(sender.lower()):
+    sender = read_host_name(body.get("Sender"))
+    if sender is None:
         raise TheirError(Reason.WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
     if "Correlation" not in body and "Count" in body:
-        return Feedback(sender.lower(), None)
-    correlation = body.get("Correlation")
-    if not isinstance(correlation, str) or not is_uuid(correlation.lower()):
+        return Feedback(sender, None)
+    correlation = read_uuid(body.get("Correlation"))
+    if correlation is None:
         raise TheirError(Reason.WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
-    return Feedback(sender.lower(), correlation.lower())
+    return Feedback(sender, correlation)

@@ -4,7 +4,7 @@ import yaml
 
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
-from postroom.nlweb.names import is_host_name, read_receiver
+from postroom.nlweb.names import is_host_name, read_host_name, read_receiver
 from postroom.nlweb.schema import DIALECTS, HANDSHAKE
 from postroom.reasons import Reason
 
@@ -23,10 +23,10 @@ def domain_of_host(host: str) -> str:
 
     Raises TheirError(NOT_OURS) where the host is no such name.
     """
-    name = host.rsplit(":", 1)[0].lower().removesuffix(".")
+    name = read_host_name(host.rsplit(":", 1)[0].removesuffix(".")) or ""
     for dialect in DIALECTS:
         domain = name.removeprefix(dialect.host_prefix + ".")
-        if host.isascii() and domain != name and is_host_name(domain):
+        if domain != name and is_host_name(domain):
             return domain
     raise TheirError(Reason.NOT_OURS, "a post office answers at nlweb.<domain> or pw.<domain>")
 

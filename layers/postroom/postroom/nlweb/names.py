@@ -22,9 +22,24 @@ def is_host_name(text: str) -> bool:
     return _HOST.fullmatch(text) is not None
 
 
+def read_host_name(value: object) -> str | None:
+    """A host name of A-labels without a trailing dot, lower-cased; None: `value` is none."""
+    # str.lower maps some non-ASCII letters (the Kelvin sign) into ASCII: the form is judged before it.
+    if isinstance(value, str) and value.isascii() and is_host_name(name := value.lower()):
+        return name
+    return None
+
+
 def is_uuid(text: str) -> bool:
     """Whether `text` is a lower-case UUID in its 36-character form (RFC 9562 §4)."""
     return _UUID.fullmatch(text) is not None
+
+
+def read_uuid(value: object) -> str | None:
+    """A UUID in its 36-character form, lower-cased; None: `value` is none."""
+    if isinstance(value, str) and value.isascii() and is_uuid(name := value.lower()):
+        return name
+    return None
 
 
 @lru_cache(_REMEMBERED)
@@ -33,9 +48,8 @@ def read_sender(text: str) -> str:
 
     Raises TheirError(WRONG_SHAPE) for anything else, U-labels and a trailing dot among it.
     """
-    name = text.lower()
-    # str.lower maps some non-ASCII letters (the Kelvin sign) into ASCII: the form is judged before it.
-    if text.isascii() and (is_host_name(name) or is_uuid(name)):
+    name = read_host_name(text) or read_uuid(text)
+    if name is not None:
         return name
     raise TheirError(Reason.WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
 
@@ -78,7 +92,7 @@ def read_selector(text: str, member: str) -> str:
 
 def read_correlation(text: str) -> str:
     """`Correlation`: a UUID in its 36-character form, lower-cased. Raises TheirError(WRONG_SHAPE)."""
-    value = text.lower()
-    if text.isascii() and is_uuid(value):
+    value = read_uuid(text)
+    if value is not None:
         return value
     raise TheirError(Reason.WRONG_SHAPE, "Header.Correlation is not a UUID of the form 8-4-4-4-12")

@@ -60,6 +60,10 @@ class Times:
     retain_seconds: int
     max_age_seconds: int
 
+    def is_past_horizon(self, received_at_ms: int, now: float) -> bool:
+        """Whether no worker files a claim of that time any more, at `now` (epoch seconds)."""
+        return now * 1000 - received_at_ms > self.horizon_seconds * 1000
+
 
 @dataclass(frozen=True, slots=True)
 class _Homed:
@@ -150,7 +154,7 @@ class Filing:
             return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", envelope))
         home = known.home
         # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
-        if home is None or (home != claim.row and self._is_past_horizon(home)):
+        if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
             return Outcome(claim, Fate.DUPLICATE, correlation=envelope.correlation)
         # Looked at first: most second copies come after the first was filed, and need no line. So is the own row of
         # a message to be handed on, which could not be called back.
@@ -159,9 +163,6 @@ class Filing:
             if stands is not None:
                 return self._met(claim, envelope, stands)
         return _Homed(claim, verdict, home)
-
-    def _is_past_horizon(self, home: RowKey) -> bool:
-        return self._clock() * 1000 - home.received_at_ms > self._times.horizon_seconds * 1000
 
     def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
         """Step 3: one fresh object for all lines to file."""

@@ -10,7 +10,7 @@ from postroom.https import Response
 from postroom.ijson import parse
 from postroom.names.cache import Cache, Kept
 from postroom.names.manifest import ManifestDirectory
-from postroom.nlweb.names import is_host_name
+from postroom.nlweb.names import read_host_name
 from postroom.nlweb.schema import NLWEB
 from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import IDENTITY
@@ -90,8 +90,7 @@ class Graph:
             reply = parse(answer.body, max_bytes=MAX_REPLY_BYTES)
         except TheirError:
             return None
-        feedback = reply.get("Feedback") if isinstance(reply, dict) else None
-        return feedback.lower() if isinstance(feedback, str) and is_host_name(feedback.lower()) else None
+        return read_host_name(reply.get("Feedback")) if isinstance(reply, dict) else None
 
 
 class Buffers:

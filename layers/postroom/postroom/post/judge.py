@@ -73,7 +73,7 @@ class Judge:
         self._key_rules = key_rules
         self._horizon_ms: Final = horizon_seconds * 1000
 
-    def is_too_old(self, received_at_ms: int) -> bool:
+    def _is_past_horizon(self, received_at_ms: int) -> bool:
         """Whether a claim of that time is past the horizon: no worker files it any more."""
         return self._clock() * 1000 - received_at_ms > self._horizon_ms
 
@@ -83,7 +83,7 @@ class Judge:
         try:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
-            if self.is_too_old(claim.received_at_ms):
+            if self._is_past_horizon(claim.received_at_ms):
                 return Discarded(Reason.TOO_LATE, "", envelope)
             proof = self.prove(envelope)
             rule = self._rule(claim, envelope)
