@@ -22,8 +22,9 @@ prints these tables, measured anew on your machine; `.venv/bin/python -m benchma
 `.venv/bin/python -m benchmarks verify` runs one of them.
 
 Every number is a ratio of two things measured side by side in one run: all ways take short turns, round after round;
-each round keeps the best turn of each way, and the median over the rounds is what stands here. Ratios of such small
-times still differ between machines and Python versions, and by some hundredths from run to run.
+each round keeps the best turn of each way, and the median over the rounds is what stands here; for `verify`, the median
+over seven fresh processes, for it moves with the place of things in memory. Ratios of such small times still differ
+between machines and Python versions, and by some hundredths from run to run.
 """
 
 

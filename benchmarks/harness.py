@@ -7,7 +7,9 @@ turn; a round gives ratios only, and the median over the rounds is what counts. 
 import statistics
 import timeit
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from typing import Final
 
 
@@ -18,9 +20,11 @@ class Effort:
     rounds: int
     turns: int
     turn_seconds: float
+    processes: int = 1
+    """Fresh processes that measure so (see `over_processes`)."""
 
 
-NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002)
+NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002, processes=7)
 TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0)
 """Enough to see that it runs; the numbers mean nothing."""
 
@@ -69,6 +73,21 @@ def ratios(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
         best = [min(times) for times in zip(*turns, strict=True)]
         rounds.append([time / best[0] for time in best])
     return [statistics.median(column) for column in zip(*rounds, strict=True)]
+
+
+def over_processes(measure: Callable[[Effort], Sequence[Sequence[float]]], effort: Effort) -> list[list[float]]:
+    """The medians of what `measure` finds in several fresh processes, which share the rounds.
+
+    Where code and data come to lie in memory moves such small times by several hundredths, for as long as a process
+    lives: rounds in one process cannot tell.
+    """
+    share = replace(effort, rounds=max(1, effort.rounds // effort.processes), processes=1)
+    if effort.processes == 1:
+        runs = [measure(share)]
+    else:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+            runs = list(pool.map(measure, [share] * effort.processes))
+    return [[statistics.median(values) for values in zip(*rows, strict=True)] for rows in zip(*runs, strict=True)]
 
 
 def compare(title: str, ways: Sequence[Way], effort: Effort) -> Table:

@@ -4,7 +4,8 @@ import re
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks.harness import TINY, Benchmark, Effort, Table, ratios
+from benchmarks import bench_verify
+from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
 
 ROWS = {
     "verify": [
@@ -53,6 +54,12 @@ def test_ratios_are_to_the_first_way() -> None:
     first, second = ratios([lambda: work(1), lambda: work(1_000_000)], Effort(rounds=3, turns=3, turn_seconds=0))
     assert first == 1
     assert second > 1
+
+
+def test_fresh_processes_measure_the_same_rows_and_share_the_rounds() -> None:
+    rows = over_processes(bench_verify.measure_here, Effort(rounds=2, turns=1, turn_seconds=0, processes=2))
+    assert [len(row) for row in rows] == [3] * len(ROWS["verify"])
+    assert all(ratio > 0 for row in rows for ratio in row)
 
 
 def test_a_table_is_markdown_with_its_columns_aligned() -> None:
