@@ -214,6 +214,7 @@ def test_a_person_gets_every_check_whole_in_a_narrow_terminal(
                     shown += more
     assert ran.returncode == 1
     lines = shown.decode().split("\r\n")
+    assert json.loads((tmp_path / "message.json").read_text())["Hash"] in "".join(shown.decode().split())
     assert max(map(len, lines)) <= 80
     assert [line[:8].strip() for line in lines if line[:2].strip()] == [
         *("FAILED" if name == "receiver" else "ok" for name in CHECKS),

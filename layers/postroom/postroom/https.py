@@ -109,7 +109,7 @@ class HttpsClient:
             raise _failed("the URL is not of the form https://host/path")
         if port is not None and port != self._port:
             raise _failed(f"the URL's port is not {self._port}")
-        if not _is_name(host) and not (self._allow_private and _as_address(host)):
+        if not can_be_reached(host) and not (self._allow_private and _as_address(host)):
             raise _failed("the URL's host is not a host name")
         return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -160,8 +160,11 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def _is_name(host: str) -> bool:
-    # Some resolvers take "127.0x1" for an address: no last label that exists begins with a digit.
+def can_be_reached(host: str) -> bool:
+    """Whether `host` is a host name that is no address in disguise.
+
+    Some resolvers take "127.0x1" for one: no last label that exists begins with a digit.
+    """
     return is_host_name(host) and not host.rpartition(".")[2][0].isdigit()
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local, stack_of_this_folder
+from postroom.cli.descriptor import Local
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
@@ -63,8 +63,6 @@ def verify(
 
     if now is not None and not 0 <= now < _YEAR_9999:
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
-    if local is None and not (resolver or trust_anchor):
-        local = stack_of_this_folder("verifying")
     rules = Settings()
     data = read_input(file)
     preshared = load_public_key(wallet_key) if wallet_key else None
@@ -135,6 +133,9 @@ def _print_blocks(told: "Explanation") -> None:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for check in told.checks:
         table.add_row(
             styled("ok", "green") if check.ok else styled("FAILED", "bold red"),

@@ -6,6 +6,7 @@ needed, with delegations (NS, glue, DS). Each zone is signed by one ECDSAP256SHA
 
 import logging
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +38,8 @@ _LIFETIME_SECONDS = 30 * 86_400
 _BACKDATED_SECONDS = 3_600
 _SIGNING_KEY_FLAGS = 257
 
-_UNREADABLE = (dns.exception.DNSException, ValueError, KeyError)
+_UNREADABLE = (dns.exception.DNSException, ValueError, KeyError, struct.error)
+_LINES_LOOKED_BACK = 20
 
 Zones = Mapping[dns.name.Name, dns.zone.Zone]
 _log = logging.getLogger(__name__)
@@ -252,14 +254,18 @@ def _read_zone(origin: dns.name.Name, tokens: dns.tokenizer.Tokenizer) -> dns.zo
 
 
 def _bad_line(origin: dns.name.Name, lines: list[str], last: int) -> int:
-    """The line where the record begins that cannot be read; it is not behind `last`."""
-    for good in range(min(last, len(lines) - 1), 0, -1):
+    """The line where the record begins that cannot be read; it is not behind `last`.
+
+    Or `last`, where it begins further above than is worth the search: each step reads all the lines before it.
+    """
+    nearest = min(last, len(lines) - 1)
+    for good in range(nearest, max(0, nearest - _LINES_LOOKED_BACK), -1):
         try:
             _read_zone(origin, dns.tokenizer.Tokenizer("\n".join(lines[:good])))
         except _UNREADABLE:
             continue
         return good + 1
-    return 1
+    return 1 if nearest <= _LINES_LOOKED_BACK else last
 
 
 def _delegate(above: dns.zone.Zone, zone: dns.zone.Zone, key: ZoneKey | None) -> None:

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 import yaml
 
 from postroom.errors import NotNowError
-from postroom.https import NoSuchHostError, Response
+from postroom.https import NoSuchHostError, Response, can_be_reached
 from postroom.names.cache import Cache, Kept
-from postroom.nlweb.names import is_host_name, read_host_name
+from postroom.nlweb.names import read_host_name
 from postroom.reasons import Reason
 
 MAX_MANIFEST_BYTES = 16384
@@ -57,6 +57,7 @@ def feedback_of(manifest: bytes) -> Feedback:
 
 def _checked(value: object) -> Feedback:
     name = read_host_name(value)
+    name = name if name and can_be_reached(name) else None
     why = "the manifest says so" if name else "the manifest's Feedback is not a host name"
     return Feedback(name, why, said=True)
 
@@ -124,7 +125,7 @@ class ManifestDirectory:
         return found
 
     def _fetch(self, domain: str) -> Feedback:
-        if not is_host_name(domain):
+        if not can_be_reached(domain):
             return Feedback(None, "only a host name has a manifest")
         for prefix in _PREFIXES:
             try:
