@@ -4,15 +4,16 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Postroom, World
 
-from postroom.cli.descriptor import Descriptor
+from postroom.cli.descriptor import DEFAULT_PATH, Descriptor, stack_of_this_folder
 from postroom.local.authority import Authority
+from postroom.local.ports import free_port
 
 Envelope = Callable[..., str]
 PROBLEM = b'{"title":"No","status":422,"detail":"The Hash is wrong.","reason":"HashMismatch"}'
@@ -58,8 +59,9 @@ def office(world: World, tmp_path: Path) -> Iterator[PostOffice]:
             "--resolver", world.resolver, "--ca-file", str(authority.pem),
             "--port", str(office.port), "--allow-private",
         )  # fmt: skip
+        here = f"http://127.0.0.1:{office.port}"
         office.descriptor = Descriptor(
-            world.resolver, world.tree.anchor_text, str(authority.pem), office.port, "http://127.0.0.1:9", {}
+            world.resolver, world.tree.anchor_text, str(authority.pem), office.port, here, {}
         )
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -141,6 +143,17 @@ def test_the_local_stack_of_this_folder_is_used_and_named(
     result = postroom("send", "-", input=envelope())
     assert result.exit_code == 0
     assert result.stderr == "postroom: sending within the local stack of .postroom/local.json\n"
+
+
+def test_a_local_stack_that_was_killed_is_not_sent_to(
+    office: PostOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert office.descriptor
+    office.descriptor.write(DEFAULT_PATH)
+    assert stack_of_this_folder("sending") == DEFAULT_PATH
+    replace(office.descriptor, endpoint=f"http://127.0.0.1:{free_port()}").write(DEFAULT_PATH)
+    assert stack_of_this_folder("sending") is None
 
 
 def test_a_private_address_is_not_posted_to_unasked(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:

@@ -1,5 +1,7 @@
 """`postroom up`: a post office on this machine; what it prints to try next works as printed."""
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -7,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from postroom.cli.descriptor import Descriptor, read_descriptor
-from postroom.cli.office import is_running
+from postroom.cli.exits import UsageFault
+from postroom.cli.up import alone_in
 from postroom.local.ports import free_port
 
 pytestmark = pytest.mark.xdist_group("cli-up")
@@ -135,30 +139,74 @@ def test_one_folder_has_one_stack(running: Running) -> None:
 
 
 def test_two_that_start_at_once_in_one_folder_are_one(tmp_path: Path) -> None:
-    both = [
-        subprocess.Popen([POSTROOM, "up"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for _ in range(2)
-    ]
-    said = []
-    for process in both:
-        assert process.stdout
-        line = ""
-        for line in process.stdout:
-            if line.startswith(("Ctrl-C", "postroom:")):
-                break
-        said.append(line[:24])
-    assert sorted(said) == ["Ctrl-C ends it.\n", "postroom: a local stack "]
-    for process in both:
-        process.send_signal(signal.SIGINT)
+    with contextlib.ExitStack() as undo:
+        both = [started(undo, tmp_path) for _ in range(2)]
+        said = sorted(last_line_of(process) for process in both)
+        assert said[0] == "Ctrl-C ends it.\n"
+        assert said[1].startswith("postroom: a local stack runs in .postroom already")
+        for process in both:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        assert sorted(process.returncode for process in both) == [0, 2]
+
+
+def started(undo: contextlib.ExitStack, folder: Path) -> subprocess.Popen[str]:
+    process = undo.enter_context(
+        subprocess.Popen([POSTROOM, "up"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    )
+    undo.callback(process.kill)
+    # Should it neither come up nor end, it is not waited for without end.
+    too_long = threading.Timer(120, process.kill)
+    too_long.start()
+    undo.callback(too_long.cancel)
+    return process
+
+
+def last_line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    line = ""
+    for line in process.stdout:
+        if line.startswith(("Ctrl-C", "postroom:")):
+            break
+    return line
+
+
+def test_a_folder_that_the_one_before_has_just_removed_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, lock = tmp_path / ".postroom", fcntl.flock
+    removals = [folder.rmdir]
+
+    def flock(held: int, how: int) -> None:
+        lock(held, how)
+        if removals:
+            removals.pop()()
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with alone_in(folder, keeps_keys=False):
+        with pytest.raises(UsageFault), alone_in(folder, keeps_keys=False):
+            pass
+        assert folder.exists()
+    assert not folder.exists()
+
+
+def test_a_terminal_that_is_closed_leaves_nothing(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as undo:
+        process = started(undo, tmp_path)
+        assert last_line_of(process) == "Ctrl-C ends it.\n"
+        process.send_signal(signal.SIGHUP)
         process.communicate(timeout=60)
-    assert sorted(process.returncode for process in both) == [0, 2]
+    assert process.returncode == 128 + signal.SIGHUP
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_port_may_be_asked_for(tmp_path: Path) -> None:
     ports = {option: free_port() for option in ("--port", "--dns-port", "--aws-port")}
     running = Running(tmp_path, *(word for option, port in ports.items() for word in (option, str(port))))
-    found = running.descriptor
-    running.end()
+    try:
+        found = running.descriptor
+    finally:
+        running.end()
     assert found.port == ports["--port"]
     assert found.resolvers == f"127.0.0.1:{ports['--dns-port']}"
     assert found.endpoint == f"http://127.0.0.1:{ports['--aws-port']}"
@@ -174,7 +222,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, option: str, who: str) -> 
             [POSTROOM, "up", option, str(port)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
         )
     assert ended.returncode == 3
-    assert ended.stderr.startswith(f"postroom: port {port} for {who} is taken: ")
+    assert ended.stderr.startswith(f"postroom: port {port} for {who} cannot be used: ")
     assert not list(tmp_path.iterdir())
 
 
@@ -190,8 +238,8 @@ def test_a_state_that_cannot_be_a_folder_is_said_before_anything_starts(tmp_path
 
 
 def test_ctrl_c_ends_all_of_it(running: Running) -> None:
-    endpoint = running.descriptor.endpoint
+    descriptor = running.descriptor
     running.process.send_signal(signal.SIGINT)
     assert running.process.wait(60) == 0
-    assert not is_running(endpoint)
+    assert not descriptor.is_running()
     assert not (running.folder / ".postroom").exists()

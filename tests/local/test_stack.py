@@ -101,7 +101,7 @@ def assert_nothing_is_left(said: dict) -> None:
     [
         (signal.SIGINT, -signal.SIGINT, "wait"),
         (signal.SIGTERM, 128 + signal.SIGTERM, "busy"),
-        (signal.SIGHUP, -signal.SIGHUP, "wait"),
+        (signal.SIGHUP, 128 + signal.SIGHUP, "wait"),
         (signal.SIGKILL, -signal.SIGKILL, "wait"),
         (signal.SIGKILL, -signal.SIGKILL, "busy"),
     ],
@@ -165,6 +165,14 @@ def test_a_port_that_is_taken_is_named_and_nothing_stays_up(template: Path) -> N
         with pytest.raises(OurError, match=f"port {port} for the post offices"):
             stack.__enter__()
         assert not is_open(stack.emulator.port)
+
+
+def test_for_dns_a_port_must_be_free_for_udp_too(template: Path) -> None:
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as other:
+        other.bind((HOST, 0))
+        port = other.getsockname()[1]
+        with pytest.raises(OurError, match=f"port {port} for DNS cannot be used: "):
+            LocalStack(template, dns_port=port).__enter__()
 
 
 def test_the_template_is_told_of_the_stack_s_own_world(stack, one, ask) -> None:

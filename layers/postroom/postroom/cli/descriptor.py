@@ -11,11 +11,13 @@
 """
 
 import json
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -60,10 +62,19 @@ class Descriptor:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
+    def is_running(self) -> bool:
+        """Whether somebody listens where its embedded AWS was: a stack that was killed leaves its file behind."""
+        url = urlsplit(self.endpoint)
+        try:
+            socket.create_connection((url.hostname or "", url.port or 80), timeout=2).close()
+        except OSError:
+            return False
+        return True
+
 
 def stack_of_this_folder(doing: str) -> Path | None:
-    """The local stack that was started here, told on standard error: nobody named it. None: there is none."""
-    if not DEFAULT_PATH.exists():
+    """The local stack that runs here, told on standard error: nobody named it. None: there is none."""
+    if not DEFAULT_PATH.exists() or not read_descriptor(DEFAULT_PATH).is_running():
         return None
     print(f"postroom: {doing} within the local stack of {DEFAULT_PATH}", file=sys.stderr)
     return DEFAULT_PATH

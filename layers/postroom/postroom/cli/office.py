@@ -1,12 +1,10 @@
 """Which deployment a command works on: one on AWS by its stack's name, or one of a local stack."""
 
-import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -135,18 +133,8 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
         known = ", ".join(stack.deployments) or "none"
         raise UsageFault(f"the local stack has no deployment {chosen!r}; it has: {known}")
     # boto3 would say so too, but only after its retries, and without saying what to do.
-    if not is_running(stack.endpoint):
+    if not stack.is_running():
         raise NotFoundOut(f"the local stack of {path} does not run; `postroom up` starts it")
     deployment = stack.deployments[chosen]
     clients = Clients(stack.endpoint, deployment.account)
     return Office(deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"))
-
-
-def is_running(endpoint: str) -> bool:
-    """Whether somebody listens at the endpoint of a local stack."""
-    url = urlsplit(endpoint)
-    try:
-        socket.create_connection((url.hostname or "", url.port or 80), timeout=2).close()
-    except OSError:
-        return False
-    return True

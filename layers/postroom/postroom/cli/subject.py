@@ -93,9 +93,7 @@ def remove(
     if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
         raise UsageFault(f"{domain} has no rule for {pattern!r}; `postroom subject list` shows what it has")
     office.operators().remove_subject(domain, pattern)
-    print_either(
-        as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed"
-    )
+    print_either(as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed")
 
 
 def _rule(pattern: str, mailbox: str | None, sync: str | None, forward: str | None) -> "SubjectRule":

@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +54,7 @@ def up(
         _check_folder(state)
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
-    with _alone_in(folder, keeps_keys=state is not None), suppress(KeyboardInterrupt):
+    with alone_in(folder, keeps_keys=state is not None), suppress(KeyboardInterrupt):
         print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
         with LocalStack(
             template_path(),
@@ -73,26 +73,38 @@ def up(
 
 
 @contextmanager
-def _alone_in(folder: Path, *, keeps_keys: bool) -> Iterator[None]:
+def alone_in(folder: Path, *, keeps_keys: bool) -> Iterator[None]:
     """Hold the folder, as long as this process lives; leave nothing in it but what shall be kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    held = os.open(folder, os.O_RDONLY)
+    held = _lock(folder)
     try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageFault(f"a local stack runs in {folder} already; --state DIR starts another beside it") from None
-        try:
-            yield
-        finally:
-            (folder / FILE_NAME).unlink(missing_ok=True)
-            if not keeps_keys:
-                # Without a state the keys' zones are gone, and so are the keys.
-                shutil.rmtree(folder / "keys", ignore_errors=True)
-                with suppress(OSError):
-                    folder.rmdir()  # if nobody else put anything there
+        yield
     finally:
+        (folder / FILE_NAME).unlink(missing_ok=True)
+        if not keeps_keys:
+            # Without a state the keys' zones are gone, and so are the keys.
+            shutil.rmtree(folder / "keys", ignore_errors=True)
+            with suppress(OSError):
+                folder.rmdir()  # if nobody else put anything there
         os.close(held)
+
+
+def _lock(folder: Path) -> int:
+    """Make and lock the folder; return its descriptor, which holds the lock until it is closed."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A stack that ends removes its folder: what was opened, or even locked, may be gone from the disk by then.
+        with ExitStack() as undo, suppress(FileNotFoundError):
+            held = os.open(folder, os.O_RDONLY)
+            undo.callback(os.close, held)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageFault(
+                    f"a local stack runs in {folder} already; --state DIR starts another beside it"
+                ) from None
+            if os.path.samestat(os.fstat(held), folder.stat()):
+                undo.pop_all()
+                return held
 
 
 def _check_folder(state: Path) -> None:

@@ -22,12 +22,15 @@ def free_port() -> int:
     raise OurError(f"no port of {HOST} is free for both TCP and UDP")
 
 
-def require_free(port: int, what: str) -> int:
-    """Return `port`; raises OurError if somebody listens there (TCP)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
-        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+def require_free(port: int, what: str, *, with_udp: bool = False) -> int:
+    """Return `port`; raises OurError if TCP (and UDP) cannot be bound there: it is taken, or needs rights."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tcp.bind((HOST, port))
-        except OSError as e:
-            raise OurError(f"port {port} for {what} is taken: {e.strerror}") from e
+        if with_udp:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                udp.bind((HOST, port))
+    except OSError as error:
+        raise OurError(f"port {port} for {what} cannot be used: {error.strerror}") from error
     return port

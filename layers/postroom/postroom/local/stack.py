@@ -5,8 +5,8 @@
         receiver.serve_host("nlweb.receiver.example")
         stack.tree.put("receiver.example", zone_text)
 
-What ends it: the end of the block, Ctrl-C, SIGTERM (as SystemExit, so that blocks unwind), and the death of the
-process by whatever cause: DNS and door are its threads, and the embedded AWS is held on a `leash`.
+What ends it: the end of the block, Ctrl-C, SIGTERM and SIGHUP (as SystemExit, so that blocks unwind), and the death
+of the process by whatever cause: DNS and door are its threads, and the embedded AWS is held on a `leash`.
 """
 
 import json
@@ -33,7 +33,6 @@ from postroom.local.ports import HOST, free_port, require_free
 from postroom.local.zones import ZoneTree
 
 FIRST_ACCOUNT = 100_000_000_001
-_WHO = {"dns": "DNS", "door": "the post offices"}
 
 
 class LogLine(NamedTuple):
@@ -118,17 +117,17 @@ class LocalStack:
         self._undo.close()
 
     def _start(self, undo: ExitStack) -> None:
-        undo.enter_context(_SigtermUnwinds())
+        undo.enter_context(_SignalsUnwind())
         emulator_state = self._state_dir / "aws" if self._state_dir else None
         self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state)
         undo.enter_context(self.emulator)
         # Without a state directory the emulator's own: it is removed whatever happens to this process.
         keep = self._state_dir or self.emulator.directory
         self.tree = ZoneTree(self._zones_dir, keys_directory=keep / "dns")
-        self.dns = DnsServer(self.tree, HOST, self._port("dns"))
+        self.dns = DnsServer(self.tree, HOST, self._port("dns", "DNS", with_udp=True))
         undo.enter_context(self.dns)
         self.authority = Authority(keep / "ca")
-        self.door = Door(self.authority, self._port("door"))
+        self.door = Door(self.authority, self._port("door", "the post offices"))
         undo.enter_context(self.door)
         self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "door": self.door.port})
 
@@ -161,9 +160,9 @@ class LocalStack:
     def _wanted(self, what: str) -> int | None:
         return self._asked[what] or self._memory.recall("ports").get(what)
 
-    def _port(self, what: str) -> int:
+    def _port(self, what: str, who: str, *, with_udp: bool = False) -> int:
         port = self._wanted(what)
-        return require_free(port, _WHO[what]) if port else free_port()
+        return require_free(port, who, with_udp=with_udp) if port else free_port()
 
 
 def _everything_of(account: int) -> dict[str, str]:
@@ -197,19 +196,21 @@ class _Memory:
             shutil.move(fresh, self._path)
 
 
-class _SigtermUnwinds:
-    """Within the block SIGTERM raises SystemExit, unless somebody handles it already (or this is a thread)."""
+class _SignalsUnwind:
+    """Within the block SIGTERM and SIGHUP raise SystemExit, unless somebody handles them already (or this is a thread).
+
+    So a terminal that is closed leaves as little behind as Ctrl-C does; nohup, which ignores SIGHUP, still works.
+    """
 
     def __enter__(self) -> None:
-        self._ours = (
-            threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        )
-        if self._ours:
-            signal.signal(signal.SIGTERM, _leave)
+        in_main = threading.current_thread() is threading.main_thread()
+        self._ours = [n for n in (signal.SIGTERM, signal.SIGHUP) if in_main and signal.getsignal(n) is signal.SIG_DFL]
+        for number in self._ours:
+            signal.signal(number, _leave)
 
     def __exit__(self, *_: object) -> None:
-        if self._ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in self._ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:
