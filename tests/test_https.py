@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from postroom.errors import NotNowError
-from postroom.https import HttpsClient, NoSuchHostError, Response, is_public
+from postroom.https import HttpsClient, NoSuchHostError, Response, can_be_reached, is_public
 from postroom.reasons import Reason
 
 HOST = "nlweb.any-receiver.test"
@@ -282,6 +282,16 @@ def test_a_failing_look_up_is_an_outbound_failure(fault: Exception) -> None:
 
 
 # --- URLs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["a.example", "4ever.example", "a.b1", "xn--bcher-kva.example"])
+def test_host_names_can_be_reached(host: str) -> None:
+    assert can_be_reached(host)
+
+
+@pytest.mark.parametrize("host", ["a.1b", "127.0x1", "127.0.0.1", "example", "a.example.", ""])
+def test_addresses_in_disguise_and_what_is_no_host_name_cannot(host: str) -> None:
+    assert not can_be_reached(host)
 
 
 @pytest.mark.parametrize(

@@ -143,9 +143,7 @@ def test_too_large_is_said_before_anything_else_is_looked_at() -> None:
     assert refusal(b"\xff\xff\xff\xff", max_bytes=3).reason is Reason.TOO_LARGE
 
 
-@pytest.mark.parametrize(
-    "text", [nested(64), b'{"a":' * 64 + b"1" + b"}" * 64, b"[" * 63 + b"{}" + b"]" * 63]
-)
+@pytest.mark.parametrize("text", [nested(64), b'{"a":' * 64 + b"1" + b"}" * 64, b"[" * 63 + b"{}" + b"]" * 63])
 def test_nesting_may_reach_the_limit(text: bytes) -> None:
     parse(text, max_bytes=1000)
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -118,13 +119,19 @@ def test_standard_input_that_is_closed_is_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"), [("verify message.json", 1), ("verify message.json --json", 1), ("--help", 0)]
+    ("arguments", "code"),
+    [
+        ("verify message.json --resolver tcp://127.0.0.1:1", 3),
+        ("verify message.json --resolver tcp://127.0.0.1:1 --json", 3),
+        ("--help", 0),
+    ],
 )
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
 def test_standard_output_that_is_closed_changes_no_verdict(
-    tmp_path: Path, arguments: str, code: int, closed: str
+    tmp_path: Path, envelope: Callable[..., str], arguments: str, code: int, closed: str
 ) -> None:
-    (tmp_path / "message.json").write_text("[]")
+    """Not 1, with which Python itself ends when it could not print."""
+    (tmp_path / "message.json").write_text(envelope(), encoding="utf-8")
     ended = subprocess.run(
         ["/bin/sh", "-c", f'"{POSTROOM}" {arguments} {closed}'], capture_output=True, text=True, cwd=tmp_path,
         timeout=60, check=False,

@@ -197,9 +197,7 @@ def test_a_program_gets_one_line_for_each_check_without_padding(
     assert not any(line != line.rstrip() for line in lines)
 
 
-def test_a_person_gets_every_check_whole_in_a_narrow_terminal(
-    tmp_path: Path, world: World, envelope: Envelope
-) -> None:
+def test_a_person_gets_every_check_whole_in_a_narrow_terminal(tmp_path: Path, world: World, envelope: Envelope) -> None:
     (tmp_path / "message.json").write_text(envelope())
     terminal, end = os.openpty()
     with os.fdopen(terminal, "rb", buffering=0) as person:

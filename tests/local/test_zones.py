@@ -15,6 +15,8 @@ from postroom.local.zones import Mode, ZoneTree
 NAME = dns.name.from_text("x.sender.example")
 SENDER = dns.name.from_text("sender.example")
 EXAMPLE = dns.name.from_text("example")
+LONGEST = ".".join(["a" * 60] * 4)
+"""There is no room for its name server's name."""
 
 
 def texts(tree, name=NAME):
@@ -138,6 +140,8 @@ def test_a_text_that_cannot_be_read_is_refused_and_changes_nothing():
         ("x TXT one\ny TXT ( two\n three )\nb TXT ( four\n\n", "line 4: unbalanced parentheses"),
         ("x A 127.0.0.1\n; why\nx CNAME y\nz A 127.0.0.1\n", "line 3: CNAME rdataset is not compatible"),
         ("$TTL a\n", "line 1: "),
+        ("x TXT ( one\n" + "; why\n" * 30, "line 32: unbalanced parentheses"),
+        ("x TXT (\n one\n" + " two\n" * 18, "line 1: unbalanced parentheses"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(text, said):
@@ -152,6 +156,7 @@ def test_what_cannot_be_read_is_told_with_its_line(text, said):
         ("sender.example.zone", b"x TXT one\nx NONSENSE\n", "the zone sender.example. cannot be read: line 2: unknown"),
         ("sender.example.zone", b"x TXT \xff", "not UTF-8, at byte 6"),
         ("sender..example.zone", b"", "'sender..example' is no name of a zone"),
+        (f"{LONGEST}.zone", b"", f"the zone {LONGEST}. cannot be served: A DNS name is > 255 octets long"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_path(tmp_path, name, data, said):

@@ -64,6 +64,7 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         (b"About: {Feedback: 7}", "not a host name"),
         (b"About: {Feedback: localhost}", "not a host name"),
         (b"About: {Feedback: 127.0.0.1}", "not a host name"),
+        (b"About: {Feedback: buffer.4ever}", "not a host name"),
         (b"About: {Feedback: 'https://a.example/'}", "not a host name"),
         (b"About: {Feedback: 'a.example/inbox'}", "not a host name"),
         (b"About: {Feedback: 'a.example:8443'}", "not a host name"),
@@ -139,6 +140,13 @@ def test_the_manifest_stands_at_the_host_nlweb() -> None:
     hosts = Hosts({NLWEB: (200, PRINTED), PW: (200, b"")})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
     assert hosts.asked == [NLWEB]
+
+
+@pytest.mark.parametrize("domain", ["sender.4ever", "127.0x1", "localhost"])
+def test_what_cannot_be_reached_has_no_manifest_and_is_not_asked(domain: str) -> None:
+    hosts = Hosts({})
+    found = directory(hosts).feedback_of(domain)
+    assert (found.domain, found.said, hosts.asked) == (None, False, [])
 
 
 def test_it_stands_at_pw_where_there_is_no_host_nlweb() -> None:

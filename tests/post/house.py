@@ -20,11 +20,12 @@ from postroom.post.answers import Answer
 from postroom.post.claims import Claim, unpack
 from postroom.post.courier import Courier, CourierRules
 from postroom.post.door import Door, DoorRules, Posted
-from postroom.post.filing import Filing, Outcome, Times
+from postroom.post.filing import Filing, Outcome
 from postroom.post.judge import Judge
 from postroom.post.keeper import Keeper
 from postroom.post.notices import Notice, SummaryDue, read_notice
 from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.times import Times
 from postroom.post.worker import Record, Report, Worker
 from postroom.store.directory import Directory, Domain
 from postroom.store.keys import RowKey
@@ -42,6 +43,7 @@ from postroom.store.told import TellTale
 NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
 HORIZON, RETAIN, MAX_AGE = 7 * DAY, 22 * DAY, DAY
+TIMES = Times(HORIZON, RETAIN, MAX_AGE)
 MAX_BYTES = 1024 * 1024
 
 SENDER_KEY, OTHER_KEY, OUR_KEY, RSA_KEY = (
@@ -160,7 +162,7 @@ class House:
             directory=self.directory,
             clock=self.clock,
             key_rules=KeyRules(),
-            horizon_seconds=HORIZON,
+            times=TIMES,
         )
 
     def filing(self, clients: Clients | None = None) -> Filing:
@@ -171,7 +173,7 @@ class House:
             objects=Objects(at.s3, self.deployed.bucket),
             courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             forwarding=self.forwarding,
-            times=Times(HORIZON, RETAIN, MAX_AGE),
+            times=TIMES,
             clock=self.clock,
             new_id=self.new_id,
             pool=self.pool,

@@ -134,7 +134,7 @@ def test_signatures_and_unknown_subjects_are_the_workers_business(house: House) 
     assert house.keys.asked == []
 
 
-AWKWARD = "\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n\"\\é"
+AWKWARD = '\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n"\\é'
 
 
 def test_a_queue_message_is_ascii_and_gives_back_the_bytes_received(house: House) -> None:

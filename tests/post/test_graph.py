@@ -87,6 +87,7 @@ def test_where_there_is_no_manifest_the_graph_is_asked_by_a_signed_request_and_r
         reply({}),
         reply({"Feedback": 5}),
         reply({"Feedback": "not a host"}),
+        reply({"Feedback": "buffer.4ever"}),
         reply({"Feedback": "ban\u212a.example"}),
         reply([]),
         reply({"reason": "NotOurs"}, 421),

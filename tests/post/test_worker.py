@@ -39,7 +39,7 @@ from postroom.store.keys import RowKey, seen_key_nlweb
 from postroom.store.register import ACKED, FORWARDED
 
 CORRELATION = "125a5c75-cb72-43d2-9695-37026dfcaa48"
-AWKWARD = "\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n\"\\é"
+AWKWARD = '\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n"\\é'
 
 
 def only_notice(house: House) -> Notice:
@@ -447,9 +447,7 @@ def test_a_step_that_failed_in_passing_is_a_retry_and_the_next_try_ends_it(house
         stub.add_client_error("put_item", "ThrottlingException")
     with stub:
         report = house.worker(clients).work([record])
-    assert [(outcome.fate, outcome.reason) for outcome in report.outcomes] == [
-        (Fate.RETRIED, Reason.STORE_UNAVAILABLE)
-    ]
+    assert [(outcome.fate, outcome.reason) for outcome in report.outcomes] == [(Fate.RETRIED, Reason.STORE_UNAVAILABLE)]
     assert house.listed() == []
     [retry] = house.deployed.bodies("RetryQueue")
     assert house.settle(house.record(retry)).fate is Fate.ACCEPTED

@@ -223,6 +223,15 @@ def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, Source]:
 
 def _parse(origin: dns.name.Name, source: Source, serial: int) -> dns.zone.Zone:
     zone = _read_records(origin, source)
+    try:
+        _complete(origin, zone, serial)
+    except dns.exception.DNSException as error:
+        raise SettingsError(f"{_where(source)}the zone {origin} cannot be served: {error}") from error
+    return zone
+
+
+def _complete(origin: dns.name.Name, zone: dns.zone.Zone, serial: int) -> None:
+    """Add what every zone has and its text may leave out."""
     host = dns.name.from_text("ns.root-servers" if origin == dns.name.root else "ns", origin)
     if zone.get_rdataset(origin, NS) is None:
         _add(zone, origin, NS, str(host))
@@ -230,7 +239,6 @@ def _parse(origin: dns.name.Name, source: Source, serial: int) -> dns.zone.Zone:
             _add(zone, host, A, "127.0.0.1")
     if zone.get_rdataset(origin, SOA) is None:
         _add(zone, origin, SOA, f"{host} hostmaster.{host} {serial} 3600 600 86400 60")
-    return zone
 
 
 def _read_records(origin: dns.name.Name, source: Source) -> dns.zone.Zone:
@@ -240,10 +248,13 @@ def _read_records(origin: dns.name.Name, source: Source) -> dns.zone.Zone:
     except _UNREADABLE as error:
         # What the tokenizer says is "<file>:<line>: <fault>", with the line that it would read next.
         _, next_line = tokens.where()
-        fault = str(error).partition(f":{next_line}: ")[2] or str(error)
+        fault = str(error).rpartition(f":{next_line}: ")[2] or type(error).__name__
         line = _bad_line(origin, source.text.split("\n"), next_line)
-        where = f"{source.path}: " if source.path else ""
-        raise SettingsError(f"{where}the zone {origin} cannot be read: line {line}: {fault}") from error
+        raise SettingsError(f"{_where(source)}the zone {origin} cannot be read: line {line}: {fault}") from error
+
+
+def _where(source: Source) -> str:
+    return f"{source.path}: " if source.path else ""
 
 
 def _read_zone(origin: dns.name.Name, tokens: dns.tokenizer.Tokenizer) -> dns.zone.Zone:

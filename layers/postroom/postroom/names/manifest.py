@@ -55,9 +55,14 @@ def feedback_of(manifest: bytes) -> Feedback:
     return Feedback(None, "the manifest has no Feedback", said=True)
 
 
-def _checked(value: object) -> Feedback:
+def read_feedback_domain(value: object) -> str | None:
+    """A Feedback domain as somebody names it, in lower case; None if it is no host name that can be reached."""
     name = read_host_name(value)
-    name = name if name and can_be_reached(name) else None
+    return name if name and can_be_reached(name) else None
+
+
+def _checked(value: object) -> Feedback:
+    name = read_feedback_domain(value)
     why = "the manifest says so" if name else "the manifest's Feedback is not a host name"
     return Feedback(name, why, said=True)
 

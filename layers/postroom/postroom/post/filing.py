@@ -19,6 +19,7 @@ from postroom.post.claims import Claim
 from postroom.post.judge import Accepted, Discarded
 from postroom.post.notices import notice_of
 from postroom.post.ports import Clock, Forwarding, NewId, SendQueue
+from postroom.post.times import Times
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey, seen_key_nlweb, segment_name
 from postroom.store.register import Register, Row
@@ -50,19 +51,6 @@ class Outcome:
     reason: Reason | None = None
     detail: str = ""
     correlation: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """How long things are remembered and waited for, in seconds."""
-
-    horizon_seconds: int
-    retain_seconds: int
-    max_age_seconds: int
-
-    def is_past_horizon(self, received_at_ms: int, now: float) -> bool:
-        """Whether no worker files a claim of that time any more, at `now` (epoch seconds)."""
-        return now * 1000 - received_at_ms > self.horizon_seconds * 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.https import Response
 from postroom.ijson import parse
 from postroom.names.cache import Cache, Kept
-from postroom.names.manifest import ManifestDirectory
-from postroom.nlweb.names import read_host_name
+from postroom.names.manifest import ManifestDirectory, read_feedback_domain
 from postroom.nlweb.schema import NLWEB
 from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import IDENTITY
@@ -90,7 +89,7 @@ class Graph:
             reply = parse(answer.body, max_bytes=MAX_REPLY_BYTES)
         except TheirError:
             return None
-        return read_host_name(reply.get("Feedback")) if isinstance(reply, dict) else None
+        return read_feedback_domain(reply.get("Feedback")) if isinstance(reply, dict) else None
 
 
 class Buffers:

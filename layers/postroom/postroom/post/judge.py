@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from postroom.errors import NotNowError, OurError, TheirError
 from postroom.ijson import parse
@@ -13,6 +12,7 @@ from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.nlweb.verify import check_signature
 from postroom.post.claims import Claim
 from postroom.post.ports import Clock, Directory, SenderKey, SenderKeys
+from postroom.post.times import Times
 from postroom.reasons import Kind, Reason
 
 
@@ -65,17 +65,13 @@ class Judge:
         directory: Directory,
         clock: Clock,
         key_rules: KeyRules,
-        horizon_seconds: int,
+        times: Times,
     ) -> None:
         self._keys = keys
         self._directory = directory
         self._clock = clock
         self._key_rules = key_rules
-        self._horizon_ms: Final = horizon_seconds * 1000
-
-    def _is_past_horizon(self, received_at_ms: int) -> bool:
-        """Whether a claim of that time is past the horizon: no worker files it any more."""
-        return self._clock() * 1000 - received_at_ms > self._horizon_ms
+        self._times = times
 
     def judge(self, claim: Claim) -> Verdict:
         """The verdict on a claim. Time windows were compared with the door's clock, at the door."""
@@ -83,7 +79,7 @@ class Judge:
         try:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
-            if self._is_past_horizon(claim.received_at_ms):
+            if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
                 return Discarded(Reason.TOO_LATE, "", envelope)
             proof = self.prove(envelope)
             rule = self._rule(claim, envelope)

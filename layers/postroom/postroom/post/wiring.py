@@ -26,11 +26,12 @@ from postroom.nlweb.timestamp import Window
 from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers
 from postroom.post.courier import Courier, CourierRules
 from postroom.post.door import Door, DoorRules
-from postroom.post.filing import Filing, Times
+from postroom.post.filing import Filing
 from postroom.post.graph import Buffers, Graph
 from postroom.post.judge import Judge
 from postroom.post.keeper import Keeper
 from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.times import Times
 from postroom.post.worker import Worker
 from postroom.settings import DAY_SECONDS, Settings
 from postroom.store.directory import Directory
@@ -192,7 +193,7 @@ def _judge(settings: Settings, directory: Directory) -> Judge:
         directory=directory,
         clock=time.time,
         key_rules=KeyRules(settings.allow_rsa_1024),
-        horizon_seconds=settings.horizon_seconds,
+        times=_times(settings),
     )
 
 
@@ -203,11 +204,15 @@ def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExe
         objects=objects,
         courier=aws.queue(settings.courier_queue_url),
         forwarding=_LazyForwarding(),
-        times=Times(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds),
+        times=_times(settings),
         clock=time.time,
         new_id=new_id,
         pool=pool,
     )
+
+
+def _times(settings: Settings) -> Times:
+    return Times(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds)
 
 
 def _resolvers(settings: Settings) -> Resolvers:
