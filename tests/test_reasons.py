@@ -80,12 +80,14 @@ def test_every_reason_has_a_sentence_for_people_and_a_section(reason: Reason) ->
     assert reason.sentence[0].isupper()
     assert reason.sentence.endswith(".")
     assert "|" not in reason.sentence + reason.section  # it stands in a table
-    assert re.search(r"NLWeb|RFC \d{4}|store protocol|design", reason.section)
+    assert re.search(r"NLWeb|RFC \d{4}|store protocol|design|dm3", reason.section)
 
 
 @EACH
 def test_the_status_fits_the_kind(reason: Reason) -> None:
-    if reason.kind is Kind.REFUSAL:
+    if reason.kind is Kind.REFUSAL and "dm3" in reason.section:
+        assert reason.status == 200, "every JSON-RPC answer is"
+    elif reason.kind is Kind.REFUSAL:
         assert 400 <= reason.status < 500
         assert reason.status != 401, "the door asks for no credentials"
     elif reason.kind is Kind.RETRY:

@@ -94,6 +94,103 @@ class Reason(Enum):
         "NLWeb: how to create the canonical hash; settlement NLWeb 1",
     )  # fmt: skip
 
+    # --- refusals of dm3: JSON-RPC answers 200 and says its own code (dm3/codes.py) ---------------------------
+    RPC_NOT_A_REQUEST = (
+        "RpcNotARequest", Kind.REFUSAL, 200,
+        "The JSON is no JSON-RPC 2.0 request.",
+        "dm3 §2.4.3; JSON-RPC 2.0 §4",
+    )  # fmt: skip
+    RPC_WRONG_VERSION = (
+        "RpcWrongVersion", Kind.REFUSAL, 200,
+        "The member jsonrpc must be the string 2.0.",
+        "dm3 §2.3.1; JSON-RPC 2.0 §4",
+    )  # fmt: skip
+    RPC_UNKNOWN_METHOD = (
+        "RpcUnknownMethod", Kind.REFUSAL, 200,
+        "There is no such method.",
+        "dm3 §2.4.3; JSON-RPC 2.0 §5.1",
+    )  # fmt: skip
+    RPC_METHOD_NOT_OFFERED = (
+        "RpcMethodNotOffered", Kind.REFUSAL, 200,
+        "This dm3 method is not offered here.",
+        "dm3 §2.3.1; settlement dm3 7",
+    )  # fmt: skip
+    RPC_WRONG_PARAMS = (
+        "RpcWrongParams", Kind.REFUSAL, 200,
+        "The method takes its parameters in another form.",
+        "dm3 §2.4.3; JSON-RPC 2.0 §5.1",
+    )  # fmt: skip
+    RPC_BATCH_TOO_LONG = (
+        "RpcBatchTooLong", Kind.REFUSAL, 200,
+        "The batch holds more requests than are answered at once.",
+        "dm3 §2.3.1; settlement dm3 7",
+    )  # fmt: skip
+    ENVELOPE_INVALID = (
+        "EnvelopeInvalid", Kind.REFUSAL, 200,
+        "The dm3 envelope does not have the members it must have, in the form they must have.",
+        "dm3 §2.2.5, §2.2.6; settlement dm3 4",
+    )  # fmt: skip
+    ENCRYPTION_SCHEME_UNKNOWN = (
+        "EncryptionSchemeUnknown", Kind.REFUSAL, 200,
+        "The encryption scheme is not one that is known here.",
+        "dm3 §2.2.6; settlement dm3 1",
+    )  # fmt: skip
+    SEALED_VALUE_INVALID = (
+        "SealedValueInvalid", Kind.REFUSAL, 200,
+        "A sealed value cannot be opened: it is malformed, not padded, or sealed to another key.",
+        "dm3 §2.2.5; settlement dm3 1",
+    )  # fmt: skip
+    NAME_INVALID = (
+        "NameInvalid", Kind.REFUSAL, 200,
+        "A name is none that ENSIP-15 normalises.",
+        "dm3 §2.2.7; settlement dm3 10",
+    )  # fmt: skip
+    RECEIVER_UNKNOWN = (
+        "ReceiverUnknown", Kind.REFUSAL, 200,
+        "The receiver has no mailbox at this delivery service.",
+        "dm3 §2.3.1; settlement dm3 5, 7",
+    )  # fmt: skip
+    PROFILE_UNKNOWN = (
+        "ProfileUnknown", Kind.REFUSAL, 200,
+        "The name has no dm3 profile in the registry.",
+        "dm3 §2.1; settlement dm3 5",
+    )  # fmt: skip
+    PROFILE_INVALID = (
+        "ProfileInvalid", Kind.REFUSAL, 200,
+        "The dm3 profile of the name is malformed.",
+        "dm3 §2.1.1, §2.1.2; settlement dm3 10",
+    )  # fmt: skip
+    PROFILE_URI_UNSUPPORTED = (
+        "ProfileUriUnsupported", Kind.REFUSAL, 200,
+        "The dm3 profile is published under a URI of a kind that is not read here.",
+        "dm3 §2.2.1; settlement dm3 10",
+    )  # fmt: skip
+    SENDER_SIGNATURE_INVALID = (
+        "SenderSignatureInvalid", Kind.REFUSAL, 200,
+        "The signature is not one by the signing key of the sender's profile.",
+        "dm3 §2.2.6; settlement dm3 2, 5",
+    )  # fmt: skip
+    SENDER_NOT_WANTED = (
+        "SenderNotWanted", Kind.REFUSAL, 200,
+        "The receiver's filter rules do not let this sender in.",
+        "dm3 §2.2.1; settlement dm3 5, 12",
+    )  # fmt: skip
+    MESSAGE_INVALID = (
+        "MessageInvalid", Kind.REFUSAL, 200,
+        "The dm3 message does not have the members it must have, in the form they must have.",
+        "dm3 §2.2.2 - §2.2.4; settlement dm3 14",
+    )  # fmt: skip
+    MESSAGE_TYPE_UNSUPPORTED = (
+        "MessageTypeUnsupported", Kind.REFUSAL, 200,
+        "The receiver does not take messages of this type.",
+        "dm3 §2.3.3",
+    )  # fmt: skip
+    POSTMARK_INVALID = (
+        "PostmarkInvalid", Kind.REFUSAL, 200,
+        "The postmark does not fit the message, or is not signed by the delivery service.",
+        "dm3 §2.2.8; settlement dm3 6",
+    )  # fmt: skip
+
     # --- discards: by the worker, or said at once in answer to a synchronous request -----------------------
     SIGNATURE_INVALID = (
         "SignatureInvalid", Kind.DISCARD, 401,
@@ -190,6 +287,16 @@ class Reason(Enum):
     SIGNING_KEY_UNAVAILABLE = (
         "SigningKeyUnavailable", Kind.RETRY, 503,
         "Our own signing key could not be read just now.", "design: Settings",
+    )  # fmt: skip
+    PROFILE_LOOKUP_FAILED = (
+        "ProfileLookupFailed", Kind.RETRY, 503,
+        "The dm3 profile of a name could not be looked up just now.",
+        "dm3 §2.1; settlement dm3 7, 8",
+    )  # fmt: skip
+    FILTER_RULE_UNCHECKED = (
+        "FilterRuleUnchecked", Kind.RETRY, 503,
+        "The receiver's filter rules ask for what cannot be looked up here: a nonce or a balance.",
+        "dm3 §2.2.1; settlement dm3 12",
     )  # fmt: skip
 
     def __str__(self) -> str:
