@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.errors import NotNowError, TheirError
 from postroom.post.answers import Answer, problem
-from postroom.post.door import Posted
+from postroom.post.nlweb_door import Posted
 from postroom.post.wiring import build_door
 from postroom.reasons import Reason
 from postroom.settings import read_settings

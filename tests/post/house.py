@@ -19,10 +19,10 @@ from postroom.nlweb.timestamp import Window
 from postroom.post.answers import Answer
 from postroom.post.claims import Claim, unpack
 from postroom.post.courier import Courier, CourierRules
-from postroom.post.door import Door, DoorRules, Posted
 from postroom.post.filing import Filing, Outcome
-from postroom.post.judge import Judge
 from postroom.post.keeper import Keeper
+from postroom.post.nlweb_door import DoorRules, NlwebDoor, Posted
+from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice, SummaryDue, read_notice
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.times import Times
@@ -119,10 +119,10 @@ class House:
         return json.dumps(sign(draft, key), ensure_ascii=False).encode()
 
     # ---- the door --------------------------------------------------------------------------------------------
-    def door(self, clients: Clients | None = None) -> Door:
+    def door(self, clients: Clients | None = None) -> NlwebDoor:
         at = clients or self.deployed.clients
         objects = Objects(at.s3, self.deployed.bucket)
-        return Door(
+        return NlwebDoor(
             rules=DoorRules(Window(MAX_AGE, 120), MAX_BYTES),
             directory=self.directory,
             claims=Queue(at.sqs, self.deployed.queues["ClaimsQueue"]),
@@ -156,8 +156,8 @@ class House:
         return unpack(record.body, self.objects).claim
 
     # ---- the worker and the keeper ---------------------------------------------------------------------------
-    def judge(self) -> Judge:
-        return Judge(
+    def judge(self) -> NlwebJudge:
+        return NlwebJudge(
             keys=self.keys,
             directory=self.directory,
             clock=self.clock,
@@ -179,10 +179,10 @@ class House:
             pool=self.pool,
         )
 
-    def worker(self, clients: Clients | None = None, judge: Judge | None = None) -> Worker:
+    def worker(self, clients: Clients | None = None, judge: NlwebJudge | None = None) -> Worker:
         at = clients or self.deployed.clients
         return Worker(
-            judge=judge or self.judge(),
+            judges={"nlweb": judge or self.judge()},
             filing=self.filing(at),
             objects=Objects(at.s3, self.deployed.bucket),
             retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),

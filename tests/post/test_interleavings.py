@@ -15,8 +15,9 @@ from tests.post.house import NOW, RETAIN, SENDER, SHOP, UNKNOWN, House
 from tests.post.stage import Actor, Choose, Stage, all_schedules, gate_of
 
 from postroom.post.claims import Claim
-from postroom.post.judge import Discarded, Judge, Retry, Verdict
+from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice
+from postroom.post.verdicts import Discarded, Retry, Verdict
 from postroom.post.worker import Record
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey, seen_key_nlweb
@@ -24,15 +25,17 @@ from postroom.store.reader import Filed
 from postroom.store.register import Register
 
 
-class Refusing(Judge):
+class Refusing(NlwebJudge):
     """A judge to whom the same message looks bad: the key was not published yet, or is revoked by now."""
 
-    def __init__(self, real: Judge) -> None:
+    def __init__(self, real: NlwebJudge) -> None:
         self._real = real
 
     def judge(self, claim: Claim) -> Verdict:
         verdict = self._real.judge(claim)
-        return Discarded(Reason.KEY_NOT_FOUND, "", verdict.envelope) if not isinstance(verdict, Retry) else verdict
+        if isinstance(verdict, Retry):
+            return verdict
+        return Discarded(Reason.KEY_NOT_FOUND, "", verdict.correlation, verdict.telling)
 
 
 class Play:
@@ -53,7 +56,7 @@ class Play:
         self.bytes[claim.id] = body.decode()
         return record
 
-    def works(self, name: str, *records: Record, judge: Judge | None = None) -> None:
+    def works(self, name: str, *records: Record, judge: NlwebJudge | None = None) -> None:
         """A worker gets a batch."""
         clients = next(self.clients)
 

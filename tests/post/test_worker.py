@@ -30,8 +30,9 @@ from postroom.nlweb.schema import POLLYWEB
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.claims import Claim
 from postroom.post.filing import Fate
-from postroom.post.judge import Judge, Verdict
+from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice
+from postroom.post.verdicts import Verdict
 from postroom.post.worker import delay_of
 from postroom.reasons import Reason
 from postroom.store.directory import Domain
@@ -406,10 +407,10 @@ def test_what_cannot_be_read_is_set_apart_after_three_times_as_well(house: House
     assert house.deployed.bodies("SuspectsQueue") == [body]
 
 
-class Faulty(Judge):
+class Faulty(NlwebJudge):
     """A judge that has a bug."""
 
-    def __init__(self, real: Judge, at: str) -> None:
+    def __init__(self, real: NlwebJudge, at: str) -> None:
         self.real, self.at = real, at
 
     def judge(self, claim: Claim) -> Verdict:

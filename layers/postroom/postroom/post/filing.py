@@ -12,16 +12,13 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from postroom.errors import NotNowError
-from postroom.nlweb.envelope import Envelope
-from postroom.nlweb.feedback import is_due
-from postroom.nlweb.subjects import Treatment
 from postroom.post.claims import Claim
-from postroom.post.judge import Accepted, Discarded
-from postroom.post.notices import notice_of
+from postroom.post.notices import Telling, notice_of
 from postroom.post.ports import Clock, Forwarding, NewId, SendQueue
 from postroom.post.times import Times
+from postroom.post.verdicts import Accepted, Discarded
 from postroom.reasons import Reason
-from postroom.store.keys import RowKey, seen_key_nlweb, segment_name
+from postroom.store.keys import RowKey, segment_name
 from postroom.store.register import Register, Row
 from postroom.store.seen import Seen
 from postroom.store.segments import Line, Objects, Place, lay_out
@@ -90,7 +87,7 @@ class Filing:
 
     def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
         """Steps 2 to 4 for the accepted claims of a batch. A passing fault is an outcome, not an error."""
-        found = self._pool.map(lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].envelope), accepted)
+        found = self._pool.map(lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted)
         homed: list[_Homed] = []
         outcomes: list[Outcome] = []
         for each in found:
@@ -99,18 +96,18 @@ class Filing:
             else:
                 outcomes.append(each)
         lines = {
-            item.home: Line(item.home, item.verdict.conversation, item.claim.envelope, item.verdict.receipt)
+            item.home: Line(item.home, item.verdict.conversation, item.verdict.text, item.verdict.receipt)
             for item in homed
-            if item.verdict.rule.treatment is not Treatment.FORWARD
+            if not item.verdict.forward_to
         }
         try:
             places = self._put_segment(list(lines.values()))
         except Exception as error:
-            return outcomes + [failed(item.claim, error, item.verdict.envelope) for item in homed]
+            return outcomes + [failed(item.claim, error, item.verdict.correlation) for item in homed]
         return outcomes + list(
             self._pool.map(
                 lambda item: attempt(
-                    item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.envelope
+                    item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.correlation
                 ),
                 homed,
             )
@@ -118,38 +115,32 @@ class Filing:
 
     def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
         """Steps 5 and 6: take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
-        correlation = _correlation(verdict.envelope)
         forget_at = claim.received_at_ms // 1000 + self._times.retain_seconds
         stands = self._register.discard(claim.row, verdict.reason, forget_at)
         reason = stands.discarded if stands else verdict.reason
         if reason is None:
-            return Outcome(claim, Fate.DUPLICATE, correlation=correlation)
-        if verdict.envelope is not None:
-            self._tell(claim.row, reason, verdict.envelope)
-        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, correlation)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
+        self._tell(claim.row, reason, verdict.telling)
+        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
 
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
         """Step 2: name the claim's own row as the message's home, or adopt the home that it has."""
-        envelope = verdict.envelope
+        identity = verdict.identity
         known = self._seen.claim_home(
-            seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
-            envelope.claimed_hash,
-            claim.row,
-            now=int(self._clock()),
-            forget_at=envelope.timestamp_ms // 1000 + self._times.max_age_seconds + self._times.retain_seconds,
+            identity.seen_key, identity.digest, claim.row, now=int(self._clock()), forget_at=identity.forget_at
         )
-        if known.hash != envelope.claimed_hash:
-            return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", envelope))
+        if known.hash != identity.digest:
+            return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", verdict.correlation, verdict.telling))
         home = known.home
         # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
         if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
-            return Outcome(claim, Fate.DUPLICATE, correlation=envelope.correlation)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
         # Looked at first: most second copies come after the first was filed, and need no line. So is the own row of
         # a message to be handed on, which could not be called back.
-        if home != claim.row or verdict.rule.treatment is Treatment.FORWARD:
+        if home != claim.row or verdict.forward_to:
             stands = self._register.find(home)
             if stands is not None:
-                return self._met(claim, envelope, stands)
+                return self._met(claim, verdict, stands)
         return _Homed(claim, verdict, home)
 
     def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
@@ -167,13 +158,13 @@ class Filing:
             return self._forward(item)
         stands = self._register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
-            return self._met(item.claim, item.verdict.envelope, stands)
-        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.envelope.correlation)
+            return self._met(item.claim, item.verdict, stands)
+        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.correlation)
 
     def _forward(self, item: _Homed) -> Outcome:
         """Hand on, at least once; then the row says so. The id is that of the home: the receiver dedupes by it."""
         self._forwarding.forward(
-            item.verdict.rule.target,
+            item.verdict.forward_to,
             {
                 "id": item.home.claim_id,
                 "mailbox": item.home.mailbox,
@@ -183,37 +174,33 @@ class Filing:
         )
         stands = self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
         if stands is not None:
-            return self._met(item.claim, item.verdict.envelope, stands)
-        return Outcome(item.claim, Fate.FORWARDED, correlation=item.verdict.envelope.correlation)
+            return self._met(item.claim, item.verdict, stands)
+        return Outcome(item.claim, Fate.FORWARDED, correlation=item.verdict.correlation)
 
-    def _met(self, claim: Claim, envelope: Envelope, stands: Row) -> Outcome:
+    def _met(self, claim: Claim, verdict: Accepted, stands: Row) -> Outcome:
         """The home was taken before. Filed or acknowledged: done. Discarded: whoever meets that row tells."""
         if stands.discarded is None:
-            return Outcome(claim, Fate.DUPLICATE, correlation=envelope.correlation)
-        self._tell(stands.key, stands.discarded, envelope)
-        return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=envelope.correlation)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
+        self._tell(stands.key, stands.discarded, verdict.telling)
+        return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
-    def _tell(self, row: RowKey, reason: Reason, envelope: Envelope) -> None:
+    def _tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
         """Step 6, our half: the courier's queue."""
-        if is_due(envelope.subject, envelope.sender):
-            self._courier.send(notice_of(row, reason, envelope, int(self._clock() * 1000)).encode())
+        if telling is not None:
+            self._courier.send(notice_of(row, reason, telling, int(self._clock() * 1000)).encode())
 
 
-def attempt(claim: Claim, step: Callable[[], R], envelope: Envelope | None = None) -> "R | Outcome":
+def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | Outcome":
     """What `step` answers; where it fails, that is the outcome of this claim alone."""
     try:
         return step()
     except Exception as error:
-        return failed(claim, error, envelope)
+        return failed(claim, error, correlation)
 
 
-def failed(claim: Claim, error: Exception, envelope: Envelope | None = None) -> Outcome:
+def failed(claim: Claim, error: Exception, correlation: str = "") -> Outcome:
     """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
     if isinstance(error, NotNowError):
-        return Outcome(claim, Fate.RETRIED, error.reason, error.detail, _correlation(envelope))
+        return Outcome(claim, Fate.RETRIED, error.reason, error.detail, correlation)
     _log.error("claim %s is stuck", claim.id, exc_info=error)
-    return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=_correlation(envelope))
-
-
-def _correlation(envelope: Envelope | None) -> str:
-    return envelope.correlation if envelope else ""
+    return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=correlation)

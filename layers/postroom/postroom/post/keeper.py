@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from postroom.errors import NotNowError, TheirError
-from postroom.ijson import parse
-from postroom.nlweb.envelope import Envelope, read_envelope
+from postroom.errors import NotNowError
 from postroom.post.claims import Claim, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
-from postroom.post.judge import Discarded
 from postroom.post.ports import Clock
+from postroom.post.verdicts import given_up
 from postroom.reasons import Reason
 from postroom.store.segments import Objects
 
@@ -75,7 +73,7 @@ class Keeper:
             if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
                 waiting.append(claim)
                 continue
-            verdict = Discarded(Reason.UNDELIVERABLE, "", _read(claim))
+            verdict = given_up(claim, Reason.UNDELIVERABLE)
             outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._filing.discard(claim, verdict))  # type: ignore[misc]
             if outcome.fate in (Fate.RETRIED, Fate.STUCK):
                 waiting.append(claim)
@@ -83,11 +81,3 @@ class Keeper:
             outcomes.append(outcome)
             decided.append(letter.receipt_handle)
         return Kept(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)
-
-
-def _read(claim: Claim) -> Envelope | None:
-    data = claim.envelope.encode()
-    try:
-        return read_envelope(parse(data, max_bytes=len(data)))
-    except TheirError:
-        return None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.nlweb.envelope import Envelope
+from postroom.nlweb.feedback import is_due
 from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.reasons import Reason, reason_of
 from postroom.store.keys import RowKey
@@ -78,12 +79,29 @@ class SummaryDue:
         )
 
 
-def notice_of(row: RowKey, reason: Reason, envelope: Envelope, since_ms: int) -> Notice:
-    """What to tell about a discarded envelope."""
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What of a message its sender's buffer is told by, should it be discarded (NLWeb; dm3 has no Feedback)."""
+
+    receiver: str
+    sender: str
+    correlation: str
+    digest: str
+    dialect: Dialect
+
+
+def telling_of(envelope: Envelope) -> Telling | None:
+    """By what a discard of the envelope is told; None: nobody is."""
+    if not is_due(envelope.subject, envelope.sender):
+        return None
+    return Telling(envelope.receiver, envelope.sender, envelope.correlation, envelope.claimed_hash, envelope.dialect)
+
+
+def notice_of(row: RowKey, reason: Reason, telling: Telling, since_ms: int) -> Notice:
+    """What the courier is to tell."""
     return Notice(
-        row, reason, envelope.receiver, envelope.sender, envelope.correlation, envelope.claimed_hash,
-        envelope.dialect, since_ms,
-    )  # fmt: skip
+        row, reason, telling.receiver, telling.sender, telling.correlation, telling.digest, telling.dialect, since_ms
+    )
 
 
 def read_notice(body: str) -> Notice | SummaryDue:

@@ -7,7 +7,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue
 from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.manifest import identity_reply, read_identity_request
-from postroom.post.judge import Judge
+from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.ports import Clock, Directory, Handlers, NewId
 from postroom.reasons import Reason
 from postroom.store.keys import seen_key_nlweb
@@ -20,7 +20,7 @@ class Sync:
     def __init__(
         self,
         *,
-        judge: Judge,
+        judge: NlwebJudge,
         replies: Replies,
         handlers: Handlers,
         clock: Clock,

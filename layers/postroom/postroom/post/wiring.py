@@ -25,11 +25,11 @@ from postroom.nlweb.keys import KeyRules
 from postroom.nlweb.timestamp import Window
 from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers
 from postroom.post.courier import Courier, CourierRules
-from postroom.post.door import Door, DoorRules
 from postroom.post.filing import Filing
 from postroom.post.graph import Buffers, Graph
-from postroom.post.judge import Judge
 from postroom.post.keeper import Keeper
+from postroom.post.nlweb_door import DoorRules, NlwebDoor
+from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.times import Times
 from postroom.post.worker import Worker
@@ -80,7 +80,7 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def build_door(settings: Settings) -> Door:
+def build_door(settings: Settings) -> NlwebDoor:
     """What functions/inbox runs."""
     settings.need("directory_table", "seen_table", "bucket", "claims_queue_url")
     aws = _Aws()
@@ -95,7 +95,7 @@ def build_door(settings: Settings) -> Door:
         memory_seconds=settings.nlweb_max_age_seconds + settings.retain_seconds,
     )
     window = Window(settings.nlweb_max_age_seconds, settings.nlweb_max_skew_seconds)
-    return Door(
+    return NlwebDoor(
         rules=DoorRules(window, settings.nlweb_max_body_bytes),
         directory=directory,
         claims=aws.queue(settings.claims_queue_url),
@@ -115,7 +115,7 @@ def build_worker(settings: Settings) -> Worker:
     aws, pool = _Aws(), ThreadPoolExecutor(_THREADS)
     objects = aws.objects(settings.bucket)
     return Worker(
-        judge=_judge(settings, _directory(settings, aws)),
+        judges={"nlweb": _judge(settings, _directory(settings, aws))},
         filing=_filing(settings, aws, objects, pool),
         objects=objects,
         retry=aws.queue(settings.retry_queue_url),
@@ -187,8 +187,8 @@ def build_sender_keys(settings: Settings) -> DnsKeys:
     )
 
 
-def _judge(settings: Settings, directory: Directory) -> Judge:
-    return Judge(
+def _judge(settings: Settings, directory: Directory) -> NlwebJudge:
+    return NlwebJudge(
         keys=build_sender_keys(settings),
         directory=directory,
         clock=time.time,

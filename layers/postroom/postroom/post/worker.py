@@ -5,16 +5,16 @@ A retry is sent to the retry queue with a growing delay, never held by visibilit
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final
 
 from postroom.errors import NotNowError
-from postroom.post.claims import Claim, Queued, unpack
+from postroom.post.claims import Claim, Protocol, Queued, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
-from postroom.post.judge import Accepted, Discarded, Judge, Retry
 from postroom.post.ports import SendQueue
+from postroom.post.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.store.queues import LONGEST_DELAY_SECONDS
 from postroom.store.segments import Objects
 
@@ -61,14 +61,14 @@ class Worker:
     def __init__(
         self,
         *,
-        judge: Judge,
+        judges: Mapping[Protocol, Judge],
         filing: Filing,
         objects: Objects,
         retry: SendQueue,
         suspects: SendQueue,
         pool: Executor,
     ) -> None:
-        self._judge = judge
+        self._judges = judges
         self._filing = filing
         self._objects = objects
         self._retry = retry
@@ -112,7 +112,7 @@ class Worker:
         return {outcome.claim.id: outcome for outcome in outcomes}
 
     def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
-        verdict = attempt(claim, lambda: self._judge.judge(claim))
+        verdict = attempt(claim, lambda: self._judges[claim.protocol].judge(claim))
         if isinstance(verdict, Retry):
             return Outcome(claim, Fate.RETRIED, verdict.reason, verdict.detail)
         return verdict

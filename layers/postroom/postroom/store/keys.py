@@ -3,6 +3,8 @@
 | where | key | what |
 |---|---|---|
 | table `seen` | `n#` sha256(To, From, Correlation) | an NLWeb message: its home, or a synchronous reply |
+| table `seen` | `d#` sha256(to, from, sha256(message)) | a dm3 message by a verified sender: its home |
+| table `seen` | `u#` sha256(to, from, sha256(message)) | a dm3 message whose sender was not verified: its home |
 | table `post` | `<mailbox>#<shard>` / `m#<received_at_ms, 13 digits>#<claim id>` | the register of a claim |
 | table `directory` | `domain#<domain>` / `!` | a domain we serve |
 | table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
@@ -66,6 +68,15 @@ def row_key(mailbox: str, shards: int, received_at_ms: int, claim_id: str) -> Ro
 def seen_key_nlweb(receiver: str, sender: str, correlation: str) -> str:
     """Who an NLWeb message is: (To, From, Correlation), normalised (settlement NLWeb 9)."""
     return "n#" + _digest(receiver, sender, correlation)
+
+
+def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: bool) -> str:
+    """Who a dm3 message is: (to, from, SHA-256 of the message string), names normalised (settlement dm3 9).
+
+    The sender belongs to the key, or a stranger's copy could suppress the original; copies whose sender is not
+    verified have a key space of their own, for the same reason.
+    """
+    return ("d#" if verified else "u#") + _digest(receiver, sender, message_hash)
 
 
 def segment_name(at_ms: int, random_id: str) -> str:

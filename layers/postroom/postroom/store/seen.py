@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Known:
     """What is remembered of a message: the hash it came with, and its home (None: a request that was answered)."""
 
-    hash: str
+    hash: str | None
     home: RowKey | None
 
 
@@ -29,11 +29,12 @@ class Seen:
         self._dynamodb = dynamodb
         self._table = table
 
-    def claim_home(self, key: str, digest: str, home: RowKey, *, now: int, forget_at: int) -> Known:
+    def claim_home(self, key: str, digest: str | None, home: RowKey, *, now: int, forget_at: int) -> Known:
         """Name `home` as the message's home, unless it has one; answer what then stands there.
 
-        `digest`: the message's Hash. `now`, `forget_at`: epoch seconds. Raises NotNowError: STILL_WORKING while the
-        same message is being answered as a synchronous request, STORE_UNAVAILABLE.
+        `digest`: the message's Hash, where the key alone does not say which message it is; else None. `now`,
+        `forget_at`: epoch seconds. Raises NotNowError: STILL_WORKING while the same message is being answered as a
+        synchronous request, STORE_UNAVAILABLE.
         """
         try:
             with conditional():
@@ -41,7 +42,7 @@ class Seen:
                     TableName=self._table,
                     Item={
                         "pk": {"S": key},
-                        "hash": {"S": digest},
+                        **({} if digest is None else {"hash": {"S": digest}}),
                         "home": {"M": {"pk": {"S": home.pk}, "sk": {"S": home.sk}}},
                         "ttl": {"N": str(forget_at)},
                     },
@@ -50,13 +51,14 @@ class Seen:
                     "AND attribute_not_exists(home) AND attribute_not_exists(reply) "
                     "AND attribute_not_exists(reply_at))",
                     ExpressionAttributeNames={"#ttl": "ttl", "#hash": "hash"},
-                    ExpressionAttributeValues={":now": {"N": str(now)}, ":hash": {"S": digest}},
+                    ExpressionAttributeValues={":now": {"N": str(now)}, ":hash": {"S": digest or ""}},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except RefusedError as refused:
-            if refused.item["hash"]["S"] == digest and _at_work(refused.item):
+            known = _known(refused.item)
+            if known.hash == digest and _at_work(refused.item):
                 raise NotNowError(Reason.STILL_WORKING) from None
-            return _known(refused.item)
+            return known
         return Known(digest, home)
 
     def find(self, key: str, *, now: int) -> Known | None:
@@ -76,4 +78,4 @@ def _at_work(item: "Mapping[str, AttributeValueTypeDef]") -> bool:
 
 def _known(item: "Mapping[str, AttributeValueTypeDef]") -> Known:
     home = item.get("home", {}).get("M")
-    return Known(item["hash"]["S"], RowKey(home["pk"]["S"], home["sk"]["S"]) if home else None)
+    return Known(item.get("hash", {}).get("S"), RowKey(home["pk"]["S"], home["sk"]["S"]) if home else None)

@@ -13,7 +13,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.schema import POLLYWEB
 from postroom.post.answers import Answer
 from postroom.post.claims import unpack
-from postroom.post.door import Posted
+from postroom.post.nlweb_door import Posted
 from postroom.reasons import Kind, Reason
 from postroom.store.directory import Domain
 from postroom.store.queues import MAX_BODY_BYTES

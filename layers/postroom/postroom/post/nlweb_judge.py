@@ -1,6 +1,5 @@
-"""Claim → Verdict: the sender's key, the signature, the subject. The only place where a message is found good."""
+"""NLWeb: the sender's key, the signature, the subject. The only place where an NLWeb message is found good."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from postroom.errors import NotNowError, OurError, TheirError
@@ -11,39 +10,12 @@ from postroom.nlweb.keys import KeyRules, PublicKey, public_key_from_spki
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.nlweb.verify import check_signature
 from postroom.post.claims import Claim
+from postroom.post.notices import telling_of
 from postroom.post.ports import Clock, Directory, SenderKey, SenderKeys
 from postroom.post.times import Times
+from postroom.post.verdicts import Accepted, Discarded, Identity, Retry, Verdict
 from postroom.reasons import Kind, Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The message is good. `rule`: what is to be done with it. `receipt`: how that was found out."""
-
-    envelope: Envelope
-    rule: SubjectRule
-    conversation: str
-    receipt: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Discarded:
-    """The message is not good, for good. `envelope` is None where it cannot even be read."""
-
-    reason: Reason
-    detail: str
-    envelope: Envelope | None
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """It could not be found out now."""
-
-    reason: Reason
-    detail: str
-
-
-Verdict = Accepted | Discarded | Retry
+from postroom.store.keys import seen_key_nlweb
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +27,8 @@ class Proof:
     refetched: bool
 
 
-class Judge:
-    """Judges claims; changes nothing anywhere."""
+class NlwebJudge:
+    """Judges NLWeb's claims; changes nothing anywhere."""
 
     def __init__(
         self,
@@ -80,15 +52,23 @@ class Judge:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
             if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
-                return Discarded(Reason.TOO_LATE, "", envelope)
+                return _discarded(envelope, Reason.TOO_LATE)
             proof = self.prove(envelope)
             rule = self._rule(claim, envelope)
-            return Accepted(envelope, rule, conversation_of(envelope, rule), self._receipt(claim, envelope, proof))
+            return Accepted(
+                identity=self._identity(envelope),
+                conversation=conversation_of(envelope, rule),
+                text=claim.envelope,
+                receipt=self._receipt(claim, envelope, proof),
+                forward_to=rule.target if rule.treatment is Treatment.FORWARD else "",
+                correlation=envelope.correlation,
+                telling=telling_of(envelope),
+            )
         except TheirError as error:
             if error.reason.kind is Kind.REFUSAL:
                 # The door took it in: that we cannot read it now is our fault, not its sender's.
                 raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
-            return Discarded(error.reason, error.detail, envelope)
+            return _discarded(envelope, error.reason, error.detail)
         except NotNowError as error:
             return Retry(error.reason, error.detail)
 
@@ -136,6 +116,13 @@ class Judge:
                 raise TheirError(Reason.FEEDBACK_NOT_KEPT)
         return rule
 
+    def _identity(self, envelope: Envelope) -> Identity:
+        return Identity(
+            seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
+            envelope.claimed_hash,
+            envelope.timestamp_ms // 1000 + self._times.max_age_seconds + self._times.retain_seconds,
+        )
+
     def _receipt(self, claim: Claim, envelope: Envelope, proof: Proof) -> dict[str, object]:
         return {
             "claim": claim.id,
@@ -158,3 +145,9 @@ def conversation_of(envelope: Envelope, rule: SubjectRule) -> str:
     if rule.treatment is Treatment.FEEDBACK:
         return conversation_about(read_feedback(envelope.body).correlation)
     return envelope.sender
+
+
+def _discarded(envelope: Envelope | None, reason: Reason, detail: str = "") -> Discarded:
+    if envelope is None:
+        return Discarded(reason, detail)
+    return Discarded(reason, detail, envelope.correlation, telling_of(envelope))

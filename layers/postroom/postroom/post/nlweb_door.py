@@ -44,7 +44,7 @@ class DoorRules:
     max_bytes: int
 
 
-class Door:
+class NlwebDoor:
     """What stands behind POST /inbox, GET /inbox and GET /manifest."""
 
     def __init__(
