@@ -1,16 +1,20 @@
-"""RFC 8785: known answers, and the fast way held against the reference."""
+"""RFC 8785 and JavaScript's texts: known answers, and the fast way held against the reference."""
 
+import json
 import random
+import re
 import struct
 import uuid
 from enum import Enum
+from pathlib import Path
 
 import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.canonical import NotCanonicalError, jcs
+from postroom import ijson
+from postroom.canonical import NotCanonicalError, jcs, json_stringify, stringify
 
 
 def double(bits: str) -> float:
@@ -248,3 +252,108 @@ def test_numbers_are_read_back_as_they_were_in_the_form_of_ecmascript() -> None:
             text = jcs(number).decode()
             assert float(text) == number
             assert ("e" in text) == (not 1e-6 <= abs(number) < 1e21)
+
+
+# --- safe-stable-stringify and JSON.stringify --------------------------------------------------------------
+
+DM3 = json.loads((Path(__file__).parent / "vectors" / "dm3.json").read_bytes())["variants"]
+# The vectors hold the answers; these are the questions, by their names there.
+QUESTIONS: dict[str, ijson.JsonValue] = {
+    "key order": {"b": 1, "a": 2},
+    "undefined dropped, null kept": {"b": None},
+    "code-unit order, not numeric": {"a": "z", "10": "x", "B": "w", "9": "y"},
+    "nested, arrays keep order": {"z": [3, {"y": 1, "x": 2}]},
+    "string": 'a"b\u2028é',
+    "numbers": {"n": 1e21, "m": -0.0, "f": 0.1},
+    "UTF-16 code unit order": {"\ufffd": 4, "😀": 3, "é": 1, "z": 2},
+}
+
+
+@pytest.mark.parametrize("build", DM3)
+def test_stringify_writes_what_the_reference_library_of_dm3_wrote(build: str) -> None:
+    answers = {case["name"]: case["output"] for case in DM3[build]["primitives"]["stringify"]}
+    assert {name: stringify(value).decode() for name, value in QUESTIONS.items()} == answers
+
+
+def test_json_stringify_keeps_the_order_but_puts_array_indices_first_ecma_262_section_10_1_11_1() -> None:
+    names = ["b", "4294967295", "4294967294", "10", "9", "01", "-1", "1e1", "0", "4294967296", "٣", "a", "", "²"]
+    assert list(json.loads(json_stringify(dict.fromkeys(names, 1)))) == [
+        *("0", "9", "10", "4294967294"),
+        *("b", "4294967295", "01", "-1", "1e1", "4294967296", "٣", "a", "", "²"),
+    ]
+
+
+def test_json_stringify_puts_indices_first_at_every_depth() -> None:
+    value: ijson.JsonValue = [{"b": {"x": 1, "7": [{"y": 1, "1": 2}]}, "1": None}]
+    assert json_stringify(value) == b'[{"1":null,"b":{"7":[{"1":2,"y":1}],"x":1}}]'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), {"a": [float("inf")]}, 2**53, [-(2**53)], "\ud800", {"\udfff": 1}, {1: 2}, {"a": b"x"}],
+)
+@pytest.mark.parametrize("write", [stringify, json_stringify])
+def test_what_only_javascript_or_python_would_write_is_refused(write, value) -> None:
+    with pytest.raises(NotCanonicalError):
+        write(value)
+
+
+@pytest.mark.parametrize("write", [stringify, json_stringify])
+def test_a_value_that_contains_itself_has_no_text(write) -> None:
+    endless: list[object] = []
+    endless.append({"a": endless})
+    with pytest.raises(NotCanonicalError, match="contains itself"):
+        write(endless)
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-ijson.MAX_EXACT_INTEGER, ijson.MAX_EXACT_INTEGER)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"))
+)
+NAMES = st.text(st.characters(codec="utf-8"), max_size=5) | st.integers(-1, 2**33).map(str) | st.sampled_from(POINTS)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=20)
+
+
+def names_of(text: bytes) -> list[list[str]]:
+    """The names of each object in a text, in the order in which they stand there."""
+    found: list[list[str]] = []
+    json.loads(text, object_pairs_hook=lambda pairs: found.append([name for name, _ in pairs]))
+    return found
+
+
+@given(VALUES)
+def test_what_both_write_reads_back_as_the_value_and_has_no_white_space(value: ijson.JsonValue) -> None:
+    for text in (stringify(value).decode(), json_stringify(value).decode()):
+        assert json.loads(text, parse_int=float) == value
+        assert not re.search(r"\s", re.sub(r'"(\\.|[^"\\])*"', "", text))
+
+
+@given(VALUES)
+def test_stringify_sorts_names_by_utf_16_code_units(value: ijson.JsonValue) -> None:
+    for names in names_of(stringify(value)):
+        assert names == sorted(names, key=lambda name: name.encode("utf-16-be"))
+
+
+@given(VALUES)
+def test_json_stringify_keeps_the_order_of_members_behind_the_array_indices(value: ijson.JsonValue) -> None:
+    def is_index(name: str) -> bool:
+        return re.fullmatch("0|[1-9][0-9]*", name) is not None and int(name) < 2**32 - 1
+
+    def expected(value: ijson.JsonValue) -> ijson.JsonValue:
+        if isinstance(value, list):
+            return [expected(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        numbers = sorted(int(name) for name in value if is_index(name))
+        order = [*map(str, numbers), *(name for name in value if not is_index(name))]
+        return {name: expected(value[name]) for name in order}
+
+    assert names_of(json_stringify(value)) == names_of(json.dumps(expected(value)).encode())
+
+
+@given(VALUES)
+def test_both_differ_in_the_order_of_members_only(value: ijson.JsonValue) -> None:
+    assert stringify(json.loads(json_stringify(value), parse_int=float)) == stringify(value)

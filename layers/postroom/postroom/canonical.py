@@ -1,7 +1,14 @@
-"""The texts that get hashed and signed.
+"""The texts that get hashed and signed: RFC 8785, and what JavaScript writes.
 
-RFC 8785 (JSON Canonicalization Scheme): `jcs`. The package `rfc8785` is the reference; most values take a
-faster way through `orjson`, and only where both provably write the same bytes:
+RFC 8785 (JSON Canonicalization Scheme): `jcs`. dm3 hashes what npm's safe-stable-stringify writes, `stringify`, and
+sends what JSON.stringify writes, `json_stringify`. RFC 8785 §3.2.2 takes its numbers and strings from ECMAScript, so
+the three differ in the order of members only. What RFC 8785 refuses JavaScript writes: NaN and infinities as `null`,
+an integer beyond 2^53-1 as a double nearby, half of a surrogate pair as an escape. All three refuse it here. Nothing
+that `ijson.parse` let in holds any, and where it is our own, a number that is written as another one is a mistake. A
+member that is `undefined` JavaScript drops; Python has no such value, and `None` is `null`: leave such members out.
+
+How `jcs` writes: the package `rfc8785` is the reference; most values take a faster way through `orjson`, and only
+where both provably write the same bytes:
 
 - *Values.* The fast way is taken only for trees of exactly dict, list, str, int, float, bool and None: no type
   that only `orjson` writes (UUID, Enum, ...).
@@ -28,6 +35,11 @@ import rfc8785
 from postroom.ijson import JsonValue
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+
+_NO_INDEX = 2**32 - 1
+"""The first number that is no array index any more."""
+
+_INDEX_DIGITS = len(str(_NO_INDEX))
 
 
 class NotCanonicalError(ValueError):
@@ -79,3 +91,42 @@ def _reference(value: JsonValue) -> bytes:
         raise NotCanonicalError("the value contains itself or nests too deeply") from None
     except ValueError as error:
         raise NotCanonicalError(str(error)) from error
+
+
+def stringify(value: JsonValue) -> bytes:
+    """Write a value as npm's safe-stable-stringify 2 does (settlement dm3 3), in UTF-8.
+
+    It sorts names by `<` of JavaScript, which compares UTF-16 code units, and writes no white space: for every
+    value that RFC 8785 canonicalises that is RFC 8785. Raises NotCanonicalError for all others, as `jcs` does.
+    """
+    return jcs(value)
+
+
+def json_stringify(value: JsonValue) -> bytes:
+    """Write a value as JavaScript's JSON.stringify(JSON.parse(...)) does, in UTF-8.
+
+    Members stand in the order they were set in, but for array indices, which JavaScript puts first, in ascending
+    order (ECMA-262 §10.1.11.1 OrdinaryOwnPropertyKeys). Raises NotCanonicalError, as `jcs` does.
+    """
+    try:
+        return _in_order(value)
+    except RecursionError:
+        raise NotCanonicalError("the value contains itself or nests too deeply") from None
+
+
+def _in_order(value: JsonValue) -> bytes:
+    if isinstance(value, dict):
+        members = [jcs(name) + b":" + _in_order(value[name]) for name in sorted(value, key=_place)]
+        return b"{" + b",".join(members) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join([_in_order(item) for item in value]) + b"]"
+    return jcs(value)
+
+
+def _place(name: str) -> int:
+    """Where a member stands: at its number if it is an array index (ECMA-262 §6.1.7), else behind all of them."""
+    if not isinstance(name, str):
+        raise NotCanonicalError("names must be strings")
+    if name.isascii() and name.isdecimal() and len(name) <= _INDEX_DIGITS and (name == "0" or name[0] != "0"):
+        return min(int(name), _NO_INDEX)
+    return _NO_INDEX
