@@ -1,0 +1,1 @@
+"""dm3 messages: the rules, without input or output."""
