@@ -1,0 +1,102 @@
+"""Every difference between the text of dm3 and its reference implementation, each with its settlement's number.
+
+We write what the text says, and read both. Of two differences other modules hold no more than the form: sealing
+is silent in the text and done as the reference does (settlement dm3 1, sealing.py); which algorithm a key signs
+by, its length says (settlement dm3 2, keys.py).
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Final
+
+from postroom.canonical import NotCanonicalError, json_stringify, stringify
+from postroom.dm3.keccak import keccak_256
+from postroom.dm3.keys import PrivateSigningKey, PublicSigningKey
+from postroom.dm3.sealing import decode_base64
+from postroom.ijson import JsonValue
+
+# --- settlement dm3 4: the version ----------------------------------------------------------------------------
+WRITTEN_VERSION: Final = "1.0"
+VERSIONS: Final = frozenset((WRITTEN_VERSION, "v1", "1"))
+"""The text writes 1.0, the reference v1; all are the same."""
+
+# --- settlement dm3 6: the postmark's timestamp -----------------------------------------------------------------
+TIMESTAMP_MEMBER: Final = "incomingTimestamp"
+REFERENCE_TIMESTAMP_MEMBER: Final = "incommingTimestamp"
+"""The reference's spelling; a postmark of its form has no deliveryInformation."""
+
+# --- settlement dm3 10: profiles ----------------------------------------------------------------------------------
+PROFILE_WRAPPER: Final = "profile"
+"""The reference publishes {profile, signature}, the text the profile itself."""
+DELIVERY_SERVICES: Final = ("deliveryServices", "deliveryService")
+"""The text's definition has the first name, its example the second."""
+
+# --- settlement dm3 14: message types -------------------------------------------------------------------------------
+TYPE_ALIASES: Final[Mapping[str, str]] = {"READ_OPENED": "READ_RECEIPT", "READ_RECEIVED": "READ_RECEIPT"}
+"""What the reference calls a READ_RECEIPT: shown to the reader, and notice of having arrived."""
+
+
+# --- settlement dm3 2: signatures -----------------------------------------------------------------------------------
+def sign_struct(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
+    """Sign a structure without its signature: base64. Raises NotCanonicalError where it has no `stringify`.
+
+    The text: sign(sha256(stringify)), which is what ECDSA does. The reference: Ed25519 of `stringify` itself.
+    """
+    return b64encode(key.sign(stringify(dict(value)))).decode()
+
+
+def verify_struct(value: Mapping[str, JsonValue], signature: str, key: PublicSigningKey) -> bool:
+    """Tell whether this is the key's signature of the structure, which is given without it."""
+    try:
+        return key.verify(decode_base64(signature), stringify(dict(value)))
+    except (NotCanonicalError, ValueError):
+        return False  # a value without canonical text, which nobody can have signed; or no base64
+
+
+def sign_postmark(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
+    """Sign a postmark without its signature: base64. Raises NotCanonicalError.
+
+    As other structures; but Ed25519, as the reference has it, of the 0x-hex text of the SHA-256 of `stringify`.
+    """
+    return b64encode(key.sign(_postmark_text(value, key.public))).decode()
+
+
+def verify_postmark(value: Mapping[str, JsonValue], signature: str, key: PublicSigningKey) -> bool:
+    """Tell whether this is the key's signature of the postmark, which is given without it."""
+    try:
+        return key.verify(decode_base64(signature), _postmark_text(value, key))
+    except (NotCanonicalError, ValueError):
+        return False
+
+
+def _postmark_text(value: Mapping[str, JsonValue], key: PublicSigningKey) -> bytes:
+    text = stringify(dict(value))
+    return text if key.algorithm == "secp256k1" else b"0x" + hashlib.sha256(text).hexdigest().encode()
+
+
+# --- settlement dm3 4: hashes that one build or the other of the reference adds to the envelope's metadata ----------
+def encrypted_message_hash_fits(claimed: JsonValue, sealed_message: str) -> bool:
+    """Tell whether metadata.encryptedMessageHash is SHA-256 of the sealed message as JSON quotes it."""
+    return _is_hash(claimed, hashlib.sha256(json_stringify(sealed_message)))
+
+
+def plain_message_hash_fits(claimed: JsonValue, message: Mapping[str, JsonValue]) -> bool:
+    """Tell whether metadata.messageHash is SHA-256 of `stringify` of the message, signature and all."""
+    return _is_hash(claimed, hashlib.sha256(stringify(dict(message))))
+
+
+# --- settlement dm3 6: the hash in a postmark -----------------------------------------------------------------------
+def postmark_hash(sealed_message: str) -> str:
+    """The text's: lower-case hex SHA-256 of the sealed message."""
+    return hashlib.sha256(sealed_message.encode()).hexdigest()
+
+
+def reference_postmark_hash(sealed_message: str) -> str:
+    """The reference's: 0x-hex Keccak-256 of the sealed message as JSON quotes it, prefixed as wallets do (ERC-191)."""
+    quoted = json_stringify(sealed_message)
+    return "0x" + keccak_256(b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)).hex()
+
+
+def _is_hash(claimed: JsonValue, digest: "hashlib._Hash") -> bool:
+    return isinstance(claimed, str) and claimed.lower().removeprefix("0x") == digest.hexdigest()
