@@ -9,6 +9,7 @@ import yaml
 from postroom.errors import NotNowError
 from postroom.https import NoSuchHostError, Response, can_be_reached
 from postroom.names.cache import Cache, Kept
+from postroom.names.documents import FAULTS, Strings
 from postroom.nlweb.names import read_host_name
 from postroom.reasons import Reason
 
@@ -38,15 +39,13 @@ class Gets(Protocol):
 def feedback_of(manifest: bytes) -> Feedback:
     """Read `About.Feedback`, or else the older `Identity.Feedback`, from a manifest (YAML, at most 16 kB).
 
-    Never raises: a manifest is no message, and one that cannot be read names nobody. Every scalar is a string
-    here, and aliases are refused: neither types nor repetitions are needed, so nothing can go off.
+    Never raises: a manifest is no message, and one that cannot be read names nobody.
     """
     if len(manifest) > MAX_MANIFEST_BYTES:
         return Feedback(None, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
     try:
-        root = yaml.load(manifest, _Strings)  # noqa: S506 - makes strings, lists and dicts only
-    # ValueError and OverflowError: an escape such as "\U00110000" that is no character; bytes that are no text.
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
+        root = yaml.load(manifest, Strings)  # noqa: S506 - makes strings, lists and dicts only
+    except FAULTS:
         return Feedback(None, "the manifest is no plain YAML")
     for section in ("About", "Identity"):
         members = root.get(section) if isinstance(root, dict) else None
@@ -65,13 +64,6 @@ def _checked(value: object) -> Feedback:
     name = read_feedback_domain(value)
     why = "the manifest says so" if name else "the manifest's Feedback is not a host name"
     return Feedback(name, why, said=True)
-
-
-class _Strings(yaml.BaseLoader):
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not taken")
-        return super().compose_node(parent, index)
 
 
 class ManifestDirectory:

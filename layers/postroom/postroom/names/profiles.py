@@ -1,0 +1,112 @@
+"""Profiles of users and delivery services by name: looked up, read, remembered (dm3 §2.1; settlement dm3 10)."""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+from postroom.dm3.names import normalize
+from postroom.dm3.profile import (
+    ServiceProfile,
+    UserProfile,
+    profile_of_uri,
+    read_service_profile,
+    read_user_profile,
+)
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+from postroom.names.cache import Cache, Kept
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, Registry
+from postroom.reasons import Reason
+
+P = TypeVar("P")
+
+
+class Profiles:
+    """Finds profiles. Safe to share among threads; a look-up that others wait for too is made by each of them.
+
+    `clock`: epoch seconds. A profile is kept for `keep_seconds`; that there is none, or that it is malformed, for
+    `keep_none_seconds`, as it is often about to be repaired. That a look-up failed is not kept: the registry knows
+    how often it may be asked. Of profiles, and of names without one, at most `most` are kept each, of users and
+    of services.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Callable[[], float],
+        *,
+        keep_seconds: float = 300,
+        keep_none_seconds: float = 30,
+        most: int = 4096,
+    ) -> None:
+        def shelf(key: str, read: Callable[[JsonValue], P]) -> _Shelf[P]:
+            return _Shelf(registry, key, read, clock, keep_seconds, keep_none_seconds, most)
+
+        self._users = shelf(PROFILE_KEY, read_user_profile)
+        self._services = shelf(SERVICE_KEY, read_service_profile)
+
+    def user(self, name: str) -> UserProfile:
+        """The profile of a user.
+
+        Raises TheirError (NAME_INVALID, PROFILE_UNKNOWN, PROFILE_INVALID, PROFILE_URI_UNSUPPORTED), or
+        NotNowError(PROFILE_LOOKUP_FAILED).
+        """
+        return self._users.find(name)
+
+    def service(self, name: str) -> ServiceProfile:
+        """The profile of a delivery service. Raises as `user` does."""
+        return self._services.find(name)
+
+
+class _Shelf(Generic[P]):
+    """The profiles of one kind."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        key: str,
+        read: Callable[[JsonValue], P],
+        clock: Callable[[], float],
+        keep_seconds: float,
+        keep_none_seconds: float,
+        most: int,
+    ) -> None:
+        self._registry = registry
+        self._key = key
+        self._read = read
+        self._clock = clock
+        self._keep_seconds = keep_seconds
+        self._keep_none_seconds = keep_none_seconds
+        self._known: Cache[P] = Cache(most)
+        # Apart, as anybody can make up names without a profile: they must not push profiles out.
+        self._refused: Cache[TheirError] = Cache(most)
+        self._lock = Lock()
+
+    def find(self, written: str) -> P:
+        name = normalize(written)
+        now = self._clock()
+        with self._lock:
+            known = self._known.get(name, now)
+            refused = self._refused.get(name, now)
+        if known is not None:
+            return known.value
+        if refused is not None:
+            # Anew: a raised one would gather the tracebacks of all its readers.
+            raise TheirError(refused.value.reason, refused.value.detail)
+        try:
+            profile = self._look_up(name)
+        except TheirError as error:
+            kept = TheirError(error.reason, error.detail)
+            with self._lock:
+                self._refused.put(name, Kept(kept, now, now + self._keep_none_seconds))
+            raise
+        with self._lock:
+            self._known.put(name, Kept(profile, now, now + self._keep_seconds))
+        return profile
+
+    def _look_up(self, name: str) -> P:
+        uri = self._registry.text(name, self._key)
+        # ENS has no other way to take a text back than to make it empty.
+        if not uri:
+            raise TheirError(Reason.PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
+        return self._read(profile_of_uri(uri))

@@ -1,0 +1,164 @@
+"""Registries: which texts stand at a name (dm3 §2.1). ENS is one; these two are written down by somebody.
+
+A name is given and kept as ENSIP-15 normalises it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final, Protocol
+
+import yaml
+
+from postroom.dm3.names import normalize
+from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.ijson import parse
+from postroom.names.documents import FAULTS, UniqueStrings
+from postroom.reasons import Reason
+
+PROFILE_KEY: Final = "network.dm3.profile"
+SERVICE_KEY: Final = "network.dm3.deliveryService"
+MAX_DOCUMENT_BYTES: Final = 1 << 20
+"""Some 4,000 names with a profile each."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Registry(Protocol):
+    """Where texts are looked up."""
+
+    def text(self, name: str, key: str) -> str | None:
+        """The text at a normalised name, None where there is none. Raises NotNowError(PROFILE_LOOKUP_FAILED)."""
+        ...
+
+
+class MemoryRegistry:
+    """A registry in memory: name → key → text."""
+
+    def __init__(self, texts: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        """Raises TheirError(NAME_INVALID)."""
+        self._texts = {normalize(name): dict(entry) for name, entry in (texts or {}).items()}
+
+    def text(self, name: str, key: str) -> str | None:
+        """The text, None where there is none."""
+        return self._texts.get(name, {}).get(key)
+
+    def put(self, name: str, key: str, text: str) -> None:
+        """Write a text, over one that is there. Raises TheirError(NAME_INVALID)."""
+        self._texts.setdefault(normalize(name), {})[key] = text
+
+
+def parse_registry(data: bytes) -> dict[str, dict[str, str]]:
+    """Read a document `{name: {network.dm3.profile: uri, network.dm3.deliveryService: uri}}`, YAML or JSON.
+
+    Names come back normalised; a name may have one of the two, or both. Raises SettingsError, which says where and
+    quotes nothing: what the operator wrote may be shown to nobody, that it is broken may be shown to anybody.
+    """
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise _broken(f"has {len(data)} bytes; at most {MAX_DOCUMENT_BYTES} are read")
+    root = _read(data)
+    if not isinstance(root, dict):
+        raise _broken("is no mapping of names")
+    texts: dict[str, dict[str, str]] = {}
+    for place, (written, entry) in enumerate(root.items(), start=1):
+        try:
+            name = normalize(str(written))
+        except TheirError as error:
+            raise _broken(f"has no name that can be read at entry {place}: {error.detail}") from None
+        if name in texts:
+            raise _broken(f"has the name of entry {place} before, too: both are the same to ENSIP-15")
+        texts[name] = _entry(entry, place)
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What was read last: the document and its texts, or why there are none; when to read it anew."""
+
+    data: bytes
+    texts: Mapping[str, Mapping[str, str]] | None
+    why: str
+    until: float
+
+
+class PinnedRegistry:
+    """A registry that an operator writes: a document, for closed groups or over any other. Safe to share.
+
+    `load` gives the document's bytes, or raises NotNowError or OSError. It is asked anew `keep_seconds` after it was
+    asked last, not sooner, however often it fails. A new document that cannot be had, or is broken, is told in
+    the log, and the old one stays. `clock`: epoch seconds.
+    """
+
+    def __init__(
+        self, load: Callable[[], bytes], clock: Callable[[], float], keep_seconds: float = 30
+    ) -> None:
+        self._load = load
+        self._clock = clock
+        self._keep_seconds = keep_seconds
+        self._held = _Held(b"", None, "", until=float("-inf"))
+        self._lock = Lock()
+
+    def text(self, name: str, key: str) -> str | None:
+        """The text. Raises NotNowError(PROFILE_LOOKUP_FAILED) where no document could be read yet, with the place."""
+        with self._lock:
+            if self._clock() >= self._held.until:
+                self._held = self._read()
+            held = self._held
+        if held.texts is None:
+            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, held.why)
+        return held.texts.get(name, {}).get(key)
+
+    def _read(self) -> _Held:
+        old = self._held
+        try:
+            data = self._load()
+            # Most often nothing has changed, and YAML takes its time.
+            texts = old.texts if old.texts is not None and data == old.data else parse_registry(data)
+            return _Held(data, texts, "", self._clock() + self._keep_seconds)
+        except NotNowError as error:
+            why = error.detail or error.reason.sentence
+        except OSError as error:
+            why = f"the registry document cannot be read: {error.strerror or 'no reason was given'}"
+        except SettingsError as error:
+            why = str(error)
+        _log.error(
+            "%s; %s",
+            why,
+            "no name is known until it can be read" if old.texts is None else "the old one stays",
+        )
+        return _Held(old.data, old.texts, why, self._clock() + self._keep_seconds)
+
+
+def _read(data: bytes) -> object:
+    """JSON if it is, YAML otherwise: YAML reads JSON, too, but half of each surrogate pair by itself."""
+    try:
+        return parse(data, max_bytes=MAX_DOCUMENT_BYTES)
+    except TheirError as error:
+        if error.reason is not Reason.NOT_JSON:
+            raise _broken(f"is JSON with a fault: {error.detail}") from None
+    try:
+        return yaml.load(data, UniqueStrings)  # noqa: S506 - makes strings, lists and dicts only
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "its end"
+        raise _broken(f"is no YAML without aliases where each name stands once, at {place}") from None
+    except FAULTS:
+        raise _broken("is no plain YAML in UTF-8") from None
+
+
+def _entry(entry: object, place: int) -> dict[str, str]:
+    if not isinstance(entry, dict) or not entry:
+        raise _broken(f"has no mapping of {PROFILE_KEY} and {SERVICE_KEY} at entry {place}")
+    texts: dict[str, str] = {}
+    for key, text in entry.items():
+        if key not in (PROFILE_KEY, SERVICE_KEY):
+            raise _broken(f"has another member than {PROFILE_KEY} and {SERVICE_KEY} at entry {place}")
+        if not isinstance(text, str) or not text:
+            raise _broken(f"has no text as {key} at entry {place}")
+        texts[key] = text
+    return texts
+
+
+def _broken(what: str) -> SettingsError:
+    return SettingsError(f"the registry document {what}")
