@@ -1,23 +1,21 @@
 """Names are normalised by ENSIP-15, and the fast way for plain ones changes nothing (settlement dm3 10)."""
 
 import itertools
-import json
 import string
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from ens_normalize import DisallowedSequence, ens_normalize
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.dm3.known import BUILDS
 
 from postroom.dm3.names import _PLAIN, MAX_NAME_BYTES, normalize
 from postroom.errors import TheirError
 from postroom.reasons import Reason
 
-VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "dm3.json").read_bytes())["variants"]
-KNOWN = [answer for build in VECTORS.values() for answer in build["primitives"]["normalizeEnsName"]]
+KNOWN = [answer for build in BUILDS.values() for answer in build["primitives"]["normalizeEnsName"]]
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known["input"])

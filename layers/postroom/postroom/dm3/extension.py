@@ -6,7 +6,7 @@ has objects, and tells which message types a receiver does not take; both are re
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from postroom.dm3.dialect import TYPE_ALIASES
@@ -89,9 +89,6 @@ class FilterRules:
         return members
 
 
-NO_RULES: Final = FilterRules()
-
-
 def check_sender(rules: FilterRules, sender: str, *, verified: bool = True) -> None:
     """Apply the rules to a sender's name. `verified`: the sender's signature was.
 
@@ -119,7 +116,7 @@ class ProfileExtension:
 
     encryption_schemes: tuple[str, ...] = (SCHEME,)
     message_types: tuple[str, ...] = (MessageType.NEW,)
-    rules: FilterRules = NO_RULES
+    rules: FilterRules = field(default_factory=FilterRules)
 
     def __post_init__(self) -> None:
         # As plain strings: members of an enumeration would be equal, but not look like it.
@@ -197,7 +194,7 @@ def read_size_limit(value: JsonValue) -> int | None:
 
 def _read_rules(value: JsonValue) -> FilterRules:
     if value is None:
-        return NO_RULES
+        return FilterRules()
     members = _object(value, "spamFilterRules")
     nonce, balance, token = (members.get(name) for name in ("minNonce", "minBalance", "minTokenBalance"))
     # A truth value is an int to Python and no number to anybody.

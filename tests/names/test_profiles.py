@@ -1,0 +1,151 @@
+"""Profiles by name: looked up in a registry, read, remembered for a time (settlement dm3 10)."""
+
+from typing import Any
+
+import pytest
+
+from postroom.dm3.keys import PrivateSigningKey
+from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
+from postroom.errors import NotNowError, TheirError
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.reasons import Reason
+
+KEY = PrivateSigningKey.generate().public
+ALICE = UserProfile(bytes(range(32)), KEY, ("ds.eth",))
+MOVED = UserProfile(bytes(range(32)), KEY, ("other.eth",))
+SERVICE = ServiceProfile(bytes(range(32)), KEY, "https://ds.example/dm3")
+
+
+class Counted(MemoryRegistry):
+    """A registry that knows what it was asked, and may be down; and the time."""
+
+    def __init__(self, texts: dict[str, dict[str, str]]) -> None:
+        super().__init__(texts)
+        self.asked: list[str] = []
+        self.down = False
+        self.now = 1_000_000.0
+
+    def text(self, name: str, key: str) -> str | None:
+        self.asked.append(name)
+        if self.down:
+            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "down")
+        return super().text(name, key)
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def registry() -> Counted:
+    return Counted(
+        {
+            "alice.eth": {PROFILE_KEY: data_uri(ALICE.as_json())},
+            "ds.eth": {SERVICE_KEY: data_uri(SERVICE.as_json())},
+            "empty.eth": {PROFILE_KEY: ""},
+            "broken.eth": {PROFILE_KEY: "data:application/json,{}"},
+            "mixed-up.eth": {PROFILE_KEY: data_uri(SERVICE.as_json())},
+            "linked.eth": {PROFILE_KEY: "https://h.example/a?dm3Hash=0x00"},
+        }
+    )
+
+
+def profiles(registry: Counted, **settings: Any) -> Profiles:
+    return Profiles(registry, registry.clock, **{"keep_seconds": 300, "keep_none_seconds": 30, **settings})
+
+
+def reason_for(ours: Profiles, name: str) -> Reason:
+    with pytest.raises((TheirError, NotNowError)) as caught:
+        ours.user(name)
+    assert isinstance(caught.value, TheirError | NotNowError)
+    return caught.value.reason
+
+
+def test_users_and_services_are_found_by_their_texts(registry: Counted) -> None:
+    ours = profiles(registry)
+    assert ours.user("alice.eth") == ALICE
+    assert ours.service("ds.eth") == SERVICE
+
+
+def test_one_name_may_be_a_user_and_a_service(registry: Counted) -> None:
+    registry.put("ds.eth", PROFILE_KEY, data_uri(ALICE.as_json()))
+    ours = profiles(registry)
+    assert (ours.service("ds.eth"), ours.user("ds.eth")) == (SERVICE, ALICE)
+
+
+def test_a_name_is_normalised_and_asked_for_once(registry: Counted) -> None:
+    ours = profiles(registry)
+    assert ours.user("ALICE.eth") == ours.user("Alice.eth") == ALICE
+    assert registry.asked == ["alice.eth"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("bob.eth", Reason.PROFILE_UNKNOWN),
+        ("ds.eth", Reason.PROFILE_UNKNOWN),
+        ("empty.eth", Reason.PROFILE_UNKNOWN),
+        ("broken.eth", Reason.PROFILE_INVALID),
+        ("mixed-up.eth", Reason.PROFILE_INVALID),
+        ("linked.eth", Reason.PROFILE_URI_UNSUPPORTED),
+    ],
+)
+def test_a_name_without_a_profile_is_refused_and_asked_for_again_after_its_time(
+    registry: Counted, name: str, reason: Reason
+) -> None:
+    ours = profiles(registry)
+    assert reason_for(ours, name) is reason
+    registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
+    registry.now += 29
+    assert reason_for(ours, name) is reason
+    assert registry.asked == [name]
+    registry.now += 1
+    assert ours.user(name) == ALICE
+
+
+def test_what_is_no_name_is_not_asked_for(registry: Counted) -> None:
+    assert reason_for(profiles(registry), "not a name") is Reason.NAME_INVALID
+    assert registry.asked == []
+
+
+def test_a_profile_is_kept_for_its_time_and_no_longer(registry: Counted) -> None:
+    ours = profiles(registry)
+    ours.user("alice.eth")
+    registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
+    registry.now += 299
+    assert ours.user("alice.eth") == ALICE
+    registry.now += 1
+    assert ours.user("alice.eth") == MOVED
+
+
+def test_a_look_up_that_fails_is_told_and_not_kept(registry: Counted) -> None:
+    ours = profiles(registry)
+    registry.down = True
+    assert reason_for(ours, "alice.eth") is Reason.PROFILE_LOOKUP_FAILED
+    registry.down = False
+    assert ours.user("alice.eth") == ALICE
+
+
+def test_what_is_kept_is_found_while_the_registry_is_down(registry: Counted) -> None:
+    ours = profiles(registry)
+    ours.user("alice.eth")
+    reason_for(ours, "bob.eth")
+    registry.down = True
+    assert ours.user("alice.eth") == ALICE
+    assert reason_for(ours, "bob.eth") is Reason.PROFILE_UNKNOWN
+
+
+def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registry: Counted) -> None:
+    for name in ("b.eth", "c.eth"):
+        registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
+    ours = profiles(registry, most=2)
+    for name in ("alice.eth", "b.eth"):
+        ours.user(name)
+    for number in range(3):
+        reason_for(ours, f"{number}.eth")
+    registry.asked.clear()
+    for name in ("alice.eth", "b.eth", "c.eth", "b.eth", "alice.eth"):
+        ours.user(name)
+    for number in (2, 1, 0):
+        reason_for(ours, f"{number}.eth")
+    assert registry.asked == ["c.eth", "alice.eth", "0.eth"]

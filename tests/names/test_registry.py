@@ -1,0 +1,267 @@
+"""Registries: texts at names, pinned in an operator's document or held in memory (dm3 §2.1)."""
+
+import json
+import logging
+from collections.abc import Callable
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.names.registry import (
+    MAX_DOCUMENT_BYTES,
+    PROFILE_KEY,
+    SERVICE_KEY,
+    MemoryRegistry,
+    PinnedRegistry,
+    parse_registry,
+)
+from postroom.reasons import Reason
+
+ALICE = 'data:application/json,{"publicSigningKey":"…"}'
+TEXTS = {"alice.eth": {PROFILE_KEY: ALICE}, "ds.eth": {PROFILE_KEY: "ipfs://a", SERVICE_KEY: "https://b"}}
+
+AS_YAML = """
+# who we are
+alice.eth:
+  network.dm3.profile: 'data:application/json,{"publicSigningKey":"…"}'
+ds.eth: {network.dm3.profile: ipfs://a, network.dm3.deliveryService: https://b}
+""".encode()
+
+
+# --- the document ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "document",
+    [AS_YAML, json.dumps(TEXTS).encode(), json.dumps(TEXTS, indent=2).encode(), yaml.safe_dump(TEXTS).encode()],
+    ids=["YAML", "JSON", "indented JSON", "YAML by a program"],
+)
+def test_a_document_is_yaml_or_json(document: bytes) -> None:
+    assert parse_registry(document) == TEXTS
+
+
+def test_names_come_back_normalised() -> None:
+    assert parse_registry("ALICE.eth: {network.dm3.profile: 'a'}\nÄ.ETH: {network.dm3.profile: b}".encode()) == {
+        "alice.eth": {PROFILE_KEY: "a"},
+        "ä.eth": {PROFILE_KEY: "b"},
+    }
+
+
+def test_a_name_beyond_the_basic_plane_may_stand_in_json_with_escapes() -> None:
+    assert list(parse_registry(b'{"\\ud83e\\udd8a.eth": {"network.dm3.profile": "a"}}')) == ["\U0001f98a.eth"]
+
+
+def test_what_looks_like_a_number_or_a_date_to_yaml_is_text() -> None:
+    document = b"123: {network.dm3.profile: 2026-01-01}\nno: {network.dm3.profile: yes}"
+    assert parse_registry(document) == {"123": {PROFILE_KEY: "2026-01-01"}, "no": {PROFILE_KEY: "yes"}}
+
+
+def test_a_group_may_be_empty_but_not_its_document() -> None:
+    assert parse_registry(b"{}") == {}
+    with pytest.raises(SettingsError, match="no mapping of names"):
+        parse_registry(b"")
+
+
+ENTRY = b"{network.dm3.profile: secret}"
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        (b"secret", "is no mapping of names"),
+        (b"[secret.eth]", "is no mapping of names"),
+        (b"a.eth: %b\nsec..ret: %b" % (ENTRY, ENTRY), "entry 2: ENSIP-15"),
+        (b"a.eth: %b\n'': %b" % (ENTRY, ENTRY), "entry 2: a name is empty"),
+        (b"a.eth: %b\nA.eth: %b" % (ENTRY, ENTRY), "entry 2 before, too"),
+        (b"a.eth: %b\na.eth: %b" % (ENTRY, ENTRY), "line 2, column 1"),
+        (b"a.eth:\n  network.dm3.profile: secret\n  network.dm3.profile: secret", "line 3, column 3"),
+        (b'{"secret":{},"secret":{}}', "JSON with a fault: a member name occurs twice"),
+        (b'{"secret.eth":{"network.dm3.profile":"\\ud800"}}', "JSON with a fault: an escape"),
+        (b"a.eth: &secret %b\nb.eth: *secret" % ENTRY, "line 2, column 8"),
+        (b"a.eth: {secret", "line 1, column 15"),
+        (b"a.eth:\n\t- secret", "line 2, column 1"),
+        (b"a.eth: secret", "entry 1"),
+        (b"a.eth: [secret]", "entry 1"),
+        (b"a.eth:", "entry 1"),
+        (b"a.eth: {}", "entry 1"),
+        (b"a.eth: %b\nb.eth: {network.dm3.secret: secret}" % ENTRY, "another member than .* at entry 2"),
+        (b"a.eth: {network.dm3.profile: [secret]}", "no text as network.dm3.profile at entry 1"),
+        (b"a.eth: {network.dm3.deliveryService: ''}", "no text as network.dm3.deliveryService at entry 1"),
+        (b'{"a.eth":{"network.dm3.profile":null}}', "no text as network.dm3.profile at entry 1"),
+        (b'"\\U00110000": %b' % ENTRY, "no plain YAML"),
+        (b"secret \xff", "YAML"),
+        (b"? [secret]\n: %b" % ENTRY, "line 1, column 3"),
+        (b"[" * 5000, "nested deeper"),
+        (b"a.eth: " + b"[" * 5000, "no plain YAML"),
+        (b"#" * (MAX_DOCUMENT_BYTES + 1), "at most 1048576"),
+    ],
+)  # fmt: skip
+def test_what_is_broken_is_told_with_its_place_and_without_what_stands_there(document: bytes, why: str) -> None:
+    with pytest.raises(SettingsError, match=why) as caught:
+        parse_registry(document)
+    assert "secret" not in str(caught.value)
+
+
+def test_no_object_is_ever_made_of_what_yaml_tags() -> None:
+    document = b"a.eth: {network.dm3.profile: !!python/object/apply:os.getcwd []}"
+    with pytest.raises(SettingsError, match="no text"):
+        parse_registry(document)
+
+
+def test_a_document_of_the_largest_size_is_read() -> None:
+    assert parse_registry(AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")) == TEXTS
+
+
+@given(
+    st.binary(max_size=60)
+    | st.text(alphabet="a.eth: {}[]-?&*!|>'\"%@\n\t#network.dm3.profile", max_size=80).map(str.encode)
+)
+def test_whatever_it_holds_it_is_read_or_broken(document: bytes) -> None:
+    try:
+        texts = parse_registry(document)
+    except SettingsError:
+        return
+    for entry in texts.values():
+        assert set(entry) <= {PROFILE_KEY, SERVICE_KEY}
+        assert all(entry.values())
+
+
+# --- the pinned registry -----------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """Where the document lies, and the time."""
+
+    def __init__(self, document: bytes | Exception) -> None:
+        self.document, self.now, self.loads = document, 1_000_000.0, 0
+
+    def load(self) -> bytes:
+        self.loads += 1
+        if isinstance(self.document, Exception):
+            raise self.document
+        return self.document
+
+    def clock(self) -> float:
+        return self.now
+
+
+def pinned(shelf: Shelf) -> PinnedRegistry:
+    return PinnedRegistry(shelf.load, shelf.clock, keep_seconds=30)
+
+
+def test_a_text_is_found_by_name_and_key() -> None:
+    registry = pinned(Shelf(AS_YAML))
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert registry.text("ds.eth", SERVICE_KEY) == "https://b"
+
+
+def test_what_is_not_there_is_none() -> None:
+    registry = pinned(Shelf(AS_YAML))
+    assert registry.text("alice.eth", SERVICE_KEY) is None
+    assert registry.text("bob.eth", PROFILE_KEY) is None
+
+
+def test_a_new_document_is_seen_after_its_time_and_no_sooner() -> None:
+    shelf = Shelf(AS_YAML)
+    registry = pinned(shelf)
+    registry.text("alice.eth", PROFILE_KEY)
+    shelf.document = b"alice.eth: {network.dm3.profile: new}"
+    shelf.now += 29.9
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert shelf.loads == 1
+    shelf.now += 0.1
+    assert registry.text("alice.eth", PROFILE_KEY) == "new"
+    assert registry.text("ds.eth", PROFILE_KEY) is None
+
+
+UNAVAILABLE = NotNowError(Reason.STORE_UNAVAILABLE, "the bucket does not answer")
+NO_FILE = FileNotFoundError(2, "No such file or directory", "/secret/names.yaml")
+
+
+@pytest.mark.parametrize(
+    "fault", [b"alice.eth: secret", UNAVAILABLE, NO_FILE], ids=["broken", "unavailable", "no file"]
+)
+def test_a_new_document_that_cannot_be_read_is_logged_and_the_old_one_stays(
+    fault: bytes | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = Shelf(AS_YAML)
+    registry = pinned(shelf)
+    registry.text("alice.eth", PROFILE_KEY)
+    shelf.document = fault
+    shelf.now += 30
+    for _ in range(3):
+        assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert shelf.loads == 2
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "the old one stays" in record.getMessage()
+    assert "secret" not in record.getMessage()
+    shelf.document = b"alice.eth: {network.dm3.profile: repaired}"
+    shelf.now += 30
+    assert registry.text("alice.eth", PROFILE_KEY) == "repaired"
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (b"alice.eth: secret", "the registry document .* at entry 1"),
+        (UNAVAILABLE, "the bucket does not answer"),
+        (NotNowError(Reason.STORE_UNAVAILABLE), "The store did not take"),
+        (NO_FILE, "cannot be read: No such file or directory"),
+        (OSError(), "cannot be read: no reason was given"),
+    ],
+)
+def test_a_first_document_that_cannot_be_read_is_told_to_who_asks_and_read_again_later(
+    fault: bytes | Exception, why: str
+) -> None:
+    shelf = Shelf(fault)
+    registry = pinned(shelf)
+    for _ in range(3):
+        with pytest.raises(NotNowError, match=why) as caught:
+            registry.text("alice.eth", PROFILE_KEY)
+        assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
+        assert "secret" not in str(caught.value)
+    assert shelf.loads == 1
+    shelf.document = AS_YAML
+    shelf.now += 30
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+
+
+def test_an_unchanged_document_is_not_taken_apart_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(AS_YAML)
+    registry = pinned(shelf)
+    registry.text("alice.eth", PROFILE_KEY)
+    monkeypatch.setattr("postroom.names.registry.parse_registry", forbidden)
+    shelf.now += 30
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert shelf.loads == 2
+
+
+def forbidden(_: bytes) -> dict[str, dict[str, str]]:
+    raise AssertionError("the document was read once more")
+
+
+# --- in memory ---------------------------------------------------------------------------------------------------
+
+
+def test_in_memory_the_same_texts_are_found() -> None:
+    registry = MemoryRegistry({"Alice.eth": {PROFILE_KEY: ALICE}})
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert registry.text("alice.eth", SERVICE_KEY) is None
+    assert registry.text("bob.eth", PROFILE_KEY) is None
+    registry.put("BOB.eth", PROFILE_KEY, "b")
+    registry.put("alice.eth", SERVICE_KEY, "s")
+    assert [registry.text(*at) for at in (("bob.eth", PROFILE_KEY), ("alice.eth", SERVICE_KEY))] == ["b", "s"]
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+
+
+@pytest.mark.parametrize(
+    "write", [lambda: MemoryRegistry({"a b": {}}), lambda: MemoryRegistry().put("a b", PROFILE_KEY, "x")]
+)
+def test_in_memory_names_are_names(write: Callable[[], object]) -> None:
+    with pytest.raises(TheirError) as caught:
+        write()
+    assert caught.value.reason is Reason.NAME_INVALID
