@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from postroom.canonical import NotCanonicalError, json_stringify, stringify
-from postroom.dm3.keccak import keccak_256
 from postroom.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.dm3.sealing import decode_base64
 from postroom.ijson import JsonValue
@@ -20,6 +19,19 @@ from postroom.ijson import JsonValue
 WRITTEN_VERSION: Final = "1.0"
 VERSIONS: Final = frozenset((WRITTEN_VERSION, "v1", "1"))
 """The text writes 1.0, the reference v1; all are the same."""
+
+# --- dm3 §2.1.2: where a delivery service is posted to ------------------------------------------------------------
+RPC_PATH: Final = "/rpc"
+
+
+def rpc_url(url: str) -> str:
+    """Where envelopes are posted, by the `url` of a delivery service's profile.
+
+    The text says no more than that the URL is used. The reference's clients take it for a base and post to /rpc
+    below it (axios: slashes at its end are dropped), and so every service that lives serves them there.
+    """
+    return url.rstrip("/") + RPC_PATH
+
 
 # --- settlement dm3 6: the postmark's timestamp -----------------------------------------------------------------
 TIMESTAMP_MEMBER: Final = "incomingTimestamp"
@@ -94,8 +106,12 @@ def postmark_hash(sealed_message: str) -> str:
 
 def reference_postmark_hash(sealed_message: str) -> str:
     """The reference's: 0x-hex Keccak-256 of the sealed message as JSON quotes it, prefixed as wallets do (ERC-191)."""
+    # Only the reference's postmarks need it, and it takes 60 ms to import.
+    from Crypto.Hash import keccak
+
     quoted = json_stringify(sealed_message)
-    return "0x" + keccak_256(b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)).hex()
+    prefixed = b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)
+    return "0x" + keccak.new(digest_bits=256, data=prefixed).hexdigest()
 
 
 def _is_hash(claimed: JsonValue, digest: "hashlib._Hash") -> bool:

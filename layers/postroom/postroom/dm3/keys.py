@@ -16,7 +16,6 @@ from nacl.bindings import crypto_core_ed25519_is_valid_point
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
-from postroom.dm3.keccak import keccak_256
 from postroom.dm3.sealing import EncryptionKey, decode_base64
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
@@ -195,11 +194,14 @@ def wallet_message(address: str, nonce: str) -> str:
 
 def _checksum_address(address: str) -> str:
     """The address with letters in upper case where the Keccak-256 of its text has a digit of 8 or more (ERC-55)."""
+    # Only who signs with a wallet needs it, and it takes 60 ms to import.
+    from Crypto.Hash import keccak
+
     lower = address.lower()
     if not _is_hex(lower, 20):
         raise ValueError("an Ethereum address is 0x and 40 hex digits")
     digits = lower[2:]
-    digest = keccak_256(digits.encode()).hex()
+    digest = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
     written = "0x" + "".join(d.upper() if int(h, 16) >= 8 else d for d, h in zip(digits, digest, strict=False))
     if address[2:] not in (digits, digits.upper(), written[2:]):
         raise ValueError("the upper and lower case of this address do not fit it (ERC-55): mistyped?")
