@@ -20,6 +20,7 @@ def normalize(name: str) -> str:
     `MAX_NAME_BYTES`; characters that are not allowed, cannot be seen, or mix scripts (ENSIP-15).
     """
     _check_length(name)
+    # ASCII first: beyond it, `lower` and ENSIP-15 need not agree.
     if name.isascii() and _PLAIN.fullmatch(plain := name.lower()):
         return plain
     # "\n" because the library's own fast way overlooks one at the end.
