@@ -292,10 +292,9 @@ def test_the_references_message_is_read_and_its_signature_checked(build: dict[st
 def leaves(value: Any, *path: Any) -> Any:
     """The path to each member of a value, and the members of its members."""
     yield path
-    for name, member in (
-        value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
-    ):
-        yield from leaves(member, *path, name)
+    if isinstance(value, dict | list):
+        for name, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(member, *path, name)
 
 
 def tampered(value: Any, path: tuple[Any, ...]) -> Any:
@@ -319,16 +318,8 @@ def signed_whole(key: PrivateSigningKey) -> Any:
     return json.loads(signed.encode())
 
 
-TAMPERABLE = [
-    path
-    for path in leaves(WHOLE)
-    if path
-    not in [("metadata", "app.example", "a"), ("metadata", "app.example", "b", 0), ("metadata", "app.example", "b", 1)]
-]
-
-
 @BOTH
-@pytest.mark.parametrize("path", TAMPERABLE, ids=str)
+@pytest.mark.parametrize("path", list(leaves(WHOLE)), ids=str)
 def test_no_member_can_be_changed(key: PrivateSigningKey, path: tuple[Any, ...]) -> None:
     value = signed_whole(key)
     check_message(read_message(value), key.public)

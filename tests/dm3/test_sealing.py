@@ -226,6 +226,17 @@ def test_a_plaintext_without_padding_is_refused(padded: bytes) -> None:
     assert "not padded" in refusal(sealed_as_is(padded))
 
 
+@given(st.binary(max_size=3), st.integers(0, 4100), st.binary(max_size=3))
+def test_padding_is_libsodiums(start: bytes, zeros: int, end: bytes) -> None:
+    plaintext = start + bytes(zeros) + end
+    padded = nacl.bindings.sodium_pad(plaintext, 2048)
+    assert open_sealed(sealed_as_is(padded), [BOB]) == plaintext
+    ours = json.loads(seal(plaintext, BOB.public, ephemeral=EVE, nonce=bytes(12)))["ciphertext"]
+    _, session = nacl.bindings.crypto_kx_client_session_keys(EVE.public, EVE.private, BOB.public)
+    theirs = nacl.bindings.crypto_aead_chacha20poly1305_ietf_encrypt(padded, None, bytes(12), session)
+    assert base64.b64decode(ours) == theirs
+
+
 def test_padding_may_fill_a_block_of_its_own() -> None:
     assert open_sealed(sealed_as_is(bytes(2048) + b"\x80" + bytes(2047)), [BOB]) == bytes(2048)
 
