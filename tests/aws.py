@@ -104,7 +104,7 @@ class Deployed:
 
     clients: Clients
     bucket: str = "bucket"
-    secret: str = ""
+    secrets: dict[str, str] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
 
@@ -166,7 +166,7 @@ def deployed(clients: Clients) -> Iterator[Deployed]:
 
 
 def deploy(clients: Clients) -> Deployed:
-    """The template's tables, bucket, queues and secret."""
+    """The template's tables, bucket, queues and secrets."""
     made = Deployed(clients)
     for name, table in resources("AWS::DynamoDB::Table").items():
         clients.dynamodb.create_table(
@@ -195,6 +195,6 @@ def deploy(clients: Clients) -> Deployed:
             policy = {**queue["RedrivePolicy"], "deadLetterTargetArn": f"arn:aws:sqs:{_REGION}:{_ACCOUNT}:{target}"}
             attributes["RedrivePolicy"] = json.dumps(policy)
         made.queues[name] = clients.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
-    [(name, secret)] = resources("AWS::SecretsManager::Secret").items()
-    made.secret = clients.secrets.create_secret(Name=name, SecretString=secret["SecretString"])["ARN"]
+    for name, secret in resources("AWS::SecretsManager::Secret").items():
+        made.secrets[name] = clients.secrets.create_secret(Name=name, SecretString=secret["SecretString"])["ARN"]
     return made

@@ -49,7 +49,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
 }
 DECLARED = {variable for variables in FUNCTIONS.values() for variable in variables} - POWERTOOLS
 BUILDERS = {
-    "InboxFunction": wiring.build_door,
+    "InboxFunction": wiring.build_doors,
     "WorkerFunction": wiring.build_worker,
     "KeeperFunction": wiring.build_keeper,
     "CourierFunction": wiring.build_courier,

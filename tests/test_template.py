@@ -82,6 +82,8 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:PutObject", "s3 Bucket/reply/*"),
         ("s3:GetObject", "s3 Bucket/reply/*"),
+        ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
+        ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
         ("sqs:SendMessage", "sqs ClaimsQueue"),
     },
     "WorkerFunction": {
@@ -96,6 +98,8 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:GetItem", "dynamodb table/PostTable"),
         ("s3:PutObject", "s3 Bucket/seg/*"),
         ("s3:GetObject", "s3 Bucket/claim/*"),
+        ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
+        ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
     },
     "KeeperFunction": {
         *((action, "logs /aws/lambda/postroom-KeeperFunction-*:*") for action in LOGS),
@@ -181,7 +185,7 @@ def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
 
 def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
-    assert routes == {"ANY /inbox", "ANY /manifest", "$default"}
+    assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"}
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------
@@ -315,8 +319,7 @@ def test_uploads_that_were_never_finished_are_not_paid_for_and_only_what_no_row_
 
 
 def test_the_template_holds_no_secret() -> None:
-    [secret] = resources("AWS::SecretsManager::Secret").values()
-    assert secret["SecretString"] == "{}"
+    assert {secret["SecretString"] for secret in resources("AWS::SecretsManager::Secret").values()} == {"{}"}
     text = TEMPLATE.read_text(encoding="utf-8")
     assert not re.search(r"PRIVATE KEY|AKIA|[A-Za-z0-9+/]{40}", text)
 

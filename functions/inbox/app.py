@@ -2,6 +2,7 @@
 
 import base64
 import os
+from dataclasses import replace
 from typing import TypedDict
 
 from aws_lambda_powertools import Logger, Metrics
@@ -10,10 +11,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.errors import NotNowError, TheirError
 from postroom.post.answers import Answer, problem
+from postroom.post.cors import Cors
 from postroom.post.nlweb_door import Posted
-from postroom.post.wiring import build_door
+from postroom.post.wiring import build_doors
 from postroom.reasons import Reason
 from postroom.settings import read_settings
+
+DM3_PATHS = ("/dm3", "/rpc")
+ALLOWED = {"/inbox": "GET, HEAD, POST", "/manifest": "GET, HEAD", **dict.fromkeys(DM3_PATHS, "POST, OPTIONS")}
 
 
 class Http(TypedDict):
@@ -51,7 +56,9 @@ class HttpResult(TypedDict):
 
 logger = Logger()
 metrics = Metrics()
-door = build_door(read_settings(os.environ))
+settings = read_settings(os.environ)
+doors = build_doors(settings)
+cors = Cors(settings.dm3_cors_origins)
 
 
 @metrics.log_metrics
@@ -64,18 +71,23 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
         # Whatever it was, the same message may be sent again: it is executed once. Nobody is shown a stack.
         logger.exception("the door failed")
         answer = problem(NotNowError(Reason.NOT_QUEUED))
-    metrics.add_metric("Refused" if answer.reason else "Answered", MetricUnit.Count, 1)
-    if answer.reason:
-        metrics.add_metric(f"Refused{answer.reason}", MetricUnit.Count, 1)
-        logger.info("refused", reason=str(answer.reason), status=answer.status, request=context.aws_request_id)
-    elif answer.about:
-        logger.info("queued", extra=answer.about)
+    for part in answer.parts or (answer,):
+        _tell(part, context.aws_request_id)
     return {
         "statusCode": answer.status,
         "headers": {"Content-Type": answer.content_type, **answer.headers},
         "body": "" if method == "HEAD" else answer.body,
         "isBase64Encoded": False,
     }
+
+
+def _tell(answer: Answer, request: str) -> None:
+    metrics.add_metric("Refused" if answer.reason else "Answered", MetricUnit.Count, 1)
+    if answer.reason:
+        metrics.add_metric(f"Refused{answer.reason}", MetricUnit.Count, 1)
+        logger.info("refused", reason=str(answer.reason), status=answer.status, request=request)
+    elif answer.about:
+        logger.info("queued", extra=answer.about)
 
 
 def _answer(event: HttpEvent, method: str) -> Answer:
@@ -85,20 +97,38 @@ def _answer(event: HttpEvent, method: str) -> Answer:
     if path == "/inbox" and method == "POST":
         return _post(event, headers)
     if path == "/inbox" and method in ("GET", "HEAD"):
-        return door.welcome()
+        return doors.nlweb.welcome()
     if path == "/manifest" and method in ("GET", "HEAD"):
-        return door.manifest(headers.get("host", event["requestContext"]["domainName"]))
-    if path in ("/inbox", "/manifest"):
-        allowed = "GET, HEAD, POST" if path == "/inbox" else "GET, HEAD"
-        return problem(TheirError(Reason.METHOD_NOT_ALLOWED), {"Allow": allowed})
+        return doors.nlweb.manifest(headers.get("host", event["requestContext"]["domainName"]))
+    if path in DM3_PATHS and method in ("POST", "OPTIONS"):
+        return _dm3(event, headers, method)
+    if path in ALLOWED:
+        return problem(TheirError(Reason.METHOD_NOT_ALLOWED), {"Allow": ALLOWED[path]})
     return problem(TheirError(Reason.NO_SUCH_ROUTE))
 
 
 def _post(event: HttpEvent, headers: dict[str, str]) -> Answer:
-    body = event.get("body", "")
     try:
-        data = base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
-    except ValueError:  # no base64, or half a surrogate pair
+        data = _body(event)
+    except ValueError:
         return problem(TheirError(Reason.NOT_JSON))
     source = event["requestContext"]["http"]["sourceIp"]
-    return door.post(Posted(data, headers.get("content-type", ""), headers.get("content-encoding", ""), source))
+    return doors.nlweb.post(Posted(data, headers.get("content-type", ""), headers.get("content-encoding", ""), source))
+
+
+def _dm3(event: HttpEvent, headers: dict[str, str], method: str) -> Answer:
+    origin = headers.get("origin", "")
+    if method == "OPTIONS":
+        return Answer(204, "text/plain", "", dict(cors.preflight(origin)))
+    try:
+        data = _body(event)
+    except ValueError:
+        data = b""  # which is no JSON either
+    answer = doors.dm3.post(data, event["requestContext"]["http"]["sourceIp"])
+    return replace(answer, headers={**answer.headers, **cors.headers(origin)})
+
+
+def _body(event: HttpEvent) -> bytes:
+    """Raises ValueError: no base64, or half a surrogate pair."""
+    body = event.get("body", "")
+    return base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()

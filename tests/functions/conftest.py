@@ -113,7 +113,7 @@ def running(
     operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
     operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
     operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
-    SigningKeys(clients.secrets, deployed.secret, time.time).put(RECEIVER, SELECTOR, key)
+    SigningKeys(clients.secrets, deployed.secrets["SigningKeys"], time.time).put(RECEIVER, SELECTOR, key)
     with office(
         deployed,
         Resolvers=f"udp://{dns_server.address}",

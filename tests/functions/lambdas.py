@@ -103,7 +103,7 @@ class Office:
 
     def _evaluator(self) -> Evaluator:
         store = self.deployed
-        physical = {**store.tables, **store.queues, "Bucket": store.bucket, "SigningKeys": store.secret}
+        physical = {**store.tables, **store.queues, **store.secrets, "Bucket": store.bucket}
         return Evaluator(translated(), self.parameters, physical, ACCOUNT, "postroom")
 
 

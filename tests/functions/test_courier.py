@@ -37,9 +37,9 @@ def test_only_what_is_no_notice_of_ours_is_handed_out_again(
 def test_one_notice_that_breaks_us_does_not_drag_its_neighbours_along(running: Office, elsewhere: Elsewhere) -> None:
     """Our signing key for one of our domains is broken: the Feedback of the others goes out all the same."""
     store = running.deployed
-    keys = json.loads(store.clients.secrets.get_secret_value(SecretId=store.secret)["SecretString"])
+    keys = json.loads(store.clients.secrets.get_secret_value(SecretId=store.secrets["SigningKeys"])["SecretString"])
     store.clients.secrets.put_secret_value(
-        SecretId=store.secret, SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
+        SecretId=store.secrets["SigningKeys"], SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
     )
     event = sqs("CourierQueue", MADE_AT, notice())
     failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]

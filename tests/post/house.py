@@ -17,15 +17,17 @@ from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.nlweb.timestamp import Window
 from postroom.post.answers import Answer
-from postroom.post.claims import Claim, unpack
+from postroom.post.claims import Claim, Protocol, unpack
 from postroom.post.courier import Courier, CourierRules
 from postroom.post.filing import Filing, Outcome
+from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor, Posted
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice, SummaryDue, read_notice
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.times import Times
+from postroom.post.verdicts import Judge
 from postroom.post.worker import Record, Report, Worker
 from postroom.store.directory import Directory, Domain
 from postroom.store.keys import RowKey
@@ -71,6 +73,7 @@ class House:
     forwarding: Forwarding = field(default_factory=Forwarding)
     pool: Executor = field(default_factory=InTurn)
     feedback_an_hour: int = 60
+    further_judges: dict[Protocol, Judge] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._numbers = count(1)
@@ -125,8 +128,12 @@ class House:
         return NlwebDoor(
             rules=DoorRules(Window(MAX_AGE, 120), MAX_BYTES),
             directory=self.directory,
-            claims=Queue(at.sqs, self.deployed.queues["ClaimsQueue"]),
-            objects=objects,
+            intake=Intake(
+                directory=self.directory,
+                claims=Queue(at.sqs, self.deployed.queues["ClaimsQueue"]),
+                objects=objects,
+                new_id=self.new_id,
+            ),
             sync=Sync(
                 judge=self.judge(),
                 replies=Replies(at.dynamodb, self.deployed.tables["SeenTable"], objects),
@@ -137,7 +144,6 @@ class House:
                 memory_seconds=MAX_AGE + RETAIN,
             ),
             clock=self.clock,
-            new_id=self.new_id,
         )
 
     def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> Answer:
@@ -182,7 +188,7 @@ class House:
     def worker(self, clients: Clients | None = None, judge: NlwebJudge | None = None) -> Worker:
         at = clients or self.deployed.clients
         return Worker(
-            judges={"nlweb": judge or self.judge()},
+            judges={"nlweb": judge or self.judge(), **self.further_judges},
             filing=self.filing(at),
             objects=Objects(at.s3, self.deployed.bucket),
             retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),

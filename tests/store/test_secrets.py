@@ -7,13 +7,14 @@ from tests.post.ports import Clock
 from postroom.errors import NotNowError, OurError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
-from postroom.store.secrets import MAX_SECRET_BYTES, SigningKeys
+from postroom.store.secret import MAX_SECRET_BYTES
+from postroom.store.secrets import SigningKeys
 
 KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
 
 
 def keys_of(deployed: Deployed, clock: Clock, secret: str = "") -> SigningKeys:
-    return SigningKeys(deployed.clients.secrets, secret or deployed.secret, clock)
+    return SigningKeys(deployed.clients.secrets, secret or deployed.secrets["SigningKeys"], clock)
 
 
 def test_a_key_is_stored_and_signs_as_before(deployed: Deployed) -> None:
@@ -48,10 +49,10 @@ def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
     while len(json.dumps(filler, sort_keys=True)) < MAX_SECRET_BYTES - 100:
         filler["a.com"]["selector"] += "s"
     before = json.dumps(filler, sort_keys=True)
-    deployed.clients.secrets.put_secret_value(SecretId=deployed.secret, SecretString=before)
+    deployed.clients.secrets.put_secret_value(SecretId=deployed.secrets["SigningKeys"], SecretString=before)
     with pytest.raises(OurError, match="65 keys"):
         keys.put("b.com", "pk1", KEY)
-    assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secret)["SecretString"] == before
+    assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secrets["SigningKeys"])["SecretString"] == before
 
 
 def test_a_missing_secret_means_not_now(deployed: Deployed) -> None:

@@ -9,5 +9,5 @@ def test_what_the_tests_run_on_is_what_the_template_deploys(deployed: Deployed) 
     assert "LettersQueue" in redrive
     ttl = deployed.clients.dynamodb.describe_time_to_live(TableName=deployed.tables["SeenTable"])
     assert ttl["TimeToLiveDescription"]["AttributeName"] == "ttl"
-    assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secret)["SecretString"] == "{}"
+    assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secrets["SigningKeys"])["SecretString"] == "{}"
     assert deployed.dump()["objects"] == {}

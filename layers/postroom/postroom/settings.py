@@ -13,12 +13,14 @@ from postroom.errors import SettingsError
 DAY_SECONDS: Final = 86_400
 SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
 """The longest a queue message lives after its last send."""
+DM3_SIZE_CEILING_BYTES: Final = 5_000_000
+"""As JSON text within JSON within an event of Lambda, which takes 6 MB."""
 RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 """dm3 lets a mailbox forget after 30 days at the earliest; what we remember must be gone before that."""
 
 _MAY_BE_ZERO: Final = frozenset(
     {
-        "directory_cache_seconds", "feedback_give_up_seconds", "feedback_per_domain_and_hour",
+        "directory_cache_seconds", "dm3_message_ttl_days", "feedback_give_up_seconds", "feedback_per_domain_and_hour",
         "key_cache_max_seconds", "key_cache_min_seconds", "nlweb_max_skew_seconds",
     }
 )  # fmt: skip
@@ -43,6 +45,7 @@ class Settings:
     letters_queue_url: str = ""
     courier_queue_url: str = ""
     signing_keys_secret: str = ""
+    dm3_keys_secret: str = ""
 
     nlweb_max_age_seconds: int = DAY_SECONDS
     nlweb_max_skew_seconds: int = 120
@@ -52,6 +55,14 @@ class Settings:
     directory_cache_seconds: int = 30
     sync_lease_seconds: int = 30
     allow_rsa_1024: bool = False
+
+    dm3_size_limit_bytes: int = 4_000_000
+    dm3_message_ttl_days: int = 0
+    dm3_cors_origins: str = "*"
+    dm3_registry: str = "registry/names.yaml"
+    dm3_registry_seconds: int = 30
+    dm3_lookup_seconds: float = 1.0
+    dm3_unverified_seconds: int = 3600
 
     resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
     trust_anchors: str = ""
@@ -93,6 +104,12 @@ class Settings:
             raise SettingsError(
                 f"KEY_CACHE_MIN_SECONDS is {self.key_cache_min_seconds}; "
                 f"it must be at most KEY_CACHE_MAX_SECONDS ({self.key_cache_max_seconds})"
+            )
+
+        if self.dm3_size_limit_bytes > DM3_SIZE_CEILING_BYTES:
+            raise SettingsError(
+                f"DM3_SIZE_LIMIT_BYTES is {self.dm3_size_limit_bytes}; it must be at most {DM3_SIZE_CEILING_BYTES}: "
+                "AWS Lambda takes requests of 6 MB"
             )
 
     def need(self, *names: str) -> None:

@@ -16,7 +16,8 @@ RETRY_AFTER_SECONDS: Final = 5
 class Answer:
     """Status, media type, body, further headers.
 
-    For logs and metrics: `reason` of a refusal; `about` a queued message: its claim, correlation and mailbox.
+    For logs and metrics: `reason` of a refusal; `about` a queued message: its claim, correlation and mailbox;
+    `parts`: what became of each call of a body that holds several, in that same way.
     """
 
     status: int
@@ -25,6 +26,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     reason: Reason | None = None
     about: dict[str, str] = field(default_factory=dict)
+    parts: "tuple[Answer, ...]" = ()
 
 
 def json_answer(value: JsonValue) -> Answer:

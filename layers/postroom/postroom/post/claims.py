@@ -1,6 +1,7 @@
 """A claim: what the door accepted, not judged yet. Minted at the door, so that every worker agrees on its register."""
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -11,17 +12,28 @@ from postroom.store.keys import RowKey, claim_name
 from postroom.store.queues import MAX_BODY_BYTES
 from postroom.store.segments import Objects
 
-Protocol = Literal["nlweb"]
+Protocol = Literal["nlweb", "dm3"]
 _FORM: Final = 1
 """The version of the form below: a queue may hold claims of the release before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """`id`: our own, never the queue's. `envelope`: the request body, bit for bit. `source`: who brought it (an IP).
+class Dm3Found:
+    """What the dm3 door found out. `receiver_key`: what the postmark is sealed to (X25519, 32 bytes).
 
-    `rule`: what the door found the subject registered as (None: not at all). The worker follows it, whatever the
-    registry says by then: the row stands in the mailbox that this rule named.
+    `sender_key`: the fingerprint of the key that the sender's signature holds by; empty: it was not verified.
+    """
+
+    receiver_key: bytes
+    sender_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`id`: our own, never the queue's. `envelope`: the message as it came, bit for bit. `source`: an IP.
+
+    `rule` (NLWeb): what the door found the subject registered as (None: not at all). The worker follows it, whatever
+    the registry says by then: the row stands in the mailbox that this rule named. `dm3`: what its door found.
     """
 
     id: str
@@ -31,7 +43,8 @@ class Claim:
     row: RowKey
     source: str
     envelope: str
-    rule: SubjectRule | None
+    rule: SubjectRule | None = None
+    dm3: Dm3Found | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
         """The claim as it is queued, or stored in the bucket."""
@@ -46,6 +59,7 @@ class Claim:
             "source": self.source,
             "envelope": self.envelope,
             "rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None,
+            **({"dm3": [b64encode(self.dm3.receiver_key).decode(), self.dm3.sender_key]} if self.dm3 else {}),
         }
 
 
@@ -57,9 +71,13 @@ def read_claim(value: Mapping[str, Any]) -> Claim:
     if value["rule"] is not None:
         pattern, treatment, target = value["rule"]
         rule = SubjectRule(pattern, Treatment(treatment), target)
+    dm3 = None
+    if "dm3" in value:
+        receiver_key, sender_key = value["dm3"]
+        dm3 = Dm3Found(b64decode(receiver_key), sender_key)
     return Claim(
         value["id"], value["at"], value["protocol"], value["mailbox"], RowKey(value["pk"], value["sk"]),
-        value["source"], value["envelope"], rule,
+        value["source"], value["envelope"], rule, dm3,
     )  # fmt: skip
 
 

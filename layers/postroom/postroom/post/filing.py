@@ -96,7 +96,9 @@ class Filing:
             else:
                 outcomes.append(each)
         lines = {
-            item.home: Line(item.home, item.verdict.conversation, item.verdict.text, item.verdict.receipt)
+            item.home: Line(
+                item.home, item.verdict.shelf or item.verdict.conversation, item.verdict.text, item.verdict.receipt
+            )
             for item in homed
             if not item.verdict.forward_to
         }

@@ -12,13 +12,11 @@ from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
 from postroom.nlweb.timestamp import Window
 from postroom.nlweb.verify import check_at_door
 from postroom.post.answers import Answer, json_answer, problem, text_answer
-from postroom.post.claims import Claim, pack
-from postroom.post.ports import Clock, Directory, NewId, SendQueue
+from postroom.post.intake import Intake
+from postroom.post.ports import Clock, Directory
 from postroom.post.sync import Sync
 from postroom.reasons import Reason
 from postroom.store.directory import Domain
-from postroom.store.keys import row_key
-from postroom.store.segments import Objects
 
 MAX_FORWARDED_BYTES: Final = 200_000
 """Of ASCII JSON. An event bus takes 256 kB an entry; what is beyond could be accepted, but never handed on."""
@@ -52,19 +50,15 @@ class NlwebDoor:
         *,
         rules: DoorRules,
         directory: Directory,
-        claims: SendQueue,
-        objects: Objects,
+        intake: Intake,
         sync: Sync,
         clock: Clock,
-        new_id: NewId,
     ) -> None:
         self._rules = rules
         self._directory = directory
-        self._claims = claims
-        self._objects = objects
+        self._intake = intake
         self._sync = sync
         self._clock = clock
-        self._new_id = new_id
 
     def welcome(self) -> Answer:
         """GET /inbox (settlement NLWeb 8)."""
@@ -103,7 +97,14 @@ class NlwebDoor:
             return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
-        claim = self._queue(posted, envelope, rule, received_at_ms)
+        claim = self._intake.take(
+            "nlweb",
+            mailbox_of(envelope, rule),
+            posted.body.decode(),
+            received_at_ms=received_at_ms,
+            source=posted.source,
+            rule=rule,
+        )
         answer = json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
         about = {"claim": claim.id, "correlation": envelope.correlation, "mailbox": claim.mailbox}
         return replace(answer, about=about)
@@ -111,26 +112,6 @@ class NlwebDoor:
     def _is_ours(self, receiver: str) -> bool:
         domain: Domain | None = self._directory.domain(receiver)
         return domain is not None and domain.inbox
-
-    def _queue(self, posted: Posted, envelope: Envelope, rule: SubjectRule | None, received_at_ms: int) -> Claim:
-        mailbox = mailbox_of(envelope, rule)
-        claim_id = self._new_id()
-        claim = Claim(
-            id=claim_id,
-            received_at_ms=received_at_ms,
-            protocol="nlweb",
-            mailbox=mailbox,
-            row=row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id),
-            source=posted.source,
-            envelope=posted.body.decode(),
-            rule=rule,
-        )
-        try:
-            queued = pack(claim, self._objects.put)
-        except NotNowError as error:
-            raise NotNowError(Reason.NOT_QUEUED) from error
-        self._claims.send(queued.body(), reason=Reason.NOT_QUEUED)
-        return claim
 
 
 def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PublicKey
 from postroom.reasons import Reason
-from postroom.store.directory import Domain
+from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.secrets import SigningKey
 
 Clock = Callable[[], float]
@@ -49,6 +49,14 @@ class Directory(Protocol):
 
     def shards(self, mailbox: str) -> int:
         """The shard count of a mailbox."""
+        ...
+
+
+class Dm3Directory(Protocol):
+    """Mailboxes of the dm3 delivery service."""
+
+    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        """A mailbox of ours by its normalised name, or None. Raises NotNowError(STORE_UNAVAILABLE)."""
         ...
 
 

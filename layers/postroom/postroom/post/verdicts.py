@@ -28,6 +28,7 @@ class Identity:
 class Accepted:
     """The message is good. `text`: what its owner gets. `receipt`: how that was found out.
 
+    `shelf`: stands for the conversation in objects, where its name must not stand in them; empty: it may.
     `forward_to`: the ARN it is handed on to instead of being filed; empty: it is filed. `correlation`: for logs.
     `telling`: who would be told, should the message's home turn out to be discarded; None: nobody.
     """
@@ -36,6 +37,7 @@ class Accepted:
     conversation: str
     text: str
     receipt: Mapping[str, object]
+    shelf: str = ""
     forward_to: str = ""
     correlation: str = ""
     telling: Telling | None = None

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
-from postroom.errors import SettingsError
+from postroom.dm3.extension import Properties
+from postroom.errors import NotNowError, SettingsError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.names.addresses import addresses
@@ -20,21 +22,29 @@ from postroom.names.dns import Resolvers
 from postroom.names.dnssec import TrustAnchors
 from postroom.names.keys import KeepTimes, KeyDirectory
 from postroom.names.manifest import ManifestDirectory
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PinnedRegistry
 from postroom.nlweb.key_record import parse_key_record
 from postroom.nlweb.keys import KeyRules
 from postroom.nlweb.timestamp import Window
 from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers
 from postroom.post.courier import Courier, CourierRules
+from postroom.post.dm3_door import Dm3Door
+from postroom.post.dm3_judge import Dm3Judge
 from postroom.post.filing import Filing
 from postroom.post.graph import Buffers, Graph
+from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.timebox import TimeBox
 from postroom.post.times import Times
 from postroom.post.worker import Worker
+from postroom.reasons import Reason
 from postroom.settings import DAY_SECONDS, Settings
 from postroom.store.directory import Directory
+from postroom.store.dm3_keys import DeliveryServiceKeys
 from postroom.store.limits import FeedbackLimits
 from postroom.store.queues import Queue
 from postroom.store.register import Register
@@ -48,6 +58,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
+_LOOK_UPS: Final = 4
+"""At once; each may wait for its own time."""
 _THREADS: Final = 16
 """Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
 _AWS: Final = Config(
@@ -80,11 +92,26 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def build_door(settings: Settings) -> NlwebDoor:
+class Doors(NamedTuple):
+    """One for each protocol."""
+
+    nlweb: NlwebDoor
+    dm3: Dm3Door
+
+
+def build_doors(settings: Settings) -> Doors:
     """What functions/inbox runs."""
-    settings.need("directory_table", "seen_table", "bucket", "claims_queue_url")
+    settings.need("directory_table", "seen_table", "bucket", "claims_queue_url", "dm3_keys_secret")
     aws = _Aws()
     objects, directory = aws.objects(settings.bucket), _directory(settings, aws)
+    intake = Intake(directory=directory, claims=aws.queue(settings.claims_queue_url), objects=objects, new_id=new_id)
+    return Doors(
+        nlweb=_nlweb_door(settings, aws, objects, directory, intake),
+        dm3=_dm3_door(settings, objects, directory, intake),
+    )
+
+
+def _nlweb_door(settings: Settings, aws: _Aws, objects: Objects, directory: Directory, intake: Intake) -> NlwebDoor:
     sync = Sync(
         judge=_judge(settings, directory),
         replies=Replies(aws.dynamodb, settings.seen_table, objects),
@@ -98,11 +125,23 @@ def build_door(settings: Settings) -> NlwebDoor:
     return NlwebDoor(
         rules=DoorRules(window, settings.nlweb_max_body_bytes),
         directory=directory,
-        claims=aws.queue(settings.claims_queue_url),
-        objects=objects,
+        intake=intake,
         sync=sync,
         clock=time.time,
-        new_id=new_id,
+    )
+
+
+def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake: Intake) -> Dm3Door:
+    with _named("DM3_MESSAGE_TTL_DAYS"):
+        properties = Properties(settings.dm3_message_ttl_days, settings.dm3_size_limit_bytes)
+    return Dm3Door(
+        properties=properties,
+        directory=directory,
+        keys=_dm3_keys(settings),
+        profiles=_profiles(settings, objects),
+        timebox=TimeBox(ThreadPoolExecutor(_LOOK_UPS), settings.dm3_lookup_seconds),
+        intake=intake,
+        clock=time.time,
     )
 
 
@@ -110,12 +149,21 @@ def build_worker(settings: Settings) -> Worker:
     """What functions/worker runs."""
     settings.need(
         "directory_table", "seen_table", "post_table", "bucket",
-        "retry_queue_url", "suspects_queue_url", "courier_queue_url",
+        "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
     aws, pool = _Aws(), ThreadPoolExecutor(_THREADS)
     objects = aws.objects(settings.bucket)
     return Worker(
-        judges={"nlweb": _judge(settings, _directory(settings, aws))},
+        judges={
+            "nlweb": _judge(settings, _directory(settings, aws)),
+            "dm3": Dm3Judge(
+                keys=_dm3_keys(settings),
+                profiles=_profiles(settings, objects),
+                clock=time.time,
+                times=_times(settings),
+                unverified_seconds=settings.dm3_unverified_seconds,
+            ),
+        },
         filing=_filing(settings, aws, objects, pool),
         objects=objects,
         retry=aws.queue(settings.retry_queue_url),
@@ -209,6 +257,25 @@ def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExe
         new_id=new_id,
         pool=pool,
     )
+
+
+def _dm3_keys(settings: Settings) -> DeliveryServiceKeys:
+    return DeliveryServiceKeys(boto3.client("secretsmanager", config=_AWS), settings.dm3_keys_secret, time.time)
+
+
+def _profiles(settings: Settings, objects: Objects) -> Profiles:
+    registry = PinnedRegistry(
+        lambda: _registry_document(objects, settings.dm3_registry), time.time, settings.dm3_registry_seconds
+    )
+    return Profiles(registry, time.time, keep_seconds=settings.dm3_registry_seconds)
+
+
+def _registry_document(objects: Objects, name: str) -> bytes:
+    try:
+        return objects.get(name)
+    except (KeyError, ClientError):
+        # To roles that may not list the bucket S3 says that access to an object is denied where there is none.
+        raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
 
 
 def _times(settings: Settings) -> Times:

@@ -4,12 +4,14 @@ Reads go through a bounded cache: a change is seen everywhere within its time (3
 """
 
 import base64
+import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from postroom.dm3.extension import ProfileExtension, read_extension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import passing_faults
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SELF: Final = "!"
-_DOMAIN, _SUBJECT, _MAILBOX, _WALLET = "domain#", "subject#", "mailbox#", "wallet#"
+_DOMAIN, _SUBJECT, _MAILBOX, _WALLET, _DM3 = "domain#", "subject#", "mailbox#", "wallet#", "dm3#"
 _CACHED_ENTRIES: Final = 10_000
 """Strangers choose the names that are asked for: the cache must not grow with them."""
 
@@ -38,6 +40,18 @@ class Domain:
     buffer: bool = False
     feedback: str | None = None
     subjects: tuple[SubjectRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dm3Mailbox:
+    """A mailbox of the dm3 delivery service. `name`: normalised. `extension`: what senders are told and held to.
+
+    `takes_unverified`: senders whose profile cannot be found are let in, and marked (settlement dm3 5).
+    """
+
+    name: str
+    extension: ProfileExtension = field(default_factory=ProfileExtension)
+    takes_unverified: bool = False
 
 
 class _Cache(Generic[T]):
@@ -72,6 +86,7 @@ class Directory:
         self._domains: _Cache[Domain | None] = _Cache(clock, cache_seconds)
         self._wallets: _Cache[bytes | None] = _Cache(clock, cache_seconds)
         self._shards: _Cache[int] = _Cache(clock, cache_seconds)
+        self._dm3: _Cache[Dm3Mailbox | None] = _Cache(clock, cache_seconds)
 
     def domain(self, name: str) -> Domain | None:
         """A domain and its subjects; None: not in the directory. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -84,6 +99,14 @@ class Directory:
     def shards(self, mailbox: str) -> int:
         """The shard count of a mailbox (1 unless it was raised). Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._shards.get(mailbox, lambda: self._read_shards(mailbox))
+
+    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        """A mailbox of the delivery service, by its normalised name. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._dm3.get(name, lambda: self._read_dm3_mailbox(name))
+
+    def _read_dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        item = next(self._query(_DM3 + name), None)
+        return read_dm3_mailbox(item) if item else None
 
     def _read_domain(self, name: str) -> Domain | None:
         items = list(self._query(_DOMAIN + name))
@@ -116,3 +139,9 @@ class Directory:
         with passing_faults():
             for page in pages:
                 yield from page["Items"]
+
+
+def read_dm3_mailbox(item: "Mapping[str, AttributeValueTypeDef]") -> Dm3Mailbox:
+    """A mailbox from its row, whose key names it."""
+    name = item["pk"]["S"].removeprefix(_DM3)
+    return Dm3Mailbox(name, read_extension(json.loads(item["extension"]["S"])), item["unverified"]["BOOL"])

@@ -10,6 +10,7 @@
 | table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
 | table `directory` | `mailbox#<mailbox>` / `!` | a mailbox and its shard count |
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
+| table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
@@ -77,6 +78,11 @@ def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: boo
     verified have a key space of their own, for the same reason.
     """
     return ("d#" if verified else "u#") + _digest(receiver, sender, message_hash)
+
+
+def conversation_shelf(mailbox: str, partner: str) -> str:
+    """What stands for a conversation in objects where the partner's name must not: dm3 seals it."""
+    return _digest(mailbox, partner)[:32]
 
 
 def segment_name(at_ms: int, random_id: str) -> str:

@@ -1,12 +1,13 @@
-"""Writing the directory: what `postroom domain|subject|wallet|mailbox …` does."""
+"""Writing the directory: what `postroom domain|subject|wallet|mailbox|dm3 …` does."""
 
 import base64
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from postroom.nlweb.subjects import SubjectRule
 from postroom.store.aws import RefusedError, conditional
-from postroom.store.directory import Domain
+from postroom.store.directory import Dm3Mailbox, Domain, read_dm3_mailbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -64,14 +65,31 @@ class Operators:
 
     def remove_wallet(self, uuid: str) -> bool:
         """Forget a wallet's public key. False: there was none."""
-        gone = self._dynamodb.delete_item(
-            TableName=self._table, Key={"pk": {"S": f"wallet#{uuid}"}, "sk": {"S": "!"}}, ReturnValues="ALL_OLD"
-        )
-        return bool(gone.get("Attributes"))
+        return self._delete(f"wallet#{uuid}")
 
     def wallets(self) -> list[str]:
         """The UUIDs of all wallets."""
         return sorted(item["pk"]["S"].removeprefix("wallet#") for item in self._scan() if _is(item, "wallet#"))
+
+    def put_dm3_mailbox(self, mailbox: Dm3Mailbox) -> None:
+        """Open a mailbox of the delivery service, or change its settings."""
+        self._put(
+            f"dm3#{mailbox.name}",
+            "!",
+            {
+                "extension": {"S": json.dumps(mailbox.extension.as_json())},
+                "unverified": {"BOOL": mailbox.takes_unverified},
+            },
+        )
+
+    def remove_dm3_mailbox(self, name: str) -> bool:
+        """Close a mailbox of the delivery service; mail that is filed stays. False: there was none."""
+        return self._delete(f"dm3#{name}")
+
+    def dm3_mailboxes(self) -> list[Dm3Mailbox]:
+        """All mailboxes of the delivery service, by name."""
+        found = [read_dm3_mailbox(item) for item in self._scan() if _is(item, "dm3#")]
+        return sorted(found, key=lambda mailbox: mailbox.name)
 
     def raise_shards(self, mailbox: str, shards: int) -> bool:
         """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
@@ -87,6 +105,12 @@ class Operators:
         except RefusedError:
             return False
         return True
+
+    def _delete(self, pk: str) -> bool:
+        gone = self._dynamodb.delete_item(
+            TableName=self._table, Key={"pk": {"S": pk}, "sk": {"S": "!"}}, ReturnValues="ALL_OLD"
+        )
+        return bool(gone.get("Attributes"))
 
     def _put(self, pk: str, sk: str, attributes: "dict[str, AttributeValueTypeDef]") -> None:
         self._dynamodb.put_item(TableName=self._table, Item={"pk": {"S": pk}, "sk": {"S": sk}, **attributes})

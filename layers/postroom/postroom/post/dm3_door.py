@@ -1,0 +1,169 @@
+"""The dm3 door: JSON-RPC in; what can be refused to the sender's face is; `accepted` once the claim is queued.
+
+The order of submitting is that of settlement dm3 5: size, shape, delivery information, receiver, the sender's
+signature, filter rules.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final
+
+import orjson
+
+from postroom.dm3 import jsonrpc
+from postroom.dm3.envelope import Envelope, check_envelope, open_delivery, read_envelope
+from postroom.dm3.extension import Properties, check_sender
+from postroom.dm3.jsonrpc import Call, RpcError, RpcResult
+from postroom.dm3.names import normalize
+from postroom.errors import NotNowError, TheirError
+from postroom.ijson import JsonValue, parse
+from postroom.post.answers import Answer
+from postroom.post.claims import Dm3Found
+from postroom.post.dm3_judge import ProfileSource, ServiceKeySource
+from postroom.post.intake import Intake
+from postroom.post.ports import Clock, Dm3Directory
+from postroom.post.timebox import TimeBox
+from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox
+
+MAX_BODY_BYTES: Final = 6 * 1024 * 1024
+"""No request is larger: AWS Lambda takes no more."""
+_NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
+"""Methods of the reference's billboard extension."""
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    """An envelope, and its text as it is filed."""
+
+    envelope: Envelope
+    text: str
+
+
+class Dm3Door:
+    """What stands behind POST /dm3 and POST /rpc."""
+
+    def __init__(
+        self,
+        *,
+        properties: Properties,
+        directory: Dm3Directory,
+        keys: ServiceKeySource,
+        profiles: ProfileSource,
+        timebox: TimeBox,
+        intake: Intake,
+        clock: Clock,
+    ) -> None:
+        self._properties = properties
+        self._directory = directory
+        self._keys = keys
+        self._profiles = profiles
+        self._timebox = timebox
+        self._intake = intake
+        self._clock = clock
+
+    def post(self, body: bytes, source: str) -> Answer:
+        """The answer to a body of one or more calls; `parts`: what became of each. `source`: who brought it, an IP."""
+        calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
+        answers: list[RpcResult | RpcError | None] = []
+        parts: list[Answer] = []
+        for item in calls.items:
+            if isinstance(item, RpcError):
+                answers.append(item)
+                parts.append(Answer(200, "", "", reason=item.reason))
+            else:
+                answer, part = self._answer(item, source)
+                answers.append(answer)
+                parts.append(part)
+        written = jsonrpc.write_answers(calls, answers)
+        if written is None:
+            return Answer(204, "application/json", "", parts=tuple(parts))
+        return Answer(200, "application/json", written.decode(), parts=tuple(parts))
+
+    def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, Answer]:
+        done = Answer(200, "", "")
+        try:
+            if call.method == "dm3_submitMessage":
+                about = self._submit(jsonrpc.first_param(call), source)
+                return jsonrpc.result(call, "accepted"), replace(done, about=about)
+            return jsonrpc.result(call, self._tell(call)), done
+        except (TheirError, NotNowError) as error:
+            return jsonrpc.error(call, error), replace(done, reason=error.reason)
+        except Exception:
+            # One call of a batch must not take the others along; nobody is shown a stack.
+            _log.exception("a call failed")
+            return jsonrpc.fault(call), replace(done, reason=Reason.NOT_QUEUED)
+
+    def _tell(self, call: Call) -> JsonValue:
+        if call.method == "dm3_getDeliveryServiceProperties":
+            return self._properties.as_json()
+        if call.method == "dm3_getProfileExtension":
+            name = jsonrpc.first_param(call)
+            if not isinstance(name, str):
+                raise TheirError(Reason.RPC_WRONG_PARAMS, "params[0] must be the name of a receiver")
+            return self._mailbox(normalize(name)).extension.as_json()
+        if call.method.startswith(_NOT_OFFERED_PREFIX):
+            raise TheirError(Reason.RPC_METHOD_NOT_OFFERED)
+        raise TheirError(Reason.RPC_UNKNOWN_METHOD)
+
+    def _submit(self, param: JsonValue, source: str) -> dict[str, str]:
+        received_at_ms = int(self._clock() * 1000)
+        submitted = self._read(param)
+        envelope = submitted.envelope
+        delivery = open_delivery(envelope, self._keys.get().encryption)
+        receiver, sender = normalize(delivery.to), normalize(delivery.sender)
+        mailbox = self._mailbox(receiver)
+        sender_key = self._verify(envelope, sender, mailbox)
+        # A name that nobody has proven is on nobody's list of friends.
+        check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
+        receiver_key = self._timebox.call(lambda: self._profiles.user(receiver)).encryption_key
+        claim = self._intake.take(
+            "dm3",
+            receiver,
+            submitted.text,
+            received_at_ms=received_at_ms,
+            source=source,
+            dm3=Dm3Found(receiver_key, sender_key),
+        )
+        return {"claim": claim.id, "mailbox": claim.mailbox}
+
+    def _read(self, param: JsonValue) -> _Submitted:
+        """The envelope, given as an object or as JSON text."""
+        if isinstance(param, str):
+            text, size = param, len(param.encode())
+        elif isinstance(param, dict):
+            data = orjson.dumps(param)
+            text, size = data.decode(), len(data)
+        else:
+            raise TheirError(Reason.ENVELOPE_INVALID, "params[0] must be an envelope, as an object or as JSON text")
+        limit = self._properties.size_limit_bytes
+        if size > limit:
+            raise TheirError(Reason.TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
+        value = param if isinstance(param, dict) else _parse_envelope(text)
+        return _Submitted(read_envelope(value), text)
+
+    def _mailbox(self, name: str) -> Dm3Mailbox:
+        mailbox = self._directory.dm3_mailbox(name)
+        if mailbox is None:
+            raise TheirError(Reason.RECEIVER_UNKNOWN)
+        return mailbox
+
+    def _verify(self, envelope: Envelope, sender: str, mailbox: Dm3Mailbox) -> str:
+        """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so."""
+        try:
+            profile = self._timebox.call(lambda: self._profiles.user(sender))
+        except (TheirError, NotNowError):
+            if mailbox.takes_unverified:
+                return ""
+            raise
+        check_envelope(envelope, profile.signing_key)
+        return profile.signing_key.fingerprint
+
+
+def _parse_envelope(text: str) -> JsonValue:
+    data = text.encode()
+    try:
+        return parse(data, max_bytes=len(data))
+    except TheirError as error:
+        raise TheirError(Reason.ENVELOPE_INVALID, f"params[0] is a text that is no JSON: {error.detail}") from error

@@ -1,0 +1,41 @@
+"""The door's last step, for every protocol: mint the claim, store it if it is large, queue it."""
+
+from postroom.errors import NotNowError
+from postroom.nlweb.subjects import SubjectRule
+from postroom.post.claims import Claim, Dm3Found, Protocol, pack
+from postroom.post.ports import Directory, NewId, SendQueue
+from postroom.reasons import Reason
+from postroom.store.keys import row_key
+from postroom.store.segments import Objects
+
+
+class Intake:
+    """Takes messages in."""
+
+    def __init__(self, *, directory: Directory, claims: SendQueue, objects: Objects, new_id: NewId) -> None:
+        self._directory = directory
+        self._claims = claims
+        self._objects = objects
+        self._new_id = new_id
+
+    def take(
+        self,
+        protocol: Protocol,
+        mailbox: str,
+        envelope: str,
+        *,
+        received_at_ms: int,
+        source: str,
+        rule: SubjectRule | None = None,
+        dm3: Dm3Found | None = None,
+    ) -> Claim:
+        """The claim, once it is queued: only then may the sender be told. Raises NotNowError(NOT_QUEUED)."""
+        claim_id = self._new_id()
+        row = row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id)
+        claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3)
+        try:
+            queued = pack(claim, self._objects.put)
+        except NotNowError as error:
+            raise NotNowError(Reason.NOT_QUEUED) from error
+        self._claims.send(queued.body(), reason=Reason.NOT_QUEUED)
+        return claim

@@ -1,0 +1,33 @@
+"""The keys of the dm3 delivery service, in one secret (its form: `dm3.service`)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from postroom.dm3.service import ServiceKeys, read_service_keys
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+from postroom.store.secret import Secret
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+
+class DeliveryServiceKeys:
+    """The keys of the dm3 delivery service."""
+
+    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
+        self._secret = Secret(secrets, secret, clock)
+        self._read: tuple[dict[str, Any], ServiceKeys] | None = None
+
+    def get(self) -> ServiceKeys:
+        """The keys. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where none were stored."""
+        entries = self._secret.entries()
+        if self._read is None or self._read[0] is not entries:
+            if not entries:
+                raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")
+            self._read = (entries, read_service_keys(entries))
+        return self._read[1]
+
+    def put(self, keys: ServiceKeys) -> None:
+        """Store or replace them."""
+        self._secret.put(keys.as_json())

@@ -1,0 +1,57 @@
+"""A secret of Secrets Manager that holds a JSON object: where private keys live."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from postroom.errors import NotNowError, OurError
+from postroom.reasons import Reason
+from postroom.store.aws import passing_faults
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+MAX_SECRET_BYTES: Final = 65_536
+"""The most a secret holds: some 35 RSA-2048 keys, or 300 of Ed25519."""
+_CACHE_SECONDS: Final = 45
+
+
+class Secret:
+    """A JSON object in a secret, cached so briefly that a change is seen within a minute."""
+
+    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
+        self._secrets = secrets
+        self._secret = secret
+        self._clock = clock
+        self._expires = 0.0
+        self._entries: dict[str, Any] = {}
+
+    def entries(self) -> dict[str, Any]:
+        """What the secret holds, or held a moment ago. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        if self._clock() >= self._expires:
+            self._entries = self.read()
+            self._expires = self._clock() + _CACHE_SECONDS
+        return self._entries
+
+    def read(self) -> dict[str, Any]:
+        """What the secret holds now. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        try:
+            with passing_faults(Reason.SIGNING_KEY_UNAVAILABLE):
+                text = self._secrets.get_secret_value(SecretId=self._secret)["SecretString"]
+        except ClientError as error:
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE) from error
+        value = json.loads(text)
+        return value if isinstance(value, dict) else {}
+
+    def put(self, entries: Mapping[str, Any]) -> None:
+        """Store it. Raises OurError where the secret is full."""
+        text = json.dumps(entries, sort_keys=True)
+        if len(text.encode()) > MAX_SECRET_BYTES:
+            raise OurError(
+                f"the secret of signing keys would exceed {MAX_SECRET_BYTES} bytes with {len(entries)} keys; "
+                "use Ed25519 keys, or a second deployment"
+            )
+        self._secrets.put_secret_value(SecretId=self._secret, SecretString=text)
+        self._expires = 0.0

@@ -1,0 +1,202 @@
+"""dm3 in the worker: what the door could not finish, the postmark, filing; one flow for both protocols."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.post.dm3_house import ALICE, BOB, MALLORY, UNVERIFIED_SECONDS, DeliveryService
+from tests.post.house import DAY, HORIZON, RETAIN, House
+
+from postroom.dm3.envelope import check_envelope, open_delivery, open_message, read_envelope
+from postroom.dm3.message import check_message
+from postroom.dm3.postmark import check_postmark, read_postmark
+from postroom.dm3.sealing import open_sealed
+from postroom.dm3.service import ServiceKeys
+from postroom.errors import NotNowError
+from postroom.post.filing import Fate
+from postroom.post.keeper import Letter
+from postroom.reasons import Reason
+from postroom.store.keys import seen_key_dm3
+from postroom.store.reader import Filed
+
+
+@pytest.fixture
+def service(house: House) -> DeliveryService:
+    return DeliveryService(house)
+
+
+def filed(service: DeliveryService) -> Filed:
+    [each] = service.house.listed(BOB)
+    return each
+
+
+def test_bob_opens_what_alice_wrote_and_every_signature_holds(service: DeliveryService) -> None:
+    submitted = service.envelope("hello Bob")
+    received_at_ms = int(service.house.clock.now * 1000)
+    assert service.house.settle(service.queued(submitted)).fate is Fate.ACCEPTED
+    envelope = read_envelope(json.loads(filed(service).line.envelope))
+    assert envelope == replace(submitted, postmark=envelope.postmark)
+    bob = [service.users[BOB].encryption]
+    message = open_message(envelope, bob)
+    assert message.message == "hello Bob"
+    check_message(message, service.users[ALICE].signing.public)
+    check_envelope(envelope, service.users[ALICE].signing.public)
+    assert envelope.postmark
+    postmark = read_postmark(open_sealed(envelope.postmark, bob))
+    check_postmark(postmark, envelope, service.keys.get().signing.public)
+    assert postmark.incoming_timestamp_ms == received_at_ms
+    assert postmark.delivery == open_delivery(submitted, service.keys.get().encryption)
+
+
+def test_a_postmark_of_the_senders_is_replaced(service: DeliveryService) -> None:
+    service.house.settle(service.queued(replace(service.envelope(), postmark="mine")))
+    assert read_envelope(json.loads(filed(service).line.envelope)).postmark != "mine"
+
+
+def test_the_receipt_says_how_it_was_verified_and_not_who_wrote(service: DeliveryService) -> None:
+    service.house.settle(service.queued(service.envelope()))
+    receipt = filed(service).line.receipt
+    assert receipt["protocol"] == "dm3"
+    assert receipt["key_fingerprint"] == service.users[ALICE].signing.public.fingerprint
+    assert receipt["unverified"] is None
+    assert ALICE not in json.dumps(receipt)
+
+
+def test_the_partners_name_stands_in_the_index_and_in_no_object(service: DeliveryService) -> None:
+    service.house.settle(service.queued(service.envelope()))
+    one = filed(service)
+    assert one.row.conversation == ALICE
+    assert [each.row.key for each in service.house.listed(BOB, ALICE)] == [one.row.key]
+    assert one.row.place
+    assert ALICE.encode() not in service.house.objects.get(one.row.place.object)
+
+
+def test_the_same_message_again_is_accepted_and_filed_once(service: DeliveryService) -> None:
+    envelope = service.envelope()
+    first, second = service.queued(envelope), service.queued(envelope)
+    assert [service.house.settle(record).fate for record in (first, second)] == [Fate.ACCEPTED, Fate.DUPLICATE]
+    assert filed(service).row.key == service.claim(first).row
+    assert service.submit(envelope)["result"] == "accepted"
+
+
+def test_a_strangers_copy_does_not_suppress_the_original(service: DeliveryService) -> None:
+    """Same sealed message, another sender: the sender belongs to the key (settlement dm3 9)."""
+    service.publish(MALLORY)
+    original = service.envelope()
+    stolen = replace(service.envelope(sender=MALLORY), message=original.message)
+    for envelope in (stolen, original):
+        assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    assert sorted(each.row.conversation for each in service.house.listed(BOB)) == [ALICE, MALLORY]
+
+
+def test_an_unverified_copy_does_not_suppress_the_original(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    service.registry.put(ALICE, "network.dm3.profile", "ipfs://Qm")
+    service.house.clock.now += 31
+    envelope = service.envelope()
+    assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    service.publish(ALICE)
+    service.house.clock.now += 31
+    service.house.further_judges["dm3"] = service.judge()
+    assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    assert [each.line.receipt["unverified"] for each in service.house.listed(BOB)] == ["ProfileUriUnsupported", None]
+
+
+def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_store_remembers(
+    service: DeliveryService,
+) -> None:
+    record = service.queued(service.envelope())
+    service.house.settle(record)
+    key = seen_key_dm3(BOB, ALICE, str(filed(service).line.receipt["message_hash"]), verified=True)
+    known = service.house.home(key)
+    assert known is not None
+    assert (known.hash, known.home) == (None, service.claim(record).row)
+    service.house.clock.now += RETAIN + 1
+    assert service.house.home(key) is None
+
+
+# --- unverified senders: filed and marked (settlement dm3 8) ---------------------------------------------------------
+
+
+def test_who_has_no_profile_is_filed_and_marked(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    service.house.settle(service.queued(service.envelope(sender=MALLORY)))
+    receipt = filed(service).line.receipt
+    assert (receipt["key_fingerprint"], receipt["unverified"]) == (None, "ProfileUnknown")
+
+
+def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    envelope = service.envelope(sender=MALLORY)
+    record = service.queued(envelope)
+    service.registry.away = True
+    service.house.clock.now += 31
+    assert service.house.settle(record).fate is Fate.RETRIED
+    service.house.clock.now += UNVERIFIED_SECONDS
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert filed(service).line.receipt["unverified"] == "ProfileLookupFailed"
+
+
+def test_a_profile_that_comes_late_still_proves(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    record = service.queued(service.envelope(sender=MALLORY))
+    service.publish(MALLORY)
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert filed(service).line.receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
+
+
+def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    record = service.queued(service.envelope(sender=MALLORY, signer=ALICE))
+    service.publish(MALLORY)
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert filed(service).line.receipt["unverified"] == "SenderSignatureInvalid"
+
+
+# --- when things fail -------------------------------------------------------------------------------------------------
+
+
+def test_without_keys_it_waits(service: DeliveryService) -> None:
+    record = service.queued(service.envelope())
+    keys = service.keys.keys
+    service.keys.keys = NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+    outcome = service.house.settle(record)
+    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.SIGNING_KEY_UNAVAILABLE)
+    service.keys.keys = keys
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+
+
+def test_a_key_that_was_taken_out_is_our_fault_and_nothing_is_dropped(service: DeliveryService) -> None:
+    record = service.queued(service.envelope())
+    service.keys.keys = ServiceKeys.generate()
+    report = service.house.work(record)
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.STUCK]
+    assert report.failed == (record.message_id,)
+    assert service.house.listed(BOB) == []
+
+
+def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliveryService) -> None:
+    record = service.queued(service.envelope())
+    service.house.clock.now += HORIZON + 1
+    outcome = service.house.settle(record)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.TOO_LATE)
+    assert service.house.notices() == []
+
+
+def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(service: DeliveryService) -> None:
+
+    record = service.queued(service.envelope())
+    service.house.clock.now += HORIZON - DAY
+    [outcome] = service.house.keeper().keep([Letter("handle", record.body)]).outcomes
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.UNDELIVERABLE)
+    assert service.house.notices() == []
+
+
+def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
+    mixed = [service.queued(service.envelope()), service.house.queued(service.house.envelope())]
+    report = service.house.work(*mixed)
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED, Fate.ACCEPTED]
+    [ours], [theirs] = service.house.listed(BOB), service.house.listed()
+    assert ours.row.place
+    assert theirs.row.place
+    assert ours.row.place.object == theirs.row.place.object
