@@ -111,9 +111,11 @@ def open_sealed(text: str, keys: Sequence[EncryptionKey]) -> bytes:
 def decode_base64(text: str) -> bytes:
     """Read standard base64 on one line, padded, in its one proper form. Raises ValueError."""
     decoded = binascii.a2b_base64(text, strict_mode=True)
-    # The decoder lets stray bits in the last digit pass: one value would have many texts.
-    if not text.endswith(binascii.b2a_base64(decoded[len(decoded) // 3 * 3 :], newline=False).decode()):
-        raise ValueError("stray bits in the last digit")
+    # The decoder lets stray bits in the last digit pass, and padding where none is needed: one value would have
+    # many texts.
+    end = binascii.b2a_base64(decoded[len(decoded) // 3 * 3 :], newline=False).decode()
+    if len(text) != (len(decoded) + 2) // 3 * 4 or not text.endswith(end):
+        raise ValueError("stray bits in the last digit, or needless padding")
     return decoded
 
 
