@@ -1,0 +1,282 @@
+"""dm3: a letter becomes a sealed, signed envelope, and is handed to the receiver's delivery service.
+
+sender = Dm3Sender("alice.eth", keys, Profiles(registry, time.time), https)
+sent = sender.send(Letter("bob.eth", "hello"))          # or: await sender.send_async(...)
+sent.fate, sent.message_hash, sent.attempts
+
+The rules are in `delivering`, which makes no request itself; the sender makes them, one way or the other.
+"""
+
+import asyncio
+import time
+from base64 import b64encode
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postroom.canonical import stringify
+from postroom.client.dm3_answers import NoResultError, read_result
+from postroom.client.sending import Fate
+from postroom.dm3.dialect import rpc_url
+from postroom.dm3.envelope import DeliveryInformation, Envelope, message_hash, write_envelope
+from postroom.dm3.explain import ProfileSource
+from postroom.dm3.extension import check_sender, read_extension, read_size_limit
+from postroom.dm3.jsonrpc import VERSION
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
+from postroom.dm3.names import normalize
+from postroom.errors import NotNowError, TheirError
+from postroom.https import HttpsClient, Response
+from postroom.ijson import JsonValue
+from postroom.reasons import Reason
+
+_DATA: Final = "data:"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What somebody wants to tell `to`. Raises TheirError(MESSAGE_INVALID).
+
+    `text`: UTF-8, perhaps Markdown; None where the type needs none. `encodings`: the same text in other forms, each
+    a data: URI beside it (dm3 §2.2.2). `reference`: the hash of the message that this one is about.
+    `reply_delivery_instruction`: what every answer is to bring back; `delivery_instruction`: what is brought back.
+    """
+
+    to: str
+    text: str | None
+    type: MessageType = MessageType.NEW
+    reference: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    encodings: tuple[str, ...] = ()
+    reply_delivery_instruction: str | None = None
+    delivery_instruction: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encodings and self.text is None:
+            raise TheirError(Reason.MESSAGE_INVALID, "other encodings stand beside a text, and there is none")
+        if any(not encoding.lower().startswith(_DATA) for encoding in self.encodings):
+            raise TheirError(Reason.MESSAGE_INVALID, "another encoding of a text is not a data: URI")
+
+
+def reply(
+    original: Message,
+    original_hash: str,
+    text: str | None,
+    *,
+    type: MessageType = MessageType.REPLY,  # noqa: A002 - what it is called everywhere
+    attachments: tuple[Attachment, ...] = (),
+) -> Letter:
+    """A letter back to who wrote `original`, with its instruction for answers unchanged (dm3 §2.2.3).
+
+    `original_hash`: lower-case hex SHA-256 of it as it was sealed, as `Opened.message_hash` and `Sent` have it.
+    """
+    metadata = original.metadata
+    return Letter(
+        metadata.sender,
+        text,
+        type,
+        reference=original_hash,
+        attachments=attachments,
+        delivery_instruction=metadata.reply_delivery_instruction,
+    )
+
+
+def attach(data: bytes, media_type: str) -> Attachment:
+    """A file as an attachment: a data: URI."""
+    return Attachment(f"{_DATA}{media_type};base64,{b64encode(data).decode()}")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one delivery service, `service` being its name.
+
+    `url`: where it was asked; empty where its profile could not be had. `code`: of JSON-RPC; None where no answer had
+    one. `reason`: machine code, the service's or ours; may be empty, as `detail` may be where it was taken.
+    """
+
+    service: str
+    url: str
+    fate: Fate
+    detail: str = ""
+    code: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of a letter: the delivery services that were asked, in their order, the last of which decided.
+
+    `envelope`: as it went out last; None where none was sealed.
+    """
+
+    envelope: Envelope | None
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def fate(self) -> Fate:
+        """Whether it was taken, refused for good, or may be sent again."""
+        return self.attempts[-1].fate
+
+    @property
+    def message_hash(self) -> str:
+        """By which others refer to it: lower-case hex SHA-256 of the sealed message; empty where none was sealed."""
+        return message_hash(self.envelope) if self.envelope else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A request to be made: JSON to be posted."""
+
+    url: str
+    body: bytes
+
+
+Answer = Response | NotNowError
+"""What came of a request: the answer, or why there is none."""
+Delivering = Generator[Post, Answer, Sent]
+
+
+def delivering(letter: Letter, sender: str, keys: UserKeys, profiles: ProfileSource, now_ms: int) -> Delivering:
+    """Deliver a letter: yields the requests to make, is sent what came of each, returns what became of the letter.
+
+    The next delivery service is asked only where the one before is unavailable, never after a refusal (settlement
+    dm3 11). Each gets the same sealed message: whoever gets two copies can see that they are one.
+
+    Raises TheirError: NAME_INVALID, MESSAGE_INVALID, and for the receiver PROFILE_UNKNOWN, PROFILE_INVALID,
+    PROFILE_URI_UNSUPPORTED; NotNowError(PROFILE_LOOKUP_FAILED).
+    """
+    delivery = DeliveryInformation(normalize(letter.to), normalize(sender), letter.delivery_instruction)
+    receiver = profiles.user(delivery.to)
+    message = _sign(letter, delivery, keys, now_ms)
+    envelope: Envelope | None = None
+    attempts: list[Attempt] = []
+    for name in receiver.delivery_services:
+        url = ""
+        try:
+            service = profiles.service(name)
+            url = rpc_url(service.url)
+            size_limit = yield from _ask(url, delivery, message)
+            written = write_envelope(
+                message,
+                delivery=delivery,
+                receiver_key=receiver.encryption_key,
+                service_key=service.encryption_key,
+                signing=keys.signing,
+            )
+            envelope = replace(written, message=envelope.message) if envelope else written
+            _check_size(envelope, size_limit)
+            yield from _call(url, "dm3_submitMessage", envelope.as_json())
+        except NoResultError as error:
+            attempts.append(Attempt(name, url, error.fate, error.detail, error.code, error.reason))
+            if error.is_unavailable:
+                continue
+        except (TheirError, NotNowError) as error:
+            # A delivery service that cannot be found is not available; one that was asked has said no.
+            fate = Fate.REFUSED if url else Fate.NOT_NOW
+            attempts.append(Attempt(name, url, fate, error.detail or error.reason.sentence, reason=str(error.reason)))
+            if not url:
+                continue
+        else:
+            attempts.append(Attempt(name, url, Fate.TAKEN))
+        break
+    return Sent(envelope, tuple(attempts))
+
+
+def _sign(letter: Letter, delivery: DeliveryInformation, keys: UserKeys, now_ms: int) -> Message:
+    metadata = MessageMetadata(
+        to=delivery.to,
+        sender=delivery.sender,
+        timestamp_ms=now_ms,
+        type_name=letter.type,
+        reference_message_hash=letter.reference,
+        reply_delivery_instruction=letter.reply_delivery_instruction,
+    )
+    attachments = (*map(Attachment, letter.encodings), *letter.attachments)
+    return sign_message(letter.text, metadata, keys.signing, attachments=attachments or None)
+
+
+def _ask(url: str, delivery: DeliveryInformation, message: Message) -> Generator[Post, Answer, int | None]:
+    """Ask what the receiver takes and what the service; how large an envelope may be. Raises what forbids to send."""
+    extension_told = yield from _call(url, "dm3_getProfileExtension", delivery.to)
+    properties_told = yield from _call(url, "dm3_getDeliveryServiceProperties")
+    try:
+        extension, size_limit = read_extension(extension_told), read_size_limit(properties_told)
+    except TheirError as error:
+        # Nobody has refused anything: what the delivery service told makes no sense.
+        raise NoResultError(Fate.NOT_NOW, error.detail, reason=str(error.reason)) from None
+    wanted = str(message.metadata.type)
+    if wanted not in extension.message_types:
+        taken = ", ".join(extension.message_types)
+        raise TheirError(Reason.MESSAGE_TYPE_UNSUPPORTED, f"{delivery.to} takes no {wanted}, but {taken}")
+    with suppress(NotNowError):  # a nonce or a balance: the delivery service may know it
+        check_sender(extension.rules, delivery.sender)
+    return size_limit
+
+
+def _check_size(envelope: Envelope, size_limit: int | None) -> None:
+    size = len(envelope.encode().encode())
+    if size_limit is not None and size > size_limit:
+        raise TheirError(
+            Reason.TOO_LARGE, f"the envelope has {size} bytes; the delivery service takes at most {size_limit}"
+        )
+
+
+def _call(url: str, method: str, *params: JsonValue) -> Generator[Post, Answer, JsonValue]:
+    """The result of a call. Raises NoResultError."""
+    body = stringify({"jsonrpc": VERSION, "id": 1, "method": method, "params": list(params)})
+    return read_result((yield Post(url, body)))
+
+
+class Dm3Sender:
+    """Somebody who writes letters: `name`, as the profile with these keys is found by. `clock`: epoch seconds."""
+
+    def __init__(
+        self,
+        name: str,
+        keys: UserKeys,
+        profiles: ProfileSource,
+        https: HttpsClient,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._name = name
+        self._keys = keys
+        self._profiles = profiles
+        self._https = https
+        self._clock = clock
+
+    def send(self, letter: Letter) -> Sent:
+        """Deliver a letter. Raises as `delivering` does."""
+        steps = self._begin(letter)
+        done = _go_on(steps)
+        while isinstance(done, Post):
+            done = _go_on(steps, self._make(done))
+        return done
+
+    async def send_async(self, letter: Letter) -> Sent:
+        """The same, with nothing that takes time in the event loop: looking up, sealing and asking go to a thread."""
+        steps = self._begin(letter)
+        done = await asyncio.to_thread(_go_on, steps)
+        while isinstance(done, Post):
+            answer = await asyncio.to_thread(self._make, done)
+            done = await asyncio.to_thread(_go_on, steps, answer)
+        return done
+
+    def _begin(self, letter: Letter) -> Delivering:
+        return delivering(letter, self._name, self._keys, self._profiles, int(self._clock() * 1000))
+
+    def _make(self, post: Post) -> Answer:
+        try:
+            return self._https.post(post.url, post.body, "application/json")
+        except NotNowError as error:
+            return error
+
+
+def _go_on(steps: Delivering, answer: Answer | None = None) -> Post | Sent:
+    """The next request, or the end; `answer`: to the one before, None at first."""
+    try:
+        return next(steps) if answer is None else steps.send(answer)
+    except StopIteration as ended:
+        sent: Sent = ended.value
+        return sent

@@ -1,0 +1,75 @@
+"""What a delivery service's answer to a call means for the sender (JSON-RPC 2.0 §5; dm3 §2.3.1; settlement dm3 11)."""
+
+from http import HTTPStatus
+from typing import Final
+
+from postroom.client.sending import Fate
+from postroom.dm3.codes import INTERNAL_ERROR, UNAVAILABLE
+from postroom.errors import NotNowError, TheirError
+from postroom.https import Response
+from postroom.ijson import JsonValue, parse
+
+_PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+_LONGEST_SHOWN: Final = 200
+
+
+class NoResultError(Exception):
+    """There is no result. `is_unavailable`: the next delivery service is to be asked; otherwise none is.
+
+    `code`: of JSON-RPC, None where the answer is none of it. `reason`: the service's machine code, which need not be
+    of our vocabulary; may be empty.
+    """
+
+    def __init__(
+        self, fate: Fate, detail: str, *, code: int | None = None, reason: str = "", is_unavailable: bool = False
+    ) -> None:
+        super().__init__(detail)
+        self.fate = fate
+        self.detail = detail
+        self.code = code
+        self.reason = reason
+        self.is_unavailable = is_unavailable
+
+
+def read_result(answer: Response | NotNowError) -> JsonValue:
+    """The result of a call; `answer`: what came back, or why nothing did. Raises NoResultError."""
+    if isinstance(answer, NotNowError):
+        detail = answer.detail or answer.reason.sentence
+        raise NoResultError(Fate.NOT_NOW, detail, reason=str(answer.reason), is_unavailable=True)
+    if answer.status >= 500:
+        raise NoResultError(Fate.NOT_NOW, f"HTTP {answer.status}", is_unavailable=True)
+    value = _json(answer)
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        raise _refusal(value["error"])
+    if isinstance(value, dict) and "result" in value and 200 <= answer.status < 300:
+        return value["result"]
+    detail = f"HTTP {answer.status} with no JSON-RPC answer: {answer.body[:_LONGEST_SHOWN].decode(errors='replace')!r}"
+    refused = 400 <= answer.status < 500 and answer.status not in _PASSING
+    raise NoResultError(Fate.REFUSED if refused else Fate.NOT_NOW, detail)
+
+
+def _refusal(error: JsonValue) -> NoResultError:
+    """An error object; our services say in `data` which of their reasons it was."""
+    members = error if isinstance(error, dict) else {}
+    code, data = members.get("code"), members.get("data")
+    said = data if isinstance(data, dict) else {}
+    detail = _text(said.get("detail")) or _text(members.get("message")) or "no reason was given"
+    number = code if type(code) is int else None
+    return NoResultError(
+        Fate.NOT_NOW if number in (UNAVAILABLE, INTERNAL_ERROR) else Fate.REFUSED,
+        detail,
+        code=number,
+        reason=_text(said.get("reason")),
+        is_unavailable=number == UNAVAILABLE,
+    )
+
+
+def _json(answer: Response) -> JsonValue:
+    try:
+        return parse(answer.body, max_bytes=len(answer.body))
+    except TheirError:
+        return None
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
