@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from postroom.cli.story.names import ALICE, BOB, MALLORY
 from postroom.cli.story.office import Office, envelope_of, until
-from postroom.cli.story.town import BUFFER, RECEIVER, SENDER, SUBJECT, Correspondent, Town
+from postroom.cli.story.town import BUFFER, DM3_HOST, RECEIVER, SENDER, SUBJECT, Correspondent, Town
+from postroom.client import Fate
+from postroom.client.dm3 import Dm3Sender, Letter
+from postroom.dm3.explain import explain
 from postroom.errors import OurError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
@@ -64,6 +68,7 @@ class Story:
         yield "A synchronous request, a manifest, and a wallet", self.answered
         yield "An unmodified pollyweb client, in the dialect of 2026", self.polly
         yield "The resolver is switched off for a moment", self.waited
+        yield "alice.eth writes to bob.eth: sealed, signed, postmarked (dm3)", self.sealed
 
     def filed(self) -> list[Told]:
         """Scene 1."""
@@ -233,6 +238,35 @@ class Story:
         return [Told("8", "while the resolver is off", f"{status} Queued", "waits; filed once it answers")]
 
     # --- what the scenes do ---------------------------------------------------------------------------------
+
+    def sealed(self) -> list[Told]:
+        """Scene 9."""
+        names = self.town.names
+        bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
+        before = {filed.row.key for filed in self.town.receiver.filed(BOB)}
+        sent = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https).send(Letter(BOB, "Good morning, Bob"))
+        _expect(sent.fate is Fate.TAKEN, "the delivery service takes it", sent.attempts)
+        self._say(f"{ALICE} seals it to {BOB}'s key, signs it, and posts it to {url}: accepted")
+        filed = until(
+            "it is filed",
+            lambda: next((f for f in self.town.receiver.filed(BOB) if f.row.key not in before), None),
+        )
+        _expect(ALICE not in filed.line.envelope, "nobody who reads the store sees who wrote", filed.line.envelope)
+        opened = explain(filed.line.envelope.encode(), bob, names.profiles)
+        message = opened.message
+        _expect(message is not None and message.message == "Good morning, Bob", "Bob reads it", message)
+        for check in opened.checks:
+            self._say(f"  {'✓' if check.ok else '✗'} {check.name}: {check.saw}")
+        _expect(opened.reason is None, "every signature and the postmark hold", opened.reason)
+        refused = Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https)
+        blocked = refused.send(Letter(BOB, "Buy now"))
+        [attempt] = blocked.attempts
+        _expect(attempt.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is not let in", attempt)
+        self._say(f"{MALLORY}, whom {BOB} blocks: {attempt.reason}")
+        return [
+            Told("9", "a sealed letter (dm3)", "accepted", "filed; opened by its receiver, all checks hold"),
+            Told("9", "one from a blocked sender", attempt.reason, "refused, nothing stored"),
+        ]
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
         """Post an envelope; status and JSON answer."""

@@ -7,12 +7,15 @@ unsigned.example   signs its messages, but its zone is not signed
 bogus.example      its zone's signatures are broken
 quiet.example      like sender.example, but nobody has asked for its key yet
 polly.example      speaks the dialect of 2026; its selector is the one the pollyweb client counts from
+
+and the wallet names of `names`.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from postroom.cli.story.names import Names
 from postroom.cli.story.office import Office
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
@@ -32,7 +35,9 @@ POLLY: Final = "polly.example"
 SUBJECT: Final = "Hello@Host"
 _SERVED: Final = (SENDER, RECEIVER, BUFFER)
 """Who has a post office; the others only send."""
-_HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n"
+_HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\ndm3 IN A 127.0.0.1\n"
+DM3_HOST: Final = f"dm3.{RECEIVER}"
+"""Where ds.eth, the delivery service of the receiver's deployment, answers."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class Town:
         if RECEIVER not in self.receiver.operators.domains():
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
             self.receiver.operators.put_domain(Domain(RECEIVER))
+        self.receiver.deployment.serve_host(DM3_HOST)
+        self.names = Names(self.receiver, DM3_HOST, keys)
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
             self.buffer.operators.put_domain(Domain(BUFFER))
