@@ -265,6 +265,7 @@ KEY_OF_31 = base64.b64encode(bytes(31)).decode()
         ("publicEncryptionKey", 7, "missing or not a string"),
         ("publicEncryptionKey", "", "has 0 bytes"),
         ("publicEncryptionKey", KEY_OF_31, "has 31 bytes"),
+        ("publicEncryptionKey", base64.b64encode(bytes(32)).decode(), "of small order"),
         ("publicEncryptionKey", BARE["publicEncryptionKey"].rstrip("="), "not standard base64"),
         ("publicEncryptionKey", BARE["publicEncryptionKey"] + "\n", "not standard base64"),
         ("publicEncryptionKey", BARE["publicEncryptionKey"].replace("+", "-"), "not standard base64"),

@@ -14,7 +14,7 @@ from postroom.canonical import stringify
 from postroom.dm3.dialect import DELIVERY_SERVICES, PROFILE_WRAPPER
 from postroom.dm3.keys import PublicSigningKey
 from postroom.dm3.names import normalize
-from postroom.dm3.sealing import KEY_BYTES, decode_base64
+from postroom.dm3.sealing import decode_base64, seal
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue, parse
 from postroom.reasons import Reason
@@ -212,8 +212,11 @@ def _keys_as_json(encryption_key: bytes, signing_key: PublicSigningKey) -> dict[
 
 
 def _check_encryption_key(key: bytes) -> None:
-    if len(key) != KEY_BYTES:
-        raise _invalid(f"{_ENCRYPTION_KEY} has {len(key)} bytes, not {KEY_BYTES}")
+    # Tried, because a key of small order looks like any other: it must not be found out after a message was accepted.
+    try:
+        seal(b"", key)
+    except TheirError as error:
+        raise _invalid(f"{_ENCRYPTION_KEY}: {error.detail}") from None
 
 
 def _invalid(detail: str) -> TheirError:
