@@ -48,6 +48,12 @@ const ours = {
         return libraries.profile.createProfile(wallet.address, deliveryServices, null, { signer });
     },
 
+    'wallet.signMessage': (walletPrivateKey, text) => new Wallet(walletPrivateKey).signMessage(text),
+
+    // Whether a value fits one of their schemas: what their programs ask of what is handed to them.
+    'schema.fits': (library, name, value) =>
+        libraries.shared.validateSchema(libraries[library].schema[name], value),
+
     // The client: from a message to the envelope that it posts, with the profiles given or looked up.
     'client.buildEnvelop': (message, sendDependencies) =>
         libraries.messaging.buildEnvelop(message, libraries.crypto.encryptAsymmetric, sendDependencies),

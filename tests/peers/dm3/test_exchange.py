@@ -1,0 +1,571 @@
+"""Real clients send to us and read from us: dm3's reference libraries at our door, and our envelopes at theirs.
+
+All keys are of Ed25519: the reference knows no others. What the two make of each other's is in docs/peers.md.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.dm3.known import changed
+from tests.peers.dm3.people import Person, person, private_signing_key, unsigned
+from tests.peers.dm3.reference import Reference, RefusedError
+from tests.post.conftest import house as house
+from tests.post.dm3_house import ALICE, BOB, SERVICE, DeliveryService, Keys
+from tests.post.house import House
+
+from postroom.dm3.envelope import (
+    DeliveryInformation,
+    Envelope,
+    check_envelope,
+    message_hash,
+    open_delivery,
+    open_message,
+    read_envelope,
+    write_envelope,
+)
+from postroom.dm3.keys import PrivateSigningKey, PublicSigningKey, UserKeys, wallet_message
+from postroom.dm3.message import (
+    Attachment,
+    Message,
+    MessageMetadata,
+    MessageType,
+    check_message,
+    read_message,
+    sign_message,
+)
+from postroom.dm3.postmark import check_postmark, read_postmark
+from postroom.dm3.profile import (
+    ServiceProfile,
+    UserProfile,
+    data_uri,
+    profile_of_uri,
+    read_service_profile,
+    read_user_profile,
+)
+from postroom.dm3.sealing import open_sealed, seal
+from postroom.dm3.service import ServiceKeys
+from postroom.errors import TheirError
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.post.filing import Fate
+from postroom.reasons import Reason
+
+URL = "https://ds.example"
+TOKEN = "what their client logged in for"
+REFERENCE_HASH = "0x" + "ab" * 32
+
+
+@dataclass
+class Town:
+    """Alice and Bob with profiles that their client made, and our delivery service, in one registry."""
+
+    reference: Reference
+    service: DeliveryService
+    alice: Person
+    bob: Person
+
+    @property
+    def service_keys(self) -> ServiceKeys:
+        return self.service.keys.get()
+
+    @property
+    def registry(self) -> dict[str, Any]:
+        """What ENS says, for their client."""
+        people: dict[str, Any] = {
+            each.name: {"address": each.address, "texts": {PROFILE_KEY: each.uri}} for each in (self.alice, self.bob)
+        }
+        service = {SERVICE_KEY: data_uri(self.service_keys.profile(URL).as_json())}
+        return people | {SERVICE: {"address": None, "texts": service}}
+
+    # ---- their client ----------------------------------------------------------------------------------------
+    def their_message(self, text: str = "Hello Bob, grüße 👋") -> Any:
+        private = self.alice.keys["signingKeyPair"]["privateKey"]
+        return self.reference.call("messaging.createMessage", BOB, ALICE, text, private)
+
+    def their_envelope(self, message: Any = None) -> Any:
+        """What their client would post, to the URL of our profile."""
+        sent = self.reference.call(
+            "client.createEnvelop", message or self.their_message(), self.alice.keys, self.registry
+        )
+        assert sent["deliveryServiceUrl"] == URL
+        return sent["encryptedEnvelop"]
+
+    # ---- ours ------------------------------------------------------------------------------------------------
+    def our_message(
+        self, text: str | None = "Hello Bob, grüße 👋", kind: MessageType = MessageType.NEW, **more: Any
+    ) -> Message:
+        reference_hash = None if kind is MessageType.NEW else REFERENCE_HASH
+        metadata = MessageMetadata(BOB, ALICE, 1_700_000_000_000, kind, reference_hash)
+        return sign_message(text, metadata, self.alice.ours.signing, **more)
+
+    def our_envelope(self, message: Message | None = None, service_key: bytes = b"") -> Envelope:
+        keys = self.alice.ours
+        return write_envelope(
+            message or self.our_message(),
+            delivery=DeliveryInformation(BOB, ALICE),
+            receiver_key=self.bob.ours.encryption.public,
+            service_key=service_key or self.service_keys.encryption[0].public,
+            signing=keys.signing,
+        )
+
+    def filed(self, envelope: Any) -> Any:
+        """Submit it to our door, let our worker work, and take the envelope that Bob is given."""
+        said = self.service.call("dm3_submitMessage", json.dumps(envelope), TOKEN)
+        assert said.get("result") == "accepted", said
+        record = self.service.house.record(self.service.house.deployed.bodies("ClaimsQueue")[-1])
+        assert self.service.house.settle(record).fate is Fate.ACCEPTED
+        return json.loads(self.service.house.listed(BOB)[-1].line.envelope)
+
+    def queued(self) -> int:
+        return len(self.service.house.deployed.bodies("ClaimsQueue"))
+
+
+@pytest.fixture
+def town(house: House, reference: Reference) -> Town:
+    service = DeliveryService(house, Keys(ServiceKeys.generate("ed25519")))
+    alice, bob = (person(reference, who, SERVICE) for who in ("alice", "bob"))
+    for each in (alice, bob):
+        service.users[each.name] = each.ours
+        service.registry.put(each.name, PROFILE_KEY, each.uri)
+    return Town(reference, service, alice, bob)
+
+
+def refused(check: Callable[[], object]) -> Reason:
+    with pytest.raises(TheirError) as caught:
+        check()
+    return caught.value.reason
+
+
+# --- 1. their client → our door → our worker → their client -----------------------------------------------------
+
+
+def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(town: Town) -> None:
+    message = town.their_message()
+    sent = town.their_envelope(message)
+    filed = town.filed(sent)
+    assert filed == {**sent, "postmark": filed["postmark"]}, "as it came, but for the postmark"
+
+    opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+    assert opened["message"] == message
+    check = "messaging.checkMessageSignature"
+    assert town.reference.call(check, opened["message"], town.alice.signing_key, ALICE) is True
+    # No function of theirs checks the metadata's signature (settlement dm3 5); by their functions it holds.
+    signed = town.reference.call("shared.stringify", unsigned(filed["metadata"]))
+    signature = filed["metadata"]["signature"]
+    assert town.reference.call("crypto.checkSignature", town.alice.signing_key, signed, signature)
+
+
+def test_the_postmark_that_we_give_is_read_by_their_functions(town: Town) -> None:
+    """The form of the text (settlement dm3 6), signed as theirs is signed. No function of theirs checks a postmark."""
+    received_at_ms = int(town.service.house.clock.now * 1000)
+    filed = town.filed(town.their_envelope())
+    opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+    postmark = opened["postmark"]
+    hash_of_postmark = town.reference.call("shared.sha256", town.reference.call("shared.stringify", unsigned(postmark)))
+    our_key = town.service_keys.signing.public.encode()
+    assert town.reference.call("crypto.checkSignature", our_key, hash_of_postmark, postmark["signature"])
+    assert "0x" + postmark["messageHash"] == town.reference.call("shared.sha256", filed["message"])
+    assert postmark["deliveryInformation"] == {"to": BOB, "from": ALICE}
+    # Settlement dm3 6: we spell the timestamp as the text does; who reads `incommingTimestamp` finds nothing.
+    assert postmark["incomingTimestamp"] == received_at_ms
+    assert "incommingTimestamp" not in postmark
+    # … and the hash is the text's. Theirs of the same message, out of the postmark that their service would give:
+    theirs = town.reference.call(
+        "delivery.addPostmark", filed, town.bob.keys["encryptionKeyPair"]["publicKey"],
+        town.alice.keys["signingKeyPair"]["privateKey"],
+    )  # fmt: skip
+    given = json.loads(town.reference.call("crypto.decryptAsymmetric", town.bob.keys["encryptionKeyPair"], theirs))
+    assert set(given) == {"messageHash", "incommingTimestamp", "signature"}
+    assert given["messageHash"] not in (postmark["messageHash"], "0x" + postmark["messageHash"])
+
+
+def test_our_receiver_opens_what_we_filed_of_theirs(town: Town) -> None:
+    message = town.their_message()
+    envelope = read_envelope(town.filed(town.their_envelope(message)))
+    bob, alice = [town.bob.ours.encryption], PublicSigningKey.parse(town.alice.signing_key)
+    opened = open_message(envelope, bob)
+    assert opened.as_json() == message
+    check_message(opened, alice)
+    check_envelope(envelope, alice)
+    assert envelope.postmark
+    check_postmark(read_postmark(open_sealed(envelope.postmark, bob)), envelope, town.service_keys.signing.public)
+
+
+def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(town: Town) -> None:
+    """JSON-RPC 2.0 §4.1: a notification. Their client looks at the HTTP status only."""
+    body = town.reference.call("messaging.createJsonRpcCallSubmitMessage", town.their_envelope(), TOKEN)
+    assert set(body) == {"jsonrpc", "method", "params"}
+    assert [type(param) for param in body["params"]] == [str, str]
+    answer = town.service.post(body)
+    assert (answer.status, answer.body, town.queued()) == (204, "", 1)
+
+    # So nobody hears of a refusal either; our log has its reason.
+    envelope = json.loads(body["params"][0])
+    envelope["metadata"]["signature"] = changed(envelope["metadata"]["signature"])
+    answer = town.service.post(town.reference.call("messaging.createJsonRpcCallSubmitMessage", envelope, TOKEN))
+    assert (answer.status, answer.body, town.queued()) == (204, "", 1)
+    assert [part.reason for part in answer.parts] == [Reason.SENDER_SIGNATURE_INVALID]
+
+
+def test_with_an_id_it_is_told_that_it_is_accepted_and_without_a_token_too(town: Town) -> None:
+    body = town.reference.call("messaging.createJsonRpcCallSubmitMessage", town.their_envelope(), None)
+    said = json.loads(town.service.post({**body, "id": "1"}).body)
+    assert said == {"jsonrpc": "2.0", "result": "accepted", "id": "1"}
+
+
+THEIR_ATTACHMENTS = [{"name": "a.txt", "data": "data:,a"}, {"data": "data:,b"}]
+THEIR_TYPES: dict[str, tuple[tuple[Any, ...], str, MessageType]] = {
+    # What stands behind the names, KEY being the sender's; what type they write; what we take it for.
+    "createMessage": (("Hello", "KEY", THEIR_ATTACHMENTS), "NEW", MessageType.NEW),
+    "createEditMessage": (("Hello", "KEY", REFERENCE_HASH), "EDIT", MessageType.EDIT),
+    "createReplyMessage": (("Hello", "KEY", REFERENCE_HASH), "REPLY", MessageType.REPLY),
+    "createReactionMessage": (("👍", "KEY", REFERENCE_HASH), "REACTION", MessageType.REACTION),
+    "createDeleteRequestMessage": (("KEY", REFERENCE_HASH), "DELETE_REQUEST", MessageType.DELETE_REQUEST),
+    "createReadOpenMessage": (("", "KEY", REFERENCE_HASH), "READ_OPENED", MessageType.READ_RECEIPT),
+    "createReadReceiveMessage": (("", "KEY", REFERENCE_HASH), "READ_RECEIVED", MessageType.READ_RECEIPT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("maker", THEIR_TYPES)
+def test_every_message_that_their_client_makes_is_read_here(reference: Reference, maker: str) -> None:
+    alice = person(reference, "alice", SERVICE)
+    arguments, name, meant = THEIR_TYPES[maker]
+    private = alice.keys["signingKeyPair"]["privateKey"]
+    made = reference.call(f"messaging.{maker}", BOB, ALICE, *(private if each == "KEY" else each for each in arguments))
+    assert made["metadata"]["type"] == name
+    message = read_message(made)
+    assert (message.metadata.type, message.as_json()) == (meant, made)
+    check_message(message, alice.ours.signing.public)
+
+
+# --- 2. our client → their delivery service → our receiver, or theirs ------------------------------------------
+
+
+@dataclass(frozen=True)
+class TheirService:
+    """A delivery service of the reference."""
+
+    profile: ServiceProfile
+    keys: Any
+
+    @property
+    def signing_key(self) -> PublicSigningKey:
+        return self.profile.signing_key
+
+
+@pytest.fixture
+def their_service(reference: Reference) -> TheirService:
+    made = reference.call("profile.createDeliveryServiceProfile", URL)
+    uri = reference.call("shared.createJsonDataUri", made["deliveryServiceProfile"])
+    return TheirService(read_service_profile(profile_of_uri(uri)), made["keys"])
+
+
+def handled(town: Town, service: TheirService, sent: Envelope, function: str = "delivery.handleIncomingMessage") -> Any:
+    profile = town.bob.signed_profile["profile"]
+    return town.reference.call(function, sent.as_json(), service.keys, profile)
+
+
+@pytest.mark.parametrize("function", ["delivery.handleIncomingMessage", "messaging.handleMessageOnDeliveryService"])
+def test_their_delivery_service_takes_our_envelope_and_we_read_it_and_their_postmark(
+    town: Town, their_service: TheirService, function: str
+) -> None:
+    message = town.our_message()
+    sent = town.our_envelope(message, their_service.profile.encryption_key)
+    done = handled(town, their_service, sent, function)
+    assert done["decryptedDeliveryInformation"] == {"to": BOB, "from": ALICE}
+
+    envelope = read_envelope(done["encryptedEnvelop"])
+    bob, alice = [town.bob.ours.encryption], PublicSigningKey.parse(town.alice.signing_key)
+    assert open_message(envelope, bob) == message
+    check_message(message, alice)
+    check_envelope(envelope, alice)
+    assert envelope.postmark
+    postmark = read_postmark(open_sealed(envelope.postmark, bob))
+    assert postmark.is_reference
+    check_postmark(postmark, envelope, their_service.signing_key)
+
+
+def test_their_functions_open_our_delivery_information_alone(town: Town, their_service: TheirService) -> None:
+    sent = town.our_envelope(service_key=their_service.profile.encryption_key)
+    opened = town.reference.call(
+        "delivery.decryptDeliveryInformation", sent.as_json(), their_service.keys["encryptionKeyPair"]
+    )
+    assert opened == {"to": BOB, "from": ALICE}
+
+
+def test_their_client_reads_what_ours_wrote_and_their_service_postmarked(
+    town: Town, their_service: TheirService
+) -> None:
+    message = town.our_message()
+    done = handled(town, their_service, town.our_envelope(message, their_service.profile.encryption_key))
+    opened = town.reference.call(
+        "messaging.decryptEnvelop", done["encryptedEnvelop"], town.bob.keys["encryptionKeyPair"]
+    )
+    assert opened["message"] == message.as_json()
+    check = "messaging.checkMessageSignature"
+    assert town.reference.call(check, opened["message"], town.alice.signing_key, ALICE) is True
+    forged = {**opened["message"], "message": "Goodbye"}
+    assert town.reference.call(check, forged, town.alice.signing_key, ALICE) is False
+
+
+def test_their_client_reads_what_ours_wrote_and_our_service_postmarked(town: Town) -> None:
+    message = town.our_message()
+    filed = town.filed(town.our_envelope(message).as_json())
+    opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+    assert opened["message"] == message.as_json()
+
+
+def test_their_schema_takes_our_messages(town: Town) -> None:
+    for message in (
+        town.our_message(),
+        town.our_message(attachments=[Attachment("data:,a", name="a.txt", is_object=True)]),
+        town.our_message("Edited", MessageType.EDIT),
+        town.our_message(None, MessageType.DELETE_REQUEST),
+    ):
+        assert town.reference.call("schema.fits", "messaging", "MessageSchema", message.as_json())
+
+
+def test_their_schema_of_messages_knows_neither_the_texts_attachments_nor_its_read_receipt(town: Town) -> None:
+    """Settlement dm3 14. Only their schema: their functions open both, and the signature holds."""
+    with_uri = town.our_message(attachments=[Attachment("https://example.com/a.txt")])
+    receipt = town.our_message(None, MessageType.READ_RECEIPT)
+    for message in (with_uri, receipt):
+        assert not town.reference.call("schema.fits", "messaging", "MessageSchema", message.as_json())
+        filed = town.filed(town.our_envelope(message).as_json())
+        opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+        check = ("messaging.checkMessageSignature", opened["message"], town.alice.signing_key, ALICE)
+        assert town.reference.call(*check) is True
+
+
+def test_their_functions_check_no_signature_of_secp256k1(town: Town) -> None:
+    """Settlement dm3 2: the text's algorithm, and what our keys are by default."""
+    key = PrivateSigningKey.generate("secp256k1")
+    message = sign_message("Hello", MessageMetadata(BOB, ALICE, 1), key)
+    check_message(message, key.public)
+    with pytest.raises(RefusedError, match="invalid publicKey length"):
+        town.reference.call("messaging.checkMessageSignature", message.as_json(), key.public.encode(), ALICE)
+
+
+# --- 3. what was tampered with, we refuse -----------------------------------------------------------------------
+
+SIGNATURE_INVALID, NOT_FITTING = (-32003, "SenderSignatureInvalid"), (-32000, "EnvelopeInvalid")
+METADATA = {
+    "version": ("1.0", SIGNATURE_INVALID),
+    "encryptionScheme": (None, SIGNATURE_INVALID),
+    "deliveryInformation": ("of another", SIGNATURE_INVALID),
+    "encryptedMessageHash": ("of another", SIGNATURE_INVALID),
+    "signature": ("of another", SIGNATURE_INVALID),
+}
+
+
+def tampered(envelope: Any, member: str, value: object) -> Any:
+    """With another value of one member of the metadata; None: without it."""
+    metadata = {**envelope["metadata"], member: value}
+    return {**envelope, "metadata": {name: each for name, each in metadata.items() if each is not None}}
+
+
+def refusal(said: dict[str, Any]) -> tuple[int, str]:
+    return said["error"]["code"], said["error"]["data"]["reason"]
+
+
+def test_every_member_of_their_metadata_is_one_of_those_below(town: Town) -> None:
+    assert set(town.their_envelope()["metadata"]) == set(METADATA)
+
+
+@pytest.mark.parametrize("member", METADATA)
+def test_no_metadata_of_theirs_can_be_changed(town: Town, member: str) -> None:
+    envelope, another = town.their_envelope(), town.their_envelope(town.their_message("Another"))
+    value, expected = METADATA[member]
+    value = another["metadata"][member] if value == "of another" else value
+    assert refusal(town.service.submit(tampered(envelope, member, value))) == expected
+    assert town.queued() == 0
+    assert town.service.submit(envelope)["result"] == "accepted", "untouched it is good"
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "expected"),
+    [
+        ("version", "v2", NOT_FITTING),
+        ("encryptionScheme", "rot13", (-32000, "EncryptionSchemeUnknown")),
+        ("added", "x", SIGNATURE_INVALID),
+        ("encryptedMessageHash", None, SIGNATURE_INVALID),
+        ("deliveryInformation", None, NOT_FITTING),
+        ("signature", None, NOT_FITTING),
+    ],
+)
+def test_nothing_can_be_added_nor_taken_away_nor_be_unknown(
+    town: Town, member: str, value: object, expected: tuple[int, str]
+) -> None:
+    assert refusal(town.service.submit(tampered(town.their_envelope(), member, value))) == expected
+
+
+@pytest.mark.parametrize("part", ["ciphertext", "ephemPublicKey", "nonce"])
+def test_no_part_of_the_sealed_delivery_information_can_be_changed(town: Town, part: str) -> None:
+    envelope = town.their_envelope()
+    sealed = json.loads(envelope["metadata"]["deliveryInformation"])
+    other = json.loads(town.their_envelope()["metadata"]["deliveryInformation"])
+    damaged = json.dumps({**sealed, part: other[part]})
+    assert refusal(town.service.submit(tampered(envelope, "deliveryInformation", damaged))) == (
+        -32000, "SealedValueInvalid",
+    )  # fmt: skip
+
+
+def test_no_other_message_can_be_put_into_their_envelope(town: Town) -> None:
+    envelope, another = town.their_envelope(), town.their_envelope(town.their_message("Another"))
+    assert refusal(town.service.submit({**envelope, "message": another["message"]})) == NOT_FITTING
+    assert town.queued() == 0
+
+
+def test_what_bob_signs_does_not_come_from_alice(town: Town) -> None:
+    sent = town.reference.call("client.createEnvelop", town.their_message(), town.bob.keys, town.registry)
+    assert refusal(town.service.submit(sent["encryptedEnvelop"])) == SIGNATURE_INVALID
+
+
+def test_no_other_message_can_be_put_into_a_filed_envelope(town: Town) -> None:
+    first, second = (town.filed(town.their_envelope(town.their_message(text))) for text in ("First", "Second"))
+    swapped = read_envelope({**first, "message": second["message"]})
+    alice = PublicSigningKey.parse(town.alice.signing_key)
+    assert refused(lambda: check_envelope(swapped, alice)) is Reason.ENVELOPE_INVALID
+    assert swapped.postmark
+    postmark = read_postmark(open_sealed(swapped.postmark, [town.bob.ours.encryption]))
+    key = town.service_keys.signing.public
+    assert refused(lambda: check_postmark(postmark, swapped, key)) is Reason.POSTMARK_INVALID
+
+
+@pytest.mark.parametrize("member", ["message", "postmark"])
+@pytest.mark.parametrize("part", ["ciphertext", "ephemPublicKey", "nonce"])
+def test_no_part_of_what_is_sealed_in_a_filed_envelope_can_be_changed(town: Town, member: str, part: str) -> None:
+    first, second = (town.filed(town.their_envelope(town.their_message(text))) for text in ("First", "Second"))
+    damaged = json.dumps({**json.loads(first[member]), part: json.loads(second[member])[part]})
+    assert refused(lambda: open_sealed(damaged, [town.bob.ours.encryption])) is Reason.SEALED_VALUE_INVALID
+    open_sealed(first[member], [town.bob.ours.encryption])
+
+
+def members(value: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths of everything that can be changed."""
+    for name, each in value.items():
+        if isinstance(each, dict):
+            yield from members(each, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def with_another(value: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    name, *rest = path
+    inner = value[name]
+    return {**value, name: with_another(inner, tuple(rest)) if rest else changed(inner)}
+
+
+def test_no_member_of_their_message_can_be_changed(town: Town) -> None:
+    message, alice = town.their_message(), PublicSigningKey.parse(town.alice.signing_key)
+    check_message(read_message(message), alice)
+    paths = set(members(message))
+    assert paths == {
+        ("message",), ("signature",),
+        *(("metadata", name) for name in ("to", "from", "timestamp", "type")),
+    }  # fmt: skip
+    for path in paths - {("metadata", "type")}:
+        forged = read_message(with_another(message, path))
+        assert refused(partial(check_message, forged, alice)) is Reason.SENDER_SIGNATURE_INVALID, path
+    receipt = read_message({**message, "metadata": {**message["metadata"], "type": "READ_RECEIVED"}})
+    assert refused(lambda: check_message(receipt, alice)) is Reason.SENDER_SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_no_member_of_a_postmark_can_be_changed(town: Town, their_service: TheirService, whose: str) -> None:
+    if whose == "ours":
+        filed, key = town.filed(town.their_envelope()), town.service_keys.signing.public
+    else:
+        sent = town.our_envelope(service_key=their_service.profile.encryption_key)
+        filed, key = handled(town, their_service, sent)["encryptedEnvelop"], their_service.signing_key
+    envelope = read_envelope(filed)
+    postmark = json.loads(open_sealed(filed["postmark"], [town.bob.ours.encryption]))
+    check_postmark(read_postmark(json.dumps(postmark).encode()), envelope, key)
+    paths = set(members(postmark))
+    assert len(paths) == (5 if whose == "ours" else 3)
+    for path in paths:
+        forged = read_postmark(json.dumps(with_another(postmark, path)).encode())
+        assert refused(partial(check_postmark, forged, envelope, key)) is Reason.POSTMARK_INVALID, path
+
+
+def test_a_postmark_of_another_service_is_not_ours(town: Town, their_service: TheirService) -> None:
+    filed = town.filed(town.their_envelope())
+    sealed = town.reference.call(
+        "delivery.addPostmark", filed, town.bob.keys["encryptionKeyPair"]["publicKey"],
+        their_service.keys["signingKeyPair"]["privateKey"],
+    )  # fmt: skip
+    postmark = read_postmark(open_sealed(json.dumps(sealed), [town.bob.ours.encryption]))
+    check_postmark(postmark, read_envelope(filed), private_signing_key(their_service.keys).public)
+    ours = town.service_keys.signing.public
+    assert refused(lambda: check_postmark(postmark, read_envelope(filed), ours)) is Reason.POSTMARK_INVALID
+
+
+def test_what_their_client_seals_we_open_and_the_other_way_round(town: Town) -> None:
+    """The delivery information and the hash, taken by themselves."""
+    envelope = read_envelope(town.their_envelope())
+    assert open_delivery(envelope, town.service_keys.encryption) == DeliveryInformation(BOB, ALICE)
+    assert "0x" + message_hash(envelope) == town.reference.call("shared.sha256", envelope.message)
+    sealed = json.loads(seal("grüße 👋".encode(), town.bob.ours.encryption.public))
+    opened = town.reference.call("crypto.decryptAsymmetric", town.bob.keys["encryptionKeyPair"], sealed)
+    assert opened == "grüße 👋"
+
+
+# --- 4. profiles --------------------------------------------------------------------------------------------------
+
+
+def test_one_wallet_makes_the_same_keys_here_and_there(town: Town) -> None:
+    text = wallet_message(town.alice.address, town.alice.nonce)
+    signature = town.reference.call("wallet.signMessage", town.alice.wallet, text)
+    assert UserKeys.from_wallet_signature(signature).as_json() == town.alice.ours.as_json()
+
+
+def test_we_read_the_profile_that_their_client_publishes(town: Town) -> None:
+    uri = town.reference.call("shared.createJsonDataUri", town.alice.signed_profile)
+    profile = read_user_profile(profile_of_uri(uri))
+    keys = town.alice.ours
+    assert profile == UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))
+
+
+def published(town: Town, profile: object) -> dict[str, Any]:
+    entry = {"address": town.alice.address, "texts": {PROFILE_KEY: data_uri(profile)}}  # type: ignore[arg-type]
+    return {ALICE: entry}
+
+
+def test_they_read_our_users_profile_only_in_a_wrapper_that_the_wallet_signed(town: Town) -> None:
+    """Settlement dm3 10: the text publishes the profile itself, and we read both."""
+    keys = town.alice.ours
+    profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json()
+    with pytest.raises(RefusedError, match="Profile doesn't fit schema"):
+        town.reference.call("client.getUserProfile", ALICE, published(town, profile))
+
+    text = town.reference.call("shared.stringify", profile)
+    asked = town.reference.call("profile.getProfileCreationMessage", text, town.alice.address)
+    wrapped = {"profile": profile, "signature": town.reference.call("wallet.signMessage", town.alice.wallet, asked)}
+    assert town.reference.call("client.getUserProfile", ALICE, published(town, wrapped)) == wrapped
+    assert read_user_profile(wrapped) == read_user_profile(profile)
+
+
+def test_a_wrapper_that_another_wallet_signed_is_refused_there_and_read_here(town: Town) -> None:
+    """Whoever writes into the registry vouches for the profile here; the wallet's signature proves nothing more."""
+    wrapped = {"profile": town.alice.signed_profile["profile"], "signature": town.bob.signed_profile["signature"]}
+    with pytest.raises(RefusedError, match="Couldn't verify user profile"):
+        town.reference.call("client.getUserProfile", ALICE, published(town, wrapped))
+    assert read_user_profile(wrapped).signing_key.encode() == town.alice.signing_key
+
+
+def test_they_read_the_profile_of_our_delivery_service(town: Town) -> None:
+    read = town.reference.call("client.getDeliveryServiceProfile", SERVICE, town.registry)
+    assert read == town.service_keys.profile(URL).as_json()
+
+
+def test_we_read_the_profile_of_a_delivery_service_of_theirs(reference: Reference) -> None:
+    made = reference.call("profile.createDeliveryServiceProfile", URL)
+    uri = reference.call("shared.createJsonDataUri", made["deliveryServiceProfile"])
+    profile = read_service_profile(profile_of_uri(uri))
+    assert (profile.url, profile.signing_key) == (URL, private_signing_key(made["keys"]).public)
+    assert profile.as_json() == made["deliveryServiceProfile"]
