@@ -1,0 +1,481 @@
+"""Writing letters from Python: to our own delivery service over TLS on loopback, and to any as its answers stand."""
+
+import asyncio
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.post.dm3_house import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
+from tests.post.house import NOW, House
+
+from postroom.client.dm3 import Answer, Dm3Sender, Letter, Post, Sent, attach, delivering, reply
+from postroom.client.sending import Fate
+from postroom.dm3.dialect import rpc_url
+from postroom.dm3.envelope import open_delivery, open_message, read_envelope
+from postroom.dm3.explain import Opened, explain
+from postroom.dm3.extension import FilterRules, ProfileExtension, TokenBalance
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.message import Attachment, MessageType
+from postroom.dm3.profile import UserProfile, data_uri
+from postroom.dm3.service import ServiceKeys
+from postroom.errors import NotNowError, TheirError
+from postroom.https import HttpsClient, Response
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.reasons import Reason
+
+HOSTS = ("ds.example", "second.example")
+SECOND = "second.eth"
+NOW_MS = int(NOW * 1000)
+
+
+# ---- over TLS, to our own door -----------------------------------------------------------------------------------
+@dataclass
+class Net:
+    """Hosts on loopback with the delivery service behind them; a host may answer otherwise, or not at all."""
+
+    service: DeliveryService
+    port: int = 0
+    ca_file: str = ""
+    instead: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    away: set[str] = field(default_factory=set)
+    came: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def answer(self, host: str, path: str, body: bytes) -> tuple[int, bytes]:
+        self.came.append((host, path, json.loads(body)["method"]))
+        if host in self.instead:
+            return self.instead[host]
+        answer = self.service.post(body)
+        return answer.status, answer.body.encode()
+
+    def sender(self, name: str = ALICE) -> Dm3Sender:
+        # Nobody listens at the other address.
+        https = HttpsClient(
+            lambda host: ["127.0.0.2" if host in self.away else "127.0.0.1"],
+            port=self.port, allow_private=True, ca_file=self.ca_file,
+        )  # fmt: skip
+        clock = self.service.house.clock
+        return Dm3Sender(name, self.service.users[name], Profiles(self.service.registry, clock), https, clock=clock)
+
+    def filed(self) -> Opened:
+        """What Bob finds in his mailbox, opened: one message."""
+        house = self.service.house
+        assert house.work(house.record(house.deployed.bodies("ClaimsQueue")[-1])).failed == ()
+        [filed] = house.listed(BOB)
+        profiles = Profiles(self.service.registry, house.clock)
+        return explain(filed.line.envelope.encode(), self.service.users[BOB], profiles)
+
+
+@pytest.fixture
+def net(deployed: Deployed, tmp_path: Path) -> Iterator[Net]:
+    net = Net(DeliveryService(House(deployed)))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, answer = net.answer(self.headers["Host"].partition(":")[0], self.path, body)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Say nothing."""
+
+    ca = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert(*HOSTS).configure_cert(context)
+    ca.cert_pem.write_to_path(tmp_path / "ca.pem")
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        net.port, net.ca_file = server.server_port, str(tmp_path / "ca.pem")
+        publish_service(net.service, SERVICE, "ds.example")
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield net
+        server.shutdown()
+        thread.join()
+
+
+def publish_service(service: DeliveryService, name: str, host: str) -> None:
+    profile = service.keys.get().profile(f"https://{host}")
+    service.registry.put(name, SERVICE_KEY, data_uri(profile.as_json()))
+
+
+def with_two_services(net: Net) -> Net:
+    """Bob names two delivery services: both are ours, at two hosts."""
+    publish_service(net.service, SECOND, "second.example")
+    bob = net.service.users[BOB]
+    profile = UserProfile(bob.encryption.public, bob.signing.public, (SERVICE, SECOND))
+    net.service.registry.put(BOB, PROFILE_KEY, data_uri(profile.as_json()))
+    return net
+
+
+def test_a_letter_arrives_and_every_check_of_it_holds(net: Net) -> None:
+    sent = net.sender().send(Letter("Bob.ETH", "hello 🤝"))
+    assert (sent.fate, [each.service for each in sent.attempts]) == (Fate.TAKEN, [SERVICE])
+    opened = net.filed()
+    assert (opened.verdict, opened.message_hash) == ("accepted", sent.message_hash)
+    assert opened.message is not None
+    metadata = opened.message.metadata
+    assert (opened.message.message, metadata.sender, metadata.to) == ("hello 🤝", ALICE, BOB)
+    assert (metadata.timestamp_ms, metadata.type) == (NOW_MS + 31_000, MessageType.NEW)
+
+
+def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net) -> None:
+    net.sender().send(Letter(BOB, "hello"))
+    assert [(path, method) for _, path, method in net.came] == [
+        ("/rpc", "dm3_getProfileExtension"),
+        ("/rpc", "dm3_getDeliveryServiceProperties"),
+        ("/rpc", "dm3_submitMessage"),
+    ]
+
+
+def test_a_coroutine_does_the_same(net: Net) -> None:
+    sent = asyncio.run(net.sender().send_async(Letter(BOB, "hello")))
+    assert (sent.fate, net.filed().verdict) == (Fate.TAKEN, "accepted")
+
+
+def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net) -> None:
+    net.service.house.operators.remove_dm3_mailbox(BOB)
+    net.service.house.clock.now += 31
+    [attempt] = net.sender().send(Letter(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32001, "ReceiverUnknown")
+    assert attempt.detail == Reason.RECEIVER_UNKNOWN.sentence
+
+
+def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net) -> None:
+    net.service.users[ALICE] = UserKeys.random()
+    [attempt] = net.sender().send(Letter(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32003, "SenderSignatureInvalid")
+
+
+@pytest.mark.parametrize(
+    ("extension", "letter", "reason", "detail"),
+    [
+        (
+            ProfileExtension(message_types=("EDIT",)), Letter(BOB, "no", MessageType.REPLY, reference="00"),
+            Reason.MESSAGE_TYPE_UNSUPPORTED, "bob.eth takes no REPLY, but NEW, EDIT",
+        ),
+        (
+            ProfileExtension(rules=FilterRules(block=("Alice.ETH",))), Letter(BOB, "hello"),
+            Reason.SENDER_NOT_WANTED, "the receiver blocks this sender",
+        ),
+        (
+            ProfileExtension(rules=FilterRules(allow=("carol.eth",))), Letter(BOB, "hello"),
+            Reason.SENDER_NOT_WANTED, "the receiver takes messages from certain senders only",
+        ),
+        (
+            ProfileExtension(), Letter(BOB, "x" * SIZE_LIMIT), Reason.TOO_LARGE, f"takes at most {SIZE_LIMIT}",
+        ),
+    ],
+    ids=["type", "blocked", "not allowed", "size"],
+)  # fmt: skip
+def test_what_the_receiver_does_not_take_is_not_sent(
+    net: Net, extension: ProfileExtension, letter: Letter, reason: Reason, detail: str
+) -> None:
+    with_two_services(net).service.open(BOB, extension=extension)
+    [attempt] = net.sender().send(letter).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, None, str(reason))
+    assert detail in attempt.detail
+    assert "dm3_submitMessage" not in [method for _, _, method in net.came]
+
+
+def test_who_is_allowed_gets_in(net: Net) -> None:
+    net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
+    assert net.sender().send(Letter(BOB, "hello")).fate is Fate.TAKEN
+
+
+def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: Net) -> None:
+    rules = FilterRules(min_nonce=1, min_token_balance=TokenBalance("0x" + "00" * 20, 1))
+    net.service.open(BOB, extension=ProfileExtension(rules=rules))
+    [attempt] = net.sender().send(Letter(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.NOT_NOW, -32002, "FilterRuleUnchecked")
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [(503, b""), (500, b"{}"), (200, b'{"jsonrpc":"2.0","error":{"code":-32002,"message":"away"},"id":1}')],
+    ids=["503", "500", "-32002"],
+)
+def test_the_next_delivery_service_is_asked_where_one_is_unavailable(net: Net, instead: tuple[int, bytes]) -> None:
+    with_two_services(net).instead["ds.example"] = instead
+    sent = net.sender().send(Letter(BOB, "hello"))
+    assert [(each.service, each.fate) for each in sent.attempts] == [(SERVICE, Fate.NOT_NOW), (SECOND, Fate.TAKEN)]
+    assert net.filed().verdict == "accepted"
+
+
+def test_so_it_is_where_nobody_listens(net: Net) -> None:
+    with_two_services(net).away.add("ds.example")
+    first, second = net.sender().send(Letter(BOB, "hello")).attempts
+    assert (first.reason, first.detail) == ("OutboundFailed", "no connection to ds.example, or it broke")
+    assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
+
+
+def test_so_it_is_where_the_certificate_is_not_accepted(net: Net) -> None:
+    publish_service(with_two_services(net).service, SERVICE, "stranger.example")
+    first, second = net.sender().send(Letter(BOB, "hello")).attempts
+    assert (first.reason, first.detail) == (
+        "OutboundFailed", "the certificate of stranger.example was not accepted",
+    )  # fmt: skip
+    assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
+
+
+def test_so_it_is_where_a_delivery_service_has_no_profile(net: Net) -> None:
+    with_two_services(net).service.registry.put(SERVICE, SERVICE_KEY, "")
+    first, second = net.sender().send(Letter(BOB, "hello")).attempts
+    assert (first.fate, first.url, first.reason) == (Fate.NOT_NOW, "", "ProfileUnknown")
+    assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
+
+
+# ---- to anybody, without a network -------------------------------------------------------------------------------
+ALICES, BOBS, SERVICES = UserKeys.random(), UserKeys.random(), ServiceKeys.generate()
+OPEN = {"supportedMessageTypes": [str(each) for each in MessageType]}
+Answers = Callable[[dict[str, Any]], Answer]
+
+
+def registry() -> MemoryRegistry:
+    profile = UserProfile(BOBS.encryption.public, BOBS.signing.public, ("one.eth", "two.eth"))
+    return MemoryRegistry({
+        BOB: {PROFILE_KEY: data_uri(profile.as_json())},
+        "one.eth": {SERVICE_KEY: data_uri(SERVICES.profile("https://one.example/base/").as_json())},
+        "two.eth": {SERVICE_KEY: data_uri(SERVICES.profile("https://two.example").as_json())},
+    })  # fmt: skip
+
+
+def said(value: object, status: int = 200) -> Response:
+    return Response(status, {}, value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def result(value: object) -> Response:
+    return said({"jsonrpc": "2.0", "result": value, "id": 1})
+
+
+def error(code: object, status: int = 200, **data: object) -> Response:
+    return said({"jsonrpc": "2.0", "error": {"code": code, "message": "Said so", **data}, "id": 1}, status)
+
+
+@dataclass
+class Service:
+    """A delivery service that answers as it is told, and what it was asked."""
+
+    submit: Answer = field(default_factory=lambda: result("accepted"))
+    extension: Answer = field(default_factory=lambda: result(OPEN))
+    properties: Answer = field(default_factory=lambda: result({"sizeLimit": 1_000_000}))
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def send(self, letter: Letter) -> Sent:
+        steps = delivering(letter, ALICE, ALICES, Profiles(registry(), lambda: 0.0), NOW_MS)
+        try:
+            post = next(steps)
+            while True:
+                post = steps.send(self.answer(post))
+        except StopIteration as ended:
+            sent: Sent = ended.value
+            return sent
+
+    def answer(self, post: Post) -> Answer:
+        call = json.loads(post.body)
+        self.asked.append((post.url, call))
+        return {
+            "dm3_getProfileExtension": self.extension,
+            "dm3_getDeliveryServiceProperties": self.properties,
+            "dm3_submitMessage": self.submit,
+        }[call["method"]]
+
+    @property
+    def all_submitted(self) -> list[dict[str, Any]]:
+        return [call["params"][0] for _, call in self.asked if call["method"] == "dm3_submitMessage"]
+
+    @property
+    def submitted(self) -> dict[str, Any]:
+        [envelope] = self.all_submitted
+        return envelope
+
+
+@pytest.mark.parametrize(
+    ("answer", "fate", "code", "reason", "detail"),
+    [
+        (error(-32010), Fate.REFUSED, -32010, "", "Said so"),
+        (
+            error(-32010, data={"reason": "SenderNotWanted", "detail": "no"}),
+            Fate.REFUSED, -32010, "SenderNotWanted", "no",
+        ),
+        (error(-32603), Fate.NOT_NOW, -32603, "", "Said so"),
+        (error(-32600, status=400), Fate.REFUSED, -32600, "", "Said so"),
+        (error("-32002"), Fate.REFUSED, None, "", "Said so"),
+        (error(True, data=[1]), Fate.REFUSED, None, "", "Said so"),
+        (said({"error": {}}), Fate.REFUSED, None, "", "no reason was given"),
+        (
+            said({"error": "unknown user"}, 400), Fate.REFUSED, None, "",
+            "HTTP 400 with no JSON-RPC answer: '{\"error\": \"unknown user\"}'",
+        ),
+        (said(b"Not here", 404), Fate.REFUSED, None, "", "HTTP 404 with no JSON-RPC answer: 'Not here'"),
+        (said(b"\xff" * 500, 404), Fate.REFUSED, None, "", f"HTTP 404 with no JSON-RPC answer: '{'�' * 200}'"),
+        (said(b"", 429), Fate.NOT_NOW, None, "", "HTTP 429 with no JSON-RPC answer: ''"),
+        (said(b"<html>", 302), Fate.NOT_NOW, None, "", "HTTP 302 with no JSON-RPC answer: '<html>'"),
+        (said(b"<html>"), Fate.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '<html>'"),
+        (said([]), Fate.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '[]'"),
+        (said({"result": "accepted"}, 302), Fate.NOT_NOW, None, "", None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_any_other_answer_ends_it_there(
+    answer: Answer, fate: Fate, code: int | None, reason: str, detail: str | None
+) -> None:
+    service = Service(submit=answer)
+    [attempt] = service.send(Letter(BOB, "hello")).attempts
+    assert (attempt.service, attempt.url) == ("one.eth", "https://one.example/base/rpc")
+    assert (attempt.fate, attempt.code, attempt.reason) == (fate, code, reason)
+    assert detail is None or attempt.detail == detail
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [error(-32002), said(b"", 500), said({"result": "accepted"}, 503), NotNowError(Reason.OUTBOUND_FAILED, "TLS")],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["extension", "properties", "submit"])
+def test_unavailable_at_any_call_means_the_next(method: str, answer: Answer) -> None:
+    service = Service()
+    setattr(service, method, answer)
+    sent = service.send(Letter(BOB, "hello"))
+    assert [(each.service, each.fate) for each in sent.attempts] == [
+        ("one.eth", Fate.NOT_NOW),
+        ("two.eth", Fate.NOT_NOW),
+    ]
+    assert (sent.fate, bool(sent.message_hash)) == (Fate.NOT_NOW, method == "submit")
+
+
+def test_each_delivery_service_gets_the_same_sealed_message() -> None:
+    """The first may have taken it and failed to say so: the receiver sees that the two are one."""
+    service = Service(submit=said(b"", 503))
+    sent = service.send(Letter(BOB, "hello"))
+    first, second = service.all_submitted
+    assert first["message"] == second["message"]
+    assert first["metadata"]["deliveryInformation"] != second["metadata"]["deliveryInformation"]
+    assert sent.envelope == read_envelope(second)
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        Service(extension=result("[]")), Service(extension=result({"spamFilterRules": 1})),
+        Service(properties=result({"sizeLimit": "many"})), Service(properties=result(None)),
+    ],
+)  # fmt: skip
+def test_a_delivery_service_that_tells_nonsense_has_refused_nothing(service: Service) -> None:
+    [attempt] = service.send(Letter(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.reason) == (Fate.NOT_NOW, "ProfileInvalid")
+    assert attempt.detail
+
+
+def test_what_the_reference_tells_as_json_text_is_understood() -> None:
+    """It tells which types it does not take (settlement dm3 12)."""
+    service = Service(
+        extension=result('{"notSupportedMessageTypes":["NEW","EDIT"]}'), properties=result('{"sizeLimit":1000000}')
+    )
+    assert service.send(Letter(BOB, "hello")).fate is Fate.TAKEN
+    [attempt] = service.send(Letter(BOB, "hello", MessageType.EDIT, reference="00")).attempts
+    assert attempt.reason == "MessageTypeUnsupported"
+
+
+def test_a_size_limit_is_met_by_the_bytes_that_are_sent() -> None:
+    service = Service(properties=result({}))
+    service.send(Letter(BOB, "hello"))
+    size = len(json.dumps(service.submitted, separators=(",", ":")).encode())
+    assert Service(properties=result({"sizeLimit": size})).send(Letter(BOB, "hello")).fate is Fate.TAKEN
+    [attempt] = Service(properties=result({"sizeLimit": size - 1})).send(Letter(BOB, "hello")).attempts
+    assert attempt.detail == f"the envelope has {size} bytes; the delivery service takes at most {size - 1}"
+
+
+def test_the_methods_get_what_they_ask_for() -> None:
+    service = Service()
+    service.send(Letter("BOB.eth", "hello"))
+    assert [(call["jsonrpc"], call["id"], call["method"]) for _, call in service.asked] == [
+        ("2.0", 1, "dm3_getProfileExtension"),
+        ("2.0", 1, "dm3_getDeliveryServiceProperties"),
+        ("2.0", 1, "dm3_submitMessage"),
+    ]
+    assert [call["params"] for _, call in service.asked[:2]] == [[BOB], []]
+
+
+def test_an_answer_brings_the_instruction_back_unchanged() -> None:
+    first, second = Service(), Service()
+    sent = first.send(Letter(BOB, "which topic?", reply_delivery_instruction="topic 7 / é"))
+    original = open_message(read_envelope(first.submitted), [BOBS.encryption])
+    assert original.metadata.reply_delivery_instruction == "topic 7 / é"
+    letter = reply(original, sent.message_hash, "this one")
+    assert (letter.to, letter.type, letter.reference) == (ALICE, MessageType.REPLY, sent.message_hash)
+    second.send(replace(letter, to=BOB))  # only he has a profile here
+    delivery = open_delivery(read_envelope(second.submitted), SERVICES.encryption)
+    assert delivery.delivery_instruction == "topic 7 / é"
+    answer = open_message(read_envelope(second.submitted), [BOBS.encryption])
+    assert answer.metadata.reference_message_hash == sent.message_hash
+
+
+def test_files_and_other_encodings_go_along_as_data_uris() -> None:
+    service = Service()
+    letter = Letter(
+        BOB, "hello", attachments=(attach(b"\x00\xff", "image/png"), Attachment("https://files.example/1")),
+        encodings=("data:text/html,<b>hello</b>",),
+    )  # fmt: skip
+    service.send(letter)
+    message = open_message(read_envelope(service.submitted), [BOBS.encryption])
+    assert (message.message, message.attachments) == (
+        "hello",
+        (
+            Attachment("data:text/html,<b>hello</b>"), Attachment("data:image/png;base64,AP8="),
+            Attachment("https://files.example/1"),
+        ),
+    )  # fmt: skip
+
+
+def test_without_files_there_is_no_empty_list_of_them() -> None:
+    service = Service()
+    service.send(Letter(BOB, "hello"))
+    assert open_message(read_envelope(service.submitted), [BOBS.encryption]).attachments is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Letter(BOB, "hello", encodings=("https://files.example/1.html",)),
+        lambda: Letter(BOB, None, MessageType.READ_RECEIPT, encodings=("data:text/html,hello",)),
+        lambda: Service().send(Letter(BOB, None)),
+        lambda: Service().send(Letter(BOB, "hello", MessageType.EDIT)),
+    ],
+    ids=["a link", "beside nothing", "no text", "no reference"],
+)
+def test_a_letter_that_is_no_message_is_not_sent(make: Callable[[], object]) -> None:
+    with pytest.raises(TheirError) as caught:
+        make()
+    assert caught.value.reason is Reason.MESSAGE_INVALID
+
+
+def test_a_receiver_without_a_profile_gets_nothing() -> None:
+    with pytest.raises(TheirError) as caught:
+        Service().send(Letter("nobody.eth", "hello"))
+    assert caught.value.reason is Reason.PROFILE_UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("url", "posted"),
+    [
+        ("https://ds.example", "https://ds.example/rpc"),
+        ("https://ds.example/", "https://ds.example/rpc"),
+        ("https://ds.example/api//", "https://ds.example/api/rpc"),
+    ],
+)
+def test_the_url_of_a_profile_is_a_base_as_the_reference_has_it(url: str, posted: str) -> None:
+    assert rpc_url(url) == posted
