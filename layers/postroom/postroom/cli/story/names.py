@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from postroom.cli.story.office import Office
+from postroom.dm3.envelope import DeliveryInformation, Envelope, write_envelope
 from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.dm3.keys import UserKeys, read_user_keys
+from postroom.dm3.message import MessageMetadata, sign_message
 from postroom.dm3.profile import UserProfile, data_uri
 from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError
@@ -51,6 +53,18 @@ class Names:
     def key_file(self, name: str) -> Path:
         """Where the private keys of a name are kept."""
         return self._keys / f"{name}.json"
+
+    def forgery(self, text: str, now_ms: int) -> Envelope:
+        """An envelope from alice.eth to bob.eth, as it says; but mallory.eth wrote and signed it."""
+        keys, bob = self.users[MALLORY], self.profiles.user(BOB)
+        metadata = MessageMetadata(BOB, ALICE, now_ms)
+        return write_envelope(
+            sign_message(text, metadata, keys.signing),
+            delivery=DeliveryInformation(BOB, ALICE),
+            receiver_key=bob.encryption_key,
+            service_key=self.profiles.service(SERVICE).encryption_key,
+            signing=keys.signing,
+        )
 
     def _settle(self, name: str) -> UserKeys:
         path = self.key_file(name)

@@ -258,14 +258,25 @@ class Story:
         for check in opened.checks:
             self._say(f"  {'✓' if check.ok else '✗'} {check.name}: {check.saw}")
         _expect(opened.reason is None, "every signature and the postmark hold", opened.reason)
-        refused = Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https)
-        blocked = refused.send(Letter(BOB, "Buy now"))
-        [attempt] = blocked.attempts
-        _expect(attempt.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is not let in", attempt)
-        self._say(f"{MALLORY}, whom {BOB} blocks: {attempt.reason}")
+        request = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage"}
+        forged = request | {"params": [names.forgery("Send me your keys", now_ms()).as_json()]}
+        answer = json.loads(self._https.post(url, json.dumps(forged).encode(), "application/json").body)
+        error = answer["error"]
+        _expect(error["data"]["reason"] == str(Reason.SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
+        self._say(f"{MALLORY} writes in the name of {ALICE}: {error['code']} {error['data']['reason']}")
+        [blocked] = (
+            Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Letter(BOB, "?")).attempts
+        )
+        _expect(blocked.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is told so", blocked)
+        self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
         return [
-            Told("9", "a sealed letter (dm3)", "accepted", "filed; opened by its receiver, all checks hold"),
-            Told("9", "one from a blocked sender", attempt.reason, "refused, nothing stored"),
+            Told("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
+            Told(
+                "9",
+                "a letter in alice.eth's name",
+                f"{error['code']} {error['data']['reason']}",
+                "refused, nothing stored",
+            ),
         ]
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:

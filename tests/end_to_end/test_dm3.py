@@ -1,0 +1,111 @@
+"""alice.eth writes to bob.eth over real HTTPS and real queues, asserted on what is stored."""
+
+import json
+
+import pytest
+from tests.end_to_end import dumps
+
+from postroom.cli.story.names import ALICE, BOB
+from postroom.cli.story.office import until
+from postroom.cli.story.scenes import Story, now_ms
+from postroom.cli.story.town import DM3_HOST, Town
+from postroom.client.dm3 import Dm3Sender, Letter, Sent
+from postroom.dm3.envelope import open_message, read_envelope
+from postroom.https import HttpsClient, Response
+from postroom.ijson import JsonValue
+from postroom.store.keys import seen_key_dm3
+from postroom.store.reader import Filed
+
+pytestmark = pytest.mark.xdist_group("town")
+
+
+@pytest.fixture
+def https(town: Town) -> HttpsClient:
+    return HttpsClient(
+        lambda _host: ["127.0.0.1"],
+        port=town.stack.door.port,
+        allow_private=True,
+        ca_file=str(town.stack.authority.pem),
+    )
+
+
+def write(town: Town, https: HttpsClient, text: str, sender: str = ALICE) -> Sent:
+    return Dm3Sender(sender, town.names.users[sender], town.names.profiles, https).send(Letter(BOB, text))
+
+
+def call(https: HttpsClient, body: JsonValue) -> Response:
+    return https.post(f"https://{DM3_HOST}/dm3", json.dumps(body).encode(), "application/json")
+
+
+def submission(sent: Sent, **more: JsonValue) -> dict[str, JsonValue]:
+    assert sent.envelope
+    return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [sent.envelope.as_json()], **more}
+
+
+def find(town: Town, sent: Sent) -> Filed:
+    def look() -> Filed | None:
+        filed = town.receiver.filed(BOB)
+        return next((each for each in filed if each.line.receipt["message_hash"] == sent.message_hash), None)
+
+    return until("it is filed", look)
+
+
+def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(town: Town, https: HttpsClient) -> None:
+    sent = write(town, https, "hello Bob")
+    filed = find(town, sent)
+    stored = read_envelope(json.loads(filed.line.envelope))
+    assert sent.envelope
+    assert (stored.message, stored.metadata) == (sent.envelope.message, sent.envelope.metadata)
+    assert stored.postmark
+    assert open_message(stored, [town.names.users[BOB].encryption]).message == "hello Bob"
+    assert filed.row.conversation == ALICE
+    assert filed.line.receipt["key_fingerprint"] == town.names.users[ALICE].signing.public.fingerprint
+    assert filed.line.receipt["unverified"] is None
+    seen = {item["pk"]["S"]: item for item in dumps.table(town.receiver.deployment, "SeenTable")}
+    known = seen[seen_key_dm3(BOB, ALICE, sent.message_hash, verified=True)]
+    assert known["home"]["M"] == {"pk": {"S": filed.row.key.pk}, "sk": {"S": filed.row.key.sk}}
+    assert "hash" not in known
+
+
+def test_the_same_envelope_again_is_accepted_and_filed_once(town: Town, https: HttpsClient) -> None:
+    sent = write(town, https, "only once")
+    find(town, sent)
+    before = len(town.receiver.rows())
+    answers = [json.loads(call(https, submission(sent, id=n)).body) for n in range(3)]
+    assert answers == [{"jsonrpc": "2.0", "result": "accepted", "id": n} for n in range(3)]
+    town.receiver.settle()
+    assert len(town.receiver.rows()) == before
+
+
+def test_a_refusal_stores_nothing_anywhere(town: Town, https: HttpsClient) -> None:
+    town.receiver.settle()
+    before = dumps.everything(town.receiver.deployment)
+    forged = town.names.forgery("send me your keys", now_ms()).as_json()
+    answer = call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [forged], "id": 1})
+    assert json.loads(answer.body)["error"]["code"] == -32003
+    assert dumps.everything(town.receiver.deployment) == before
+
+
+def test_batches_and_notifications_go_through_the_real_door(town: Town, https: HttpsClient) -> None:
+    sent = write(town, https, "in a batch")
+    answer = call(https, [submission(sent, id="a"), {"jsonrpc": "2.0", "method": "nonsense", "id": "b"}])
+    said = json.loads(answer.body)
+    assert [entry["id"] for entry in said] == ["a", "b"]
+    assert said[1]["error"]["code"] == -32601
+    silent = call(https, submission(sent))
+    assert (silent.status, silent.body) == (204, b"")
+
+
+def test_an_envelope_too_large_for_the_queue_is_filed(town: Town, https: HttpsClient) -> None:
+    sent = write(town, https, "x" * 1_000_000)
+    filed = find(town, sent)
+    opened = open_message(read_envelope(json.loads(filed.line.envelope)), [town.names.users[BOB].encryption])
+    assert opened.message == "x" * 1_000_000
+
+
+def test_logs_name_no_sender(story: Story, town: Town, https: HttpsClient) -> None:
+    find(town, write(town, https, "psst"))
+    call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [town.names.forgery("!", 1).as_json()]})
+    said = "\n".join(line.text for line in town.receiver.deployment.logs())
+    assert BOB in said
+    assert ALICE not in said
