@@ -4,10 +4,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.aws import gate_calls, new_clients
 from tests.post.dm3_house import ALICE, BOB, MALLORY, UNVERIFIED_SECONDS, DeliveryService
 from tests.post.house import DAY, HORIZON, RETAIN, House
+from tests.post.stage import Choose, Stage, all_schedules, gate_of
 
-from postroom.dm3.envelope import check_envelope, open_delivery, open_message, read_envelope
+from postroom.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
 from postroom.dm3.message import check_message
 from postroom.dm3.postmark import check_postmark, read_postmark
 from postroom.dm3.sealing import open_sealed
@@ -200,3 +202,25 @@ def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
     assert ours.row.place
     assert theirs.row.place
     assert ours.row.place.object == theirs.row.place.object
+
+
+# --- a worker that dies (store protocol, Steps) -----------------------------------------------------------------------
+
+
+def test_a_death_before_or_after_any_call_loses_nothing_and_doubles_nothing(service: DeliveryService) -> None:
+    """The queue hands the claim out again; the sender's own second copy comes, too."""
+    house, clients = service.house, new_clients()
+
+    def play(choose: Choose) -> None:
+        envelope = service.envelope(house.new_id())
+        records = [service.queued(envelope), service.queued(envelope)]
+        stage = Stage(choose, deaths=1)
+        actor = stage.enter("A", lambda: house.worker(clients).work(records[:1]))
+        gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
+        stage.play(lambda: None)
+        for record in (*records, *records):
+            assert house.work(record).failed == ()
+        shown = [each.line.receipt["message_hash"] for each in house.listed(BOB)]
+        assert shown.count(message_hash(envelope)) == 1
+
+    assert all_schedules(play) >= 7
