@@ -31,7 +31,8 @@ class Settings:
     """Every setting, by the name of its environment variable in lower case.
 
     Tables, bucket, queues and secret are names, URLs and ARNs that the template fills in for the functions that
-    may use them; a function that asks for one it was not given fails at start.
+    may use them; a function that asks for one it was not given fails at start. Of the origins for CORS `*` is any
+    page and `none` is no page: a variable that is empty takes its default.
     """
 
     post_table: str = ""
