@@ -2,9 +2,10 @@ import pytest
 from tests.aws import Deployed
 from tests.post.ports import Clock
 
+from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store import directory as directory_module
-from postroom.store.directory import Directory, Domain
+from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.operators import Operators
 
 
@@ -115,3 +116,26 @@ def test_a_mailbox_has_one_shard_unless_it_was_raised_and_the_count_never_falls(
     assert not operators.raise_shards("a.com", 4)
     clock.now += 30
     assert directory.shards("a.com") == 8
+
+
+# --- mailboxes of the dm3 delivery service ---------------------------------------------------------------------------
+
+RULED = ProfileExtension(message_types=("NEW", "EDIT"), rules=FilterRules(min_balance=10**20, block=("mallory.eth",)))
+
+
+def test_a_mailbox_is_read_back_with_its_settings(operators: Operators, directory: Directory) -> None:
+    for mailbox in (Dm3Mailbox("bob.eth"), Dm3Mailbox("eve.eth", RULED, takes_unverified=True)):
+        operators.put_dm3_mailbox(mailbox)
+        assert directory.dm3_mailbox(mailbox.name) == mailbox
+    assert operators.dm3_mailboxes() == [Dm3Mailbox("bob.eth"), Dm3Mailbox("eve.eth", RULED, takes_unverified=True)]
+
+
+def test_a_mailbox_that_is_closed_is_gone_and_other_things_of_its_name_stay(
+    operators: Operators, directory: Directory
+) -> None:
+    operators.put_dm3_mailbox(Dm3Mailbox("bob.eth"))
+    operators.raise_shards("bob.eth", 3)
+    assert operators.remove_dm3_mailbox("bob.eth")
+    assert not operators.remove_dm3_mailbox("bob.eth")
+    assert directory.dm3_mailbox("bob.eth") is None
+    assert directory.shards("bob.eth") == 3

@@ -5,8 +5,10 @@ from postroom.store.keys import (
     ROW_PREFIX,
     RowKey,
     claim_name,
+    conversation_shelf,
     reply_name,
     row_key,
+    seen_key_dm3,
     seen_key_nlweb,
     segment_name,
     shard_of,
@@ -61,3 +63,23 @@ def test_object_names_stand_under_the_hour() -> None:
 def test_mailboxes_with_the_separator_in_their_name_share_no_row() -> None:
     assert row_key("a#1", 1, 5, "c") == RowKey("a#1#0", "m#0000000000005#c")
     assert row_key("a#1", 1, 5, "c").mailbox == "a#1"
+
+
+def test_a_dm3_message_is_its_receiver_its_sender_its_hash_and_whether_that_was_verified() -> None:
+    keys = {
+        seen_key_dm3(to, sender, digest, verified=verified)
+        for to in ("a.eth", "b.eth")
+        for sender in ("a.eth", "b.eth")
+        for digest in ("00", "11")
+        for verified in (True, False)
+    }
+    assert len(keys) == 16
+    assert seen_key_dm3("bob.eth", "alice.eth", "ab", verified=True).startswith("d#")
+    assert seen_key_dm3("bob.eth", "alice.eth", "ab", verified=False).startswith("u#")
+
+
+def test_a_shelf_tells_conversations_apart_and_names_nobody() -> None:
+    shelf = conversation_shelf("bob.eth", "alice.eth")
+    assert shelf == conversation_shelf("bob.eth", "alice.eth")
+    assert shelf not in (conversation_shelf("bob.eth", "eve.eth"), conversation_shelf("eve.eth", "alice.eth"))
+    assert "alice" not in shelf

@@ -51,3 +51,10 @@ def test_the_row_is_what_the_protocol_says(seen: Seen, deployed: Deployed) -> No
             "ttl": {"N": "200"},
         }
     ]
+
+
+def test_where_the_key_says_all_there_is_no_hash(seen: Seen) -> None:
+    first = seen.claim_home("d#1", None, FIRST, now=100, forget_at=100 + 100)
+    again = seen.claim_home("d#1", None, SECOND, now=100, forget_at=100 + 100)
+    assert first == again == Known(None, FIRST)
+    assert seen.claim_home("d#1", None, SECOND, now=100 + 101, forget_at=100 + 200) == Known(None, SECOND)
