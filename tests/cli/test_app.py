@@ -18,7 +18,9 @@ from postroom.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
 
-HEAVY = {"boto3", "botocore", "ministack", "samtranslator", "cryptography", "nacl", "dns", "httpcore", "rich"}
+HEAVY = {
+    "boto3", "botocore", "coincurve", "cryptography", "dns", "httpcore", "ministack", "nacl", "rich", "samtranslator",
+}  # fmt: skip
 
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -43,6 +45,9 @@ def test_every_command_has_help(postroom: Postroom) -> None:
     commands += [["subject", name] for name in ("add", "list", "remove")]
     commands += [["wallet", name] for name in ("add", "list", "remove")]
     commands += [["mailbox", "shards"]]
+    commands += [["dm3", name] for name in ("keygen", "wallet-message", "send", "open")]
+    commands += [["dm3", "mailbox", name] for name in ("add", "list", "remove")]
+    commands += [["dm3", "registry", name] for name in ("put", "show")]
     for command in commands:
         result = postroom(*command, "--help")
         assert (result.exit_code, result.stdout.startswith("Usage: ")) == (0, True), command

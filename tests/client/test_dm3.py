@@ -3,10 +3,8 @@
 import asyncio
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import trustme
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.post.dm3_house import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
 from tests.post.house import NOW, House
 
@@ -22,7 +21,6 @@ from postroom.client.dm3 import Answer, Dm3Sender, Letter, Post, Sent, attach, d
 from postroom.client.sending import Fate
 from postroom.dm3.dialect import rpc_url
 from postroom.dm3.envelope import open_delivery, open_message, read_envelope
-from postroom.dm3.explain import Opened, explain
 from postroom.dm3.extension import FilterRules, ProfileExtension, TokenBalance
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.message import Attachment, MessageType
@@ -34,97 +32,50 @@ from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.reasons import Reason
 
-HOSTS = ("ds.example", "second.example")
-SECOND = "second.eth"
 NOW_MS = int(NOW * 1000)
 
 
 # ---- over TLS, to our own door -----------------------------------------------------------------------------------
 @dataclass
-class Net:
-    """Hosts on loopback with the delivery service behind them; a host may answer otherwise, or not at all."""
+class Writer:
+    """Alice at the net. `away`: hosts at an address where nobody listens."""
 
-    service: DeliveryService
-    port: int = 0
-    ca_file: str = ""
-    instead: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    net: Net
+    ca_file: str
     away: set[str] = field(default_factory=set)
-    came: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def answer(self, host: str, path: str, body: bytes) -> tuple[int, bytes]:
-        self.came.append((host, path, json.loads(body)["method"]))
-        if host in self.instead:
-            return self.instead[host]
-        answer = self.service.post(body)
-        return answer.status, answer.body.encode()
-
-    def sender(self, name: str = ALICE) -> Dm3Sender:
-        # Nobody listens at the other address.
+    @property
+    def sender(self) -> Dm3Sender:
         https = HttpsClient(
             lambda host: ["127.0.0.2" if host in self.away else "127.0.0.1"],
-            port=self.port, allow_private=True, ca_file=self.ca_file,
+            port=self.net.port, allow_private=True, ca_file=self.ca_file,
         )  # fmt: skip
-        clock = self.service.house.clock
-        return Dm3Sender(name, self.service.users[name], Profiles(self.service.registry, clock), https, clock=clock)
+        service, clock = self.net.service, self.net.service.house.clock
+        return Dm3Sender(ALICE, service.users[ALICE], Profiles(service.registry, clock), https, clock=clock)
 
-    def filed(self) -> Opened:
-        """What Bob finds in his mailbox, opened: one message."""
-        house = self.service.house
-        assert house.work(house.record(house.deployed.bodies("ClaimsQueue")[-1])).failed == ()
-        [filed] = house.listed(BOB)
-        profiles = Profiles(self.service.registry, house.clock)
-        return explain(filed.line.envelope.encode(), self.service.users[BOB], profiles)
+    def send(self, letter: Letter) -> Sent:
+        return self.sender.send(letter)
 
 
 @pytest.fixture
-def net(deployed: Deployed, tmp_path: Path) -> Iterator[Net]:
-    net = Net(DeliveryService(House(deployed)))
+def net(deployed: Deployed) -> Net:
+    return Net(DeliveryService(House(deployed)))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status, answer = net.answer(self.headers["Host"].partition(":")[0], self.path, body)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-            """Say nothing."""
-
+@pytest.fixture
+def alice(net: Net, tmp_path: Path) -> Iterator[Writer]:
     ca = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ca.issue_cert(*HOSTS).configure_cert(context)
+    ca.issue_cert(HOST, SECOND_HOST).configure_cert(context)
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        net.port, net.ca_file = server.server_port, str(tmp_path / "ca.pem")
-        publish_service(net.service, SERVICE, "ds.example")
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield net
-        server.shutdown()
-        thread.join()
+    with served(net, context):
+        yield Writer(net, str(tmp_path / "ca.pem"))
 
 
-def publish_service(service: DeliveryService, name: str, host: str) -> None:
-    profile = service.keys.get().profile(f"https://{host}")
-    service.registry.put(name, SERVICE_KEY, data_uri(profile.as_json()))
-
-
-def with_two_services(net: Net) -> Net:
-    """Bob names two delivery services: both are ours, at two hosts."""
-    publish_service(net.service, SECOND, "second.example")
-    bob = net.service.users[BOB]
-    profile = UserProfile(bob.encryption.public, bob.signing.public, (SERVICE, SECOND))
-    net.service.registry.put(BOB, PROFILE_KEY, data_uri(profile.as_json()))
-    return net
-
-
-def test_a_letter_arrives_and_every_check_of_it_holds(net: Net) -> None:
-    sent = net.sender().send(Letter("Bob.ETH", "hello 🤝"))
+def test_a_letter_arrives_and_every_check_of_it_holds(net: Net, alice: Writer) -> None:
+    sent = alice.send(Letter("Bob.ETH", "hello 🤝"))
     assert (sent.fate, [each.service for each in sent.attempts]) == (Fate.TAKEN, [SERVICE])
-    opened = net.filed()
+    opened = net.opened()
     assert (opened.verdict, opened.message_hash) == ("accepted", sent.message_hash)
     assert opened.message is not None
     metadata = opened.message.metadata
@@ -132,8 +83,8 @@ def test_a_letter_arrives_and_every_check_of_it_holds(net: Net) -> None:
     assert (metadata.timestamp_ms, metadata.type) == (NOW_MS + 31_000, MessageType.NEW)
 
 
-def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net) -> None:
-    net.sender().send(Letter(BOB, "hello"))
+def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net, alice: Writer) -> None:
+    alice.send(Letter(BOB, "hello"))
     assert [(path, method) for _, path, method in net.came] == [
         ("/rpc", "dm3_getProfileExtension"),
         ("/rpc", "dm3_getDeliveryServiceProperties"),
@@ -141,22 +92,22 @@ def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net) -> Non
     ]
 
 
-def test_a_coroutine_does_the_same(net: Net) -> None:
-    sent = asyncio.run(net.sender().send_async(Letter(BOB, "hello")))
-    assert (sent.fate, net.filed().verdict) == (Fate.TAKEN, "accepted")
+def test_a_coroutine_does_the_same(net: Net, alice: Writer) -> None:
+    sent = asyncio.run(alice.sender.send_async(Letter(BOB, "hello")))
+    assert (sent.fate, net.opened().verdict) == (Fate.TAKEN, "accepted")
 
 
-def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net) -> None:
+def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Writer) -> None:
     net.service.house.operators.remove_dm3_mailbox(BOB)
     net.service.house.clock.now += 31
-    [attempt] = net.sender().send(Letter(BOB, "hello")).attempts
+    [attempt] = alice.send(Letter(BOB, "hello")).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32001, "ReceiverUnknown")
     assert attempt.detail == Reason.RECEIVER_UNKNOWN.sentence
 
 
-def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net) -> None:
+def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net, alice: Writer) -> None:
     net.service.users[ALICE] = UserKeys.random()
-    [attempt] = net.sender().send(Letter(BOB, "hello")).attempts
+    [attempt] = alice.send(Letter(BOB, "hello")).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32003, "SenderSignatureInvalid")
 
 
@@ -182,24 +133,25 @@ def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net) -> No
     ids=["type", "blocked", "not allowed", "size"],
 )  # fmt: skip
 def test_what_the_receiver_does_not_take_is_not_sent(
-    net: Net, extension: ProfileExtension, letter: Letter, reason: Reason, detail: str
+    net: Net, alice: Writer, extension: ProfileExtension, letter: Letter, reason: Reason, detail: str
 ) -> None:
-    with_two_services(net).service.open(BOB, extension=extension)
-    [attempt] = net.sender().send(letter).attempts
+    net.publish_second()
+    net.service.open(BOB, extension=extension)
+    [attempt] = alice.send(letter).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, None, str(reason))
     assert detail in attempt.detail
     assert "dm3_submitMessage" not in [method for _, _, method in net.came]
 
 
-def test_who_is_allowed_gets_in(net: Net) -> None:
+def test_who_is_allowed_gets_in(net: Net, alice: Writer) -> None:
     net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
-    assert net.sender().send(Letter(BOB, "hello")).fate is Fate.TAKEN
+    assert alice.send(Letter(BOB, "hello")).fate is Fate.TAKEN
 
 
-def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: Net) -> None:
+def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: Net, alice: Writer) -> None:
     rules = FilterRules(min_nonce=1, min_token_balance=TokenBalance("0x" + "00" * 20, 1))
     net.service.open(BOB, extension=ProfileExtension(rules=rules))
-    [attempt] = net.sender().send(Letter(BOB, "hello")).attempts
+    [attempt] = alice.send(Letter(BOB, "hello")).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (Fate.NOT_NOW, -32002, "FilterRuleUnchecked")
 
 
@@ -208,32 +160,38 @@ def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: 
     [(503, b""), (500, b"{}"), (200, b'{"jsonrpc":"2.0","error":{"code":-32002,"message":"away"},"id":1}')],
     ids=["503", "500", "-32002"],
 )
-def test_the_next_delivery_service_is_asked_where_one_is_unavailable(net: Net, instead: tuple[int, bytes]) -> None:
-    with_two_services(net).instead["ds.example"] = instead
-    sent = net.sender().send(Letter(BOB, "hello"))
+def test_the_next_delivery_service_is_asked_where_one_is_unavailable(
+    net: Net, alice: Writer, instead: tuple[int, bytes]
+) -> None:
+    net.publish_second()
+    net.instead[HOST] = instead
+    sent = alice.send(Letter(BOB, "hello"))
     assert [(each.service, each.fate) for each in sent.attempts] == [(SERVICE, Fate.NOT_NOW), (SECOND, Fate.TAKEN)]
-    assert net.filed().verdict == "accepted"
+    assert net.opened().verdict == "accepted"
 
 
-def test_so_it_is_where_nobody_listens(net: Net) -> None:
-    with_two_services(net).away.add("ds.example")
-    first, second = net.sender().send(Letter(BOB, "hello")).attempts
+def test_so_it_is_where_nobody_listens(net: Net, alice: Writer) -> None:
+    net.publish_second()
+    alice.away.add(HOST)
+    first, second = alice.send(Letter(BOB, "hello")).attempts
     assert (first.reason, first.detail) == ("OutboundFailed", "no connection to ds.example, or it broke")
     assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
 
 
-def test_so_it_is_where_the_certificate_is_not_accepted(net: Net) -> None:
-    publish_service(with_two_services(net).service, SERVICE, "stranger.example")
-    first, second = net.sender().send(Letter(BOB, "hello")).attempts
+def test_so_it_is_where_the_certificate_is_not_accepted(net: Net, alice: Writer) -> None:
+    net.publish_second()
+    net.publish(SERVICE, "stranger.example")
+    first, second = alice.send(Letter(BOB, "hello")).attempts
     assert (first.reason, first.detail) == (
         "OutboundFailed", "the certificate of stranger.example was not accepted",
     )  # fmt: skip
     assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
 
 
-def test_so_it_is_where_a_delivery_service_has_no_profile(net: Net) -> None:
-    with_two_services(net).service.registry.put(SERVICE, SERVICE_KEY, "")
-    first, second = net.sender().send(Letter(BOB, "hello")).attempts
+def test_so_it_is_where_a_delivery_service_has_no_profile(net: Net, alice: Writer) -> None:
+    net.publish_second()
+    net.service.registry.put(SERVICE, SERVICE_KEY, "")
+    first, second = alice.send(Letter(BOB, "hello")).attempts
     assert (first.fate, first.url, first.reason) == (Fate.NOT_NOW, "", "ProfileUnknown")
     assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli import domain, mailbox, subject, wallet
+from postroom.cli import dm3, domain, mailbox, subject, wallet
 from postroom.cli.exits import Commands
 from postroom.cli.keygen import keygen
 from postroom.cli.read import read
@@ -33,6 +33,7 @@ app.add_typer(domain.app, name="domain")
 app.add_typer(subject.app, name="subject")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
+app.add_typer(dm3.app, name="dm3")
 app.command()(up)
 
 

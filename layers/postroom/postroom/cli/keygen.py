@@ -1,6 +1,5 @@
 """`postroom keygen`: a key to sign with, and the record that publishes it."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,10 +8,9 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, dialect_called, domain_name
-from postroom.cli.output import print_json
+from postroom.cli.output import print_json, write_private
 
 if TYPE_CHECKING:
-    from postroom.nlweb.keys import PrivateKey
     from postroom.nlweb.schema import Dialect
 
 FALLBACK_SELECTOR = "pw1"
@@ -48,7 +46,7 @@ def keygen(
     chosen = dialect_called(dialect)
     name = _record_name(chosen, domain, selector)
     key = PrivateKey.generate(algorithm.value)
-    _write_private(out, key, force=force)
+    write_private(out, key.to_pem(), force=force)
     text = record_text(key.public)
     line = zone_line(name, text)
     if domain is None:
@@ -83,15 +81,3 @@ def _record_name(dialect: "Dialect", domain: str | None, selector: str | None) -
     except TheirError:
         raise UsageFault(f"--selector is {selector!r}; it must be labels of letters, digits and hyphens") from None
     return dialect.key_name(domain or "", chosen).removesuffix(".")
-
-
-def _write_private(path: Path, key: "PrivateKey", *, force: bool) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except FileExistsError:
-        raise UsageFault(f"{path} exists; say --force to overwrite it, or --out to write elsewhere") from None
-    with os.fdopen(descriptor, "wb") as file:
-        # An overwritten file would keep the rights it had.
-        os.fchmod(descriptor, 0o600)
-        file.write(key.to_pem())

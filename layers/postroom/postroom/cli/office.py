@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from postroom.store.operators import Operators
     from postroom.store.reader import Reader
     from postroom.store.register import Register
+    from postroom.store.secret import Secret
     from postroom.store.secrets import SigningKeys
+    from postroom.store.segments import Objects
 
 StackName = Annotated[
     str | None,
@@ -73,16 +75,26 @@ class Office:
     def reader(self) -> "Reader":
         """What lists and fetches."""
         from postroom.store.reader import Reader
+
+        return Reader(self.dynamodb, self._output("PostTable"), self.register(), self.objects())
+
+    def objects(self) -> "Objects":
+        """The bucket."""
         from postroom.store.segments import Objects
 
-        objects = Objects(self.s3, self._output("Bucket"))
-        return Reader(self.dynamodb, self._output("PostTable"), self.register(), objects)
+        return Objects(self.s3, self._output("Bucket"))
 
     def signing_keys(self) -> "SigningKeys":
         """The private keys of the deployment's domains."""
         from postroom.store.secrets import SigningKeys
 
         return SigningKeys(self.secrets, self._output("SigningKeysSecret"), time.monotonic)
+
+    def delivery_service_keys(self) -> "Secret":
+        """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""
+        from postroom.store.secret import Secret
+
+        return Secret(self.secrets, self._output("DeliveryServiceKeysSecret"), time.monotonic)
 
     def _output(self, name: str) -> str:
         if name not in self.outputs:

@@ -1,10 +1,13 @@
-"""What commands print: tables and lines for people (plain when no terminal), JSON for programs."""
+"""What commands print: tables and lines for people (plain when no terminal), JSON for programs; keys go to files."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from postroom.cli.exits import UsageFault
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -78,3 +81,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]) 
         shown.print(table)
     for line in captured.get().splitlines():
         print(line.rstrip())
+
+
+def write_private(path: Path, data: bytes, *, force: bool) -> None:
+    """Write a file that its owner alone can read. Raises UsageFault where it is there, unless `force`d."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileExistsError:
+        raise UsageFault(f"{path} exists; say --force to overwrite it, or --out to write elsewhere") from None
+    with os.fdopen(descriptor, "wb") as file:
+        # An overwritten file would keep the rights it had.
+        os.fchmod(descriptor, 0o600)
+        file.write(data)

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.descriptor import Local
-from postroom.cli.exits import Exit, UsageFault
+from postroom.cli.exits import UsageFault
+from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
 from postroom.cli.office import open_office
-from postroom.cli.output import console, is_terminal, print_json, safe, styled
+from postroom.cli.output import print_json
 from postroom.settings import Settings
 
 if TYPE_CHECKING:
     from postroom.names.keys import KeyDirectory
-    from postroom.nlweb.explain import Explanation, FindKey
+    from postroom.nlweb.explain import FindKey
     from postroom.nlweb.keys import PublicKey
 
 _YEAR_9999 = 253_370_764_800
 """Epoch seconds: what is shown of a time has four digits for the year."""
-_EXITS = {"accepted": Exit.GOOD, "refused": Exit.BAD_MESSAGE, "discarded": Exit.BAD_MESSAGE}
 
 
 def verify(
@@ -79,8 +79,8 @@ def verify(
     if as_json:
         print_json(told.as_json())
     else:
-        _print(told)
-    raise typer.Exit(_EXITS.get(told.verdict, Exit.NOT_FOUND_OUT))
+        print_explanation(told)
+    raise typer.Exit(exit_of(told))
 
 
 def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", local: Path | None) -> "FindKey":
@@ -111,39 +111,3 @@ def _registered(local: Path, wallet: str) -> "PublicKey":
     if spki is None:
         raise TheirError(Reason.WALLET_UNKNOWN, "`postroom wallet add` registers it")
     return public_key_from_spki(spki)
-
-
-def _print(told: "Explanation") -> None:
-    if is_terminal():
-        _print_blocks(told)
-    else:
-        for check in told.checks:
-            print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}; expected {check.expected}; "
-                       f"{check.section}"))  # fmt: skip
-    reason = told.reason
-    if reason is None:
-        console().print(styled("accepted", "bold green"))
-    else:
-        console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))
-
-
-def _print_blocks(told: "Explanation") -> None:
-    """What was seen, expected, and where that stands: below each other, for they are long and terminals are not."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for check in told.checks:
-        table.add_row(
-            styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
-            styled(check.name, "bold"),
-            Text("\n").join([
-                styled(check.saw),
-                styled(f"expected: {check.expected}", "dim" if check.ok else ""),
-                styled(check.section, "dim italic"),
-            ]),
-        )  # fmt: skip
-    console().print(table)

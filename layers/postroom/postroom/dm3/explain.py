@@ -172,7 +172,7 @@ def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str,
     except (TheirError, NotNowError) as error:
         told.checks.append(Check(name, False, error.detail or error.reason.sentence, expected, section, error.reason))
     else:
-        saw = f"by {service}, of what came in at {_time(postmark.incoming_timestamp_ms)}"
+        saw = f"by {service}, of what came in at {shown_time(postmark.incoming_timestamp_ms)}"
         told.checks.append(Check(name, True, saw, expected, section))
 
 
@@ -220,7 +220,8 @@ def _named(key: PublicSigningKey) -> str:
     return f"{key.algorithm} {key.fingerprint}"
 
 
-def _time(epoch_ms: int) -> str:
+def shown_time(epoch_ms: int) -> str:
+    """RFC 3339, or the number itself where that has no form for it: strangers write any."""
     return write_timestamp(epoch_ms) if epoch_ms < _YEAR_9999_MS else f"{epoch_ms} ms"
 
 

@@ -1,0 +1,105 @@
+"""What dm3's commands are given: names, key files, registries."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.exits import UsageFault
+from postroom.cli.office import Office, open_office
+from postroom.errors import SettingsError, TheirError
+from postroom.settings import Settings
+
+if TYPE_CHECKING:
+    from postroom.dm3.keys import UserKeys
+    from postroom.dm3.message import MessageType
+    from postroom.names.profiles import Profiles
+    from postroom.names.registry import Registry
+
+REGISTRY_OBJECT = Settings().dm3_registry
+"""Where a deployment keeps its registry, in its bucket."""
+MAX_KEY_FILE_BYTES = 4096
+
+KeyFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="Your keys, as `postroom dm3 keygen` makes them.")]
+RegistryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--registry",
+        metavar="FILE",
+        help="Where names are looked up: YAML or JSON, {name: {network.dm3.profile: URI}}.",
+        show_default="the local stack's",
+    ),
+]
+
+
+def dm3_name(text: str) -> str:
+    """A name, normalised (ENSIP-15)."""
+    from postroom.dm3.names import normalize
+
+    try:
+        return normalize(text)
+    except TheirError as error:
+        raise typer.BadParameter(f"{text!r} is no name: {error.detail}") from None
+
+
+def message_types(names: Sequence[str]) -> "tuple[MessageType, ...]":
+    """The message types that are called so, in either case. Raises UsageFault."""
+    from postroom.dm3.message import MessageType
+
+    known = {str(each): each for each in MessageType}
+    for name in names:
+        if name.upper() not in known:
+            raise UsageFault(f"--type is {name!r}; it must be one of {', '.join(known)}")
+    return tuple(known[name.upper()] for name in names)
+
+
+def load_user_keys(path: Path) -> "UserKeys":
+    """A user's keys from their file. Raises UsageFault, which does not show them."""
+    from postroom.dm3.keys import read_user_keys
+    from postroom.ijson import parse
+
+    try:
+        return read_user_keys(parse(path.read_bytes(), max_bytes=MAX_KEY_FILE_BYTES))
+    except TheirError:
+        raise UsageFault(f"{path} holds no keys: it is no JSON; `postroom dm3 keygen` makes such a file") from None
+    except ValueError as error:
+        raise UsageFault(f"{path} holds no keys: {error}") from None
+
+
+def read_registry(data: bytes, source: str) -> "dict[str, dict[str, str]]":
+    """The texts of a registry document. Raises UsageFault that names `source`."""
+    from postroom.names.registry import parse_registry
+
+    try:
+        return parse_registry(data)
+    except SettingsError as error:
+        raise UsageFault(f"{source}: {error}") from None
+
+
+def stored_registry(office: Office) -> bytes:
+    """The registry document of a deployment. Raises UsageFault where it has none."""
+    try:
+        return office.objects().get(REGISTRY_OBJECT)
+    except KeyError:
+        raise UsageFault("this deployment has no registry yet; `postroom dm3 registry put FILE` stores one") from None
+
+
+def open_profiles(file: Path | None, local: Path | None, deployment: str | None) -> "Profiles | None":
+    """The profiles of a registry: a file's, or else that of a local stack; None where neither is named."""
+    from postroom.names.registry import MemoryRegistry
+
+    if file is not None:
+        return profiles_of(MemoryRegistry(read_registry(file.read_bytes(), str(file))))
+    if local is not None:
+        data = stored_registry(open_office(None, local, deployment))
+        return profiles_of(MemoryRegistry(read_registry(data, REGISTRY_OBJECT)))
+    return None
+
+
+def profiles_of(registry: "Registry") -> "Profiles":
+    """The profiles of any registry."""
+    from postroom.names.profiles import Profiles
+
+    return Profiles(registry, time.time)

@@ -1,0 +1,186 @@
+"""`postroom dm3 keygen`: keys of a user or of the delivery service, and the profile that publishes them."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.dm3.inputs import dm3_name
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.output import print_json, write_private
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.dm3.keys import PublicSigningKey, UserKeys
+    from postroom.dm3.profile import ServiceProfile
+    from postroom.dm3.service import ServiceKeys
+
+_RPC_PATHS = ("/rpc", "/dm3")
+
+
+class SigningAlgorithm(StrEnum):
+    """The kinds of signing keys (settlement dm3 2)."""
+
+    SECP256K1 = "secp256k1"
+    ED25519 = "ed25519"
+
+
+def keygen(
+    delivery_service: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A delivery service that takes your letters; repeat it, in the order they are to be tried.",
+            parser=dm3_name,
+        ),
+    ] = None,
+    wallet_signature: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX|-",
+            help="Derive the keys from what your wallet signed (`postroom dm3 wallet-message`); whoever sees it has "
+            "the keys: - reads it from standard input.",
+            show_default="random keys",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        SigningAlgorithm | None,
+        typer.Option(help="What the signing key is of; the reference knows ed25519 only.", show_default="secp256k1"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where the private keys go (readable by you alone).", show_default="dm3-key.json"
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite keys that are there.")] = False,
+    service: Annotated[
+        bool, typer.Option("--service", help="Make the delivery service's keys instead, in the deployment's secret.")
+    ] = False,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --service: where it is; letters are posted to URL/rpc.")
+    ] = None,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="With --service: a new encryption key; the older ones still open letters.")
+    ] = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make keys for dm3, and print the profile to publish: a user's, or with --service a delivery service's."""
+    if service:
+        if delivery_service or wallet_signature or out or force:
+            raise UsageFault("--service makes the deployment's own keys: of the others it takes --url, --algorithm "
+                             "and --rotate")  # fmt: skip
+        _make_service(open_office(stack_name, local, deployment), url, algorithm, rotate=rotate, as_json=as_json)
+        return
+    if url or rotate:
+        raise UsageFault("--url and --rotate are for a delivery service's keys; say --service")
+    if not delivery_service:
+        raise UsageFault("a profile names at least one delivery service: say --delivery-service NAME")
+    _make_user(delivery_service, wallet_signature, algorithm, out or Path("dm3-key.json"), force=force, as_json=as_json)
+
+
+def _make_user(
+    services: list[str],
+    wallet_signature: str | None,
+    algorithm: SigningAlgorithm | None,
+    out: Path,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    from postroom.dm3.profile import UserProfile
+    from postroom.names.registry import PROFILE_KEY
+
+    keys = _user_keys(wallet_signature, algorithm)
+    profile = UserProfile(keys.encryption.public, keys.signing.public, tuple(services))
+    write_private(out, json.dumps(keys.as_json(), indent=2).encode() + b"\n", force=force)
+    _print(f"private keys  {out}", keys.signing.public, PROFILE_KEY, profile.as_json(), {"file": str(out)}, as_json)
+
+
+def _user_keys(wallet_signature: str | None, algorithm: SigningAlgorithm | None) -> "UserKeys":
+    from postroom.dm3.keys import UserKeys
+
+    if wallet_signature is None:
+        return UserKeys.random(str(algorithm or SigningAlgorithm.SECP256K1))
+    if algorithm is SigningAlgorithm.SECP256K1:
+        raise UsageFault("keys derived from a wallet's signature are of ed25519, as other dm3 clients derive them")
+    text = wallet_signature
+    if text == "-":
+        text = read_input("-").decode("ascii", "replace")
+    try:
+        return UserKeys.from_wallet_signature(text.strip())
+    except ValueError as error:
+        raise UsageFault(f"--wallet-signature: {error}") from None
+
+
+def _make_service(
+    office: Office, url: str | None, algorithm: SigningAlgorithm | None, *, rotate: bool, as_json: bool
+) -> None:
+    from postroom.dm3.dialect import rpc_url
+    from postroom.dm3.service import ServiceKeys, read_service_keys
+    from postroom.names.registry import SERVICE_KEY
+
+    if url is None:
+        raise UsageFault("say --url URL: where the delivery service is, such as https://ds.example")
+    if rotate and algorithm is not None:
+        raise UsageFault("--rotate changes the encryption key only; the signing key stays, and so does its algorithm")
+    secret = office.delivery_service_keys()
+    stored = secret.read()
+    if stored and not rotate:
+        raise UsageFault("the delivery service has keys: say --rotate for a new encryption key beside the others")
+    if rotate and not stored:
+        raise UsageFault("the delivery service has no keys yet that could be rotated; leave --rotate out")
+    if stored:
+        keys = read_service_keys(stored).rotated()
+    else:
+        keys = ServiceKeys.generate(str(algorithm or SigningAlgorithm.SECP256K1))
+    profile = _service_profile(keys, url)
+    secret.put(keys.as_json())
+    told: dict[str, JsonValue] = {"url": url, "rpc_url": rpc_url(url), "encryption_keys": len(keys.encryption)}
+    line = f"private keys  in the deployment's secret; {len(keys.encryption)} encryption keys are live"
+    _print(line, keys.signing.public, SERVICE_KEY, profile.as_json(), told, as_json)
+
+
+def _service_profile(keys: "ServiceKeys", url: str) -> "ServiceProfile":
+    if not url.startswith("https://"):
+        raise UsageFault(f"--url is {url!r}; it must be a URL such as https://ds.example")
+    if url.rstrip("/").endswith(_RPC_PATHS):
+        raise UsageFault(f"--url is {url!r}; leave the last part out: whoever sends to it adds /rpc")
+    try:
+        return keys.profile(url)
+    except TheirError as error:
+        raise UsageFault(f"--url is {url!r}: {error.detail}") from None
+
+
+def _print(
+    where: str,
+    key: "PublicSigningKey",
+    record: str,
+    profile: dict[str, JsonValue],
+    further: dict[str, JsonValue],
+    as_json: bool,
+) -> None:
+    from postroom.dm3.profile import data_uri
+
+    if as_json:
+        print_json({
+            **further, "algorithm": key.algorithm, "fingerprint": key.fingerprint, "record": record,
+            "profile": profile, "uri": data_uri(profile),
+        })  # fmt: skip
+        return
+    print(where)
+    print(f"signing key   {key.algorithm}, {key.fingerprint}")
+    print("profile")
+    for name, value in profile.items():
+        print(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+    print(f"to publish    the text {record} at your name:")
+    print(data_uri(profile))

@@ -1,0 +1,112 @@
+"""`postroom dm3 mailbox`: who receives at the delivery service, what, and from whom. Seen within a minute."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.dm3.inputs import dm3_name, message_types
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_either, print_json, print_table
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.dm3.extension import FilterRules
+    from postroom.store.directory import Dm3Mailbox
+
+app = typer.Typer(help="Mailboxes of the delivery service.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The receiver's name.", metavar="NAME", parser=dm3_name)]
+
+
+@app.command("add")
+def add(
+    name: Name,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="A message type it takes besides NEW; repeat it for more."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Take letters from this sender, and only from such.", parser=dm3_name),
+    ] = None,
+    block: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Take no letters from this sender.", parser=dm3_name)
+    ] = None,
+    min_nonce: Annotated[
+        int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")
+    ] = None,
+    min_balance: Annotated[
+        int | None, typer.Option(metavar="WEI", min=0, help="What a sender's account must hold.")
+    ] = None,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Let in who cannot be verified just now, and mark it.")
+    ] = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a mailbox, or replace all of its settings."""
+    from postroom.dm3.extension import FilterRules, ProfileExtension
+    from postroom.store.directory import Dm3Mailbox
+
+    types = message_types(type_ or ())
+    try:
+        rules = FilterRules(min_nonce, min_balance, allow=tuple(allow or ()), block=tuple(block or ()))
+    except TheirError as error:
+        raise UsageFault(f"these rules cannot be told: {error.detail}") from None
+    mailbox = Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), unverified)
+    open_office(stack_name, local, deployment).operators().put_dm3_mailbox(mailbox)
+    taken, senders, verified = _cells(mailbox)
+    print_either(as_json, _describe(mailbox), f"{name}: takes {taken} from {senders}, {verified}")
+
+
+@app.command("list")
+def list_mailboxes(
+    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
+) -> None:
+    """List the mailboxes."""
+    found = open_office(stack_name, local, deployment).operators().dm3_mailboxes()
+    if as_json:
+        print_json([_describe(each) for each in found])
+        return
+    print_table(("mailbox", "takes", "from", "senders"), [(each.name, *_cells(each)) for each in found])
+
+
+@app.command("remove")
+def remove(
+    name: Name,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Close a mailbox; mail that is filed stays."""
+    if not open_office(stack_name, local, deployment).operators().remove_dm3_mailbox(name):
+        raise UsageFault(f"{name} has no mailbox here; `postroom dm3 mailbox list` shows who has")
+    print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
+
+
+def _describe(mailbox: "Dm3Mailbox") -> dict[str, JsonValue]:
+    return {"name": mailbox.name, "unverified": mailbox.takes_unverified, "extension": mailbox.extension.as_json()}
+
+
+def _cells(mailbox: "Dm3Mailbox") -> tuple[str, str, str]:
+    extension = mailbox.extension
+    verified = "verified or marked" if mailbox.takes_unverified else "verified"
+    return ", ".join(extension.message_types), _senders(extension.rules), verified
+
+
+def _senders(rules: "FilterRules") -> str:
+    """Whom the rules let in, in words."""
+    parts = [
+        ", ".join(rules.allow) or "anybody",
+        f"but {', '.join(rules.block)}" if rules.block else "",
+        f"of nonce {rules.min_nonce} or more" if rules.min_nonce is not None else "",
+        f"of {rules.min_balance} wei or more" if rules.min_balance is not None else "",
+    ]
+    return " ".join(part for part in parts if part)

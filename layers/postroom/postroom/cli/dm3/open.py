@@ -1,0 +1,94 @@
+"""`postroom dm3 open`: a letter is opened and shown, with every check of it."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.dm3.inputs import KeyFile, RegistryFile, load_user_keys, open_profiles, profiles_of
+from postroom.cli.explained import exit_of, print_explanation
+from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.office import DeploymentName
+from postroom.cli.output import print_json, safe
+
+if TYPE_CHECKING:
+    from postroom.dm3.explain import Opened
+    from postroom.dm3.message import Attachment, Message
+
+_LONGEST_SHOWN = 100
+
+
+def open_letter(
+    file: Annotated[
+        str,
+        typer.Argument(help="The envelope, as `postroom read --raw` writes it; - is standard input.", metavar="FILE|-"),
+    ],
+    key: KeyFile,
+    registry: RegistryFile = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a letter and check all that it says. Exit code 0: all is well; 1: it is not; 3: could not find out."""
+    from postroom.dm3.explain import explain
+
+    profiles = open_profiles(registry, local, deployment) or profiles_of(_NoRegistry())
+    told = explain(read_input(file), load_user_keys(key), profiles)
+    if as_json:
+        print_json({
+            **told.as_json(),
+            "message_hash": told.message_hash or None,
+            "message": told.message.as_json() if told.message else None,
+            "postmark": told.postmark.as_json() if told.postmark else None,
+        })  # fmt: skip
+    else:
+        _print(told)
+    raise typer.Exit(exit_of(told))
+
+
+class _NoRegistry:
+    """What is asked where no registry is named."""
+
+    def text(self, name: str, key: str) -> NoReturn:
+        """Raises NotNowError."""
+        from postroom.errors import NotNowError
+        from postroom.reasons import Reason
+
+        raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, f"no registry is named that has {key} of {name}: --registry")
+
+
+def _print(told: "Opened") -> None:
+    if told.message:
+        _print_message(told.message, told.message_hash)
+    print_explanation(told)
+
+
+def _print_message(message: "Message", digest: str) -> None:
+    from postroom.dm3.explain import shown_time
+
+    metadata = message.metadata
+    lines = {
+        "from": metadata.sender,
+        "to": metadata.to,
+        "type": metadata.type_name,
+        "about": metadata.reference_message_hash,
+        "sent": shown_time(metadata.timestamp_ms),
+        "hash": digest,
+    }
+    for name, value in lines.items():
+        if value is not None:
+            print(f"{name:<11} {safe(value)}")
+    for attachment in message.attachments or ():
+        print(f"attachment  {safe(_shown(attachment))}")
+    print()
+    for line in (message.message or "").split("\n"):
+        print(safe(line))
+    print()
+
+
+def _shown(attachment: "Attachment") -> str:
+    name = f"{json.dumps(attachment.name, ensure_ascii=False)} " if attachment.name is not None else ""
+    data = attachment.data
+    shown = data if len(data) <= _LONGEST_SHOWN else f"{data[:_LONGEST_SHOWN]}… ({len(data)} characters; see --json)"
+    return name + shown

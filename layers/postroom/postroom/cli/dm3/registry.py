@@ -1,0 +1,74 @@
+"""`postroom dm3 registry`: the names that a deployment knows by itself, as one document. Seen within a minute."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT, profiles_of, read_registry, stored_registry
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_either, print_json
+from postroom.errors import TheirError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+app = typer.Typer(help="The names a deployment knows by itself.", no_args_is_help=True)
+
+
+@app.command("put")
+def put(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="YAML or JSON: {name: {network.dm3.profile: URI, network.dm3.deliveryService: URI}}; - is standard "
+            "input.",
+            metavar="FILE|-",
+        ),
+    ],
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a registry and store it in place of the one that is there."""
+    data = read_input(file)
+    texts = read_registry(data, file)
+    _check_profiles(texts, file)
+    open_office(stack_name, local, deployment).objects().put(REGISTRY_OBJECT, data, "application/yaml")
+    names = sorted(texts)
+    print_either(as_json, {"names": list(names)}, f"{len(names)} names: {', '.join(names)}")
+
+
+@app.command("show")
+def show(
+    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
+) -> None:
+    """Write the registry as it was stored; with --json, what it says."""
+    data = stored_registry(open_office(stack_name, local, deployment))
+    if as_json:
+        texts = read_registry(data, REGISTRY_OBJECT)
+        print_json({name: dict(entry) for name, entry in texts.items()})
+        return
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> None:
+    """Raises UsageFault where a profile cannot be read. Where one is kept elsewhere, it is not looked at."""
+    from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+    from postroom.reasons import Reason
+
+    profiles = profiles_of(MemoryRegistry(texts))
+    for name, entry in texts.items():
+        for key, find in ((PROFILE_KEY, profiles.user), (SERVICE_KEY, profiles.service)):
+            if key not in entry:
+                continue
+            try:
+                find(name)
+            except TheirError as error:
+                if error.reason is not Reason.PROFILE_URI_UNSUPPORTED:
+                    raise UsageFault(f"{source}: {key} of {name} is no profile: {error.detail}") from None

@@ -1,0 +1,162 @@
+"""`postroom dm3 send`: a letter is sealed, signed and handed to the receiver's delivery service."""
+
+import mimetypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local, stack_of_this_folder
+from postroom.cli.dm3.inputs import KeyFile, RegistryFile, dm3_name, load_user_keys, message_types, open_profiles
+from postroom.cli.exits import Exit, UsageFault
+from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.network import CaFile, Resolver, build_https, choose_network, open_resolvers
+from postroom.cli.office import DeploymentName
+from postroom.cli.output import print_json, safe
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.client.dm3 import Attempt, Letter, Sent
+    from postroom.dm3.keys import UserKeys
+    from postroom.dm3.message import Attachment, MessageType
+
+
+def send(
+    sender: Annotated[str, typer.Argument(metavar="FROM", help="Your name.", parser=dm3_name)],
+    to: Annotated[str, typer.Argument(metavar="TO", help="The receiver's name.", parser=dm3_name)],
+    key: KeyFile,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEXT|-]", help="What you write; - is standard input. Some types need none."),
+    ] = None,
+    attach: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Send a file along; repeat it for more.")
+    ] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="What it is for.", show_default="NEW, or REPLY")
+    ] = None,
+    ref: Annotated[str | None, typer.Option(metavar="HASH", help="The hash of the message it is about.")] = None,
+    reply_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|-",
+            help="The envelope it answers: says --ref, and brings back what answers are to bring back.",
+        ),
+    ] = None,
+    registry: RegistryFile = None,
+    resolver: Resolver = None,
+    ca_file: CaFile = None,
+    port: Annotated[int | None, typer.Option(help="The port to post to.", min=1, max=65535, show_default="443")] = None,
+    allow_private: Annotated[
+        bool, typer.Option("--allow-private", help="Connect also to addresses that are not public.")
+    ] = False,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write to somebody. Exit code 0: taken; 1: refused; 3: not now."""
+    from postroom.client import Fate
+    from postroom.client.dm3 import Dm3Sender
+
+    keys = load_user_keys(key)
+    letter = _letter(to, text, attach or [], type_, ref, reply_to, keys)
+    if local is None and not resolver:
+        local = stack_of_this_folder("sending")
+    profiles = open_profiles(registry, local, deployment)
+    if profiles is None:
+        raise UsageFault("say where names are looked up: --registry FILE, or --local PATH for a local stack's")
+    network = choose_network(local, resolvers=resolver, ca_file=ca_file, port=port, allow_private=allow_private)
+    with open_resolvers(network) as resolvers:
+        sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(letter)
+    _print(sent, as_json=as_json)
+    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.BAD_MESSAGE, Fate.NOT_NOW: Exit.NOT_FOUND_OUT}
+    raise typer.Exit(exits[sent.fate])
+
+
+def _letter(
+    to: str,
+    text: str | None,
+    files: list[Path],
+    type_: str | None,
+    ref: str | None,
+    reply_to: str | None,
+    keys: "UserKeys",
+) -> "Letter":
+    from postroom.client.dm3 import Letter
+    from postroom.dm3.message import MessageType
+
+    if text == "-" and reply_to == "-":
+        raise UsageFault("the text and --reply-to cannot both be read from standard input")
+    attachments = tuple(_attachment(file) for file in files)
+    written = _read_text() if text == "-" else text
+    [chosen] = message_types([type_]) if type_ else [MessageType.REPLY if reply_to else MessageType.NEW]
+    if reply_to is None:
+        return Letter(to, written, chosen, ref, attachments)
+    if ref is not None:
+        raise UsageFault("--reply-to says which message it is about; leave --ref out")
+    return _answer(to, written, chosen, attachments, reply_to, keys)
+
+
+def _answer(
+    to: str,
+    text: str | None,
+    type_: "MessageType",
+    attachments: "tuple[Attachment, ...]",
+    reply_to: str,
+    keys: "UserKeys",
+) -> "Letter":
+    """A letter back to the sender of an envelope. Raises TheirError where it cannot be opened."""
+    from postroom.client.dm3 import reply
+    from postroom.dm3.envelope import message_hash, open_message, read_envelope
+    from postroom.dm3.names import normalize
+    from postroom.ijson import parse
+
+    data = read_input(reply_to)
+    envelope = read_envelope(parse(data, max_bytes=len(data)))
+    original = open_message(envelope, [keys.encryption])
+    if normalize(original.metadata.sender) != to:
+        raise UsageFault(f"{reply_to} is from {safe(original.metadata.sender)}, not from {to}: an answer goes back")
+    return reply(original, message_hash(envelope), text, type=type_, attachments=attachments)
+
+
+def _attachment(file: Path) -> "Attachment":
+    from postroom.client.dm3 import attach
+
+    return attach(file.read_bytes(), mimetypes.guess_type(file.name)[0] or "application/octet-stream")
+
+
+def _read_text() -> str:
+    try:
+        # As the shell does for $(…): the line break at the end is the terminal's.
+        return read_input("-").decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError:
+        raise UsageFault("the text on standard input is not UTF-8; send a file along by --attach") from None
+
+
+def _print(sent: "Sent", *, as_json: bool) -> None:
+    from postroom.client import Fate
+
+    if as_json:
+        print_json({
+            "fate": str(sent.fate),
+            "message_hash": sent.message_hash or None,
+            "attempts": [_describe(each) for each in sent.attempts],
+        })  # fmt: skip
+        return
+    for each in sent.attempts:
+        said = ", ".join(str(part) for part in (each.code, each.reason) if part)
+        why = ": ".join(part for part in (said, each.detail) if part)
+        print(safe(f"{each.fate}: {each.service}{f' at {each.url}' if each.url else ''}{f': {why}' if why else ''}"))
+    if sent.fate is Fate.TAKEN:
+        print(f"message hash {sent.message_hash}")
+
+
+def _describe(attempt: "Attempt") -> dict[str, JsonValue]:
+    return {
+        "service": attempt.service,
+        "url": attempt.url or None,
+        "fate": str(attempt.fate),
+        "code": attempt.code,
+        "reason": attempt.reason or None,
+        "detail": attempt.detail or None,
+    }

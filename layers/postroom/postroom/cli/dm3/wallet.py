@@ -1,0 +1,32 @@
+"""`postroom dm3 wallet-message`: what a wallet signs, so that keys can be derived from its signature."""
+
+from typing import Annotated
+
+import typer
+
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import print_either
+
+DEFAULT_NONCE = "0xa1b38837dd52e70a250ac2bf3e19f1599833e9d30662bf69a1c12e5747ed9f65"
+"""SHA-256 of "dm3_default_nonce": what the reference's clients take, so that their keys are derived again."""
+
+
+def wallet_message(
+    address: Annotated[str, typer.Argument(help="The wallet's Ethereum address.")],
+    nonce: Annotated[
+        str, typer.Option(help="Another one gives other keys.", show_default="that of other dm3 clients")
+    ] = DEFAULT_NONCE,
+    as_json: AsJson = False,
+) -> None:
+    """Print what your wallet has to sign (personal_sign) for `postroom dm3 keygen --wallet-signature`.
+
+    The line break at its end is not part of it.
+    """
+    from postroom.dm3.keys import wallet_message as text_for
+
+    try:
+        text = text_for(address, nonce)
+    except ValueError as error:
+        raise UsageFault(f"{address!r}: {error}") from None
+    print_either(as_json, {"message": text}, text)

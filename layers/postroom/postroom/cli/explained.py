@@ -1,0 +1,53 @@
+"""Printing an explanation: every check with what it saw, what it expected, and where that stands."""
+
+from typing import TYPE_CHECKING, Final
+
+from postroom.cli.exits import Exit
+from postroom.cli.output import console, is_terminal, safe, styled
+
+if TYPE_CHECKING:
+    from postroom.nlweb.explain import Explanation
+
+_EXITS: Final = {"accepted": Exit.GOOD, "refused": Exit.BAD_MESSAGE, "discarded": Exit.BAD_MESSAGE}
+
+
+def exit_of(told: "Explanation") -> Exit:
+    """The exit code of a verdict."""
+    return _EXITS.get(told.verdict, Exit.NOT_FOUND_OUT)
+
+
+def print_explanation(told: "Explanation") -> None:
+    """The checks, then the verdict."""
+    if is_terminal():
+        _print_blocks(told)
+    else:
+        for check in told.checks:
+            print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}; expected {check.expected}; "
+                       f"{check.section}"))  # fmt: skip
+    reason = told.reason
+    if reason is None:
+        console().print(styled("accepted", "bold green"))
+    else:
+        console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))
+
+
+def _print_blocks(told: "Explanation") -> None:
+    """What was seen, expected, and where that stands: below each other, for they are long and terminals are not."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in told.checks:
+        table.add_row(
+            styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
+            styled(check.name, "bold"),
+            Text("\n").join([
+                styled(check.saw),
+                styled(f"expected: {check.expected}", "dim" if check.ok else ""),
+                styled(check.section, "dim italic"),
+            ]),
+        )  # fmt: skip
+    console().print(table)

@@ -1,0 +1,90 @@
+"""The delivery service of tests/post/dm3_house.py behind TLS on loopback."""
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from tests.post.dm3_house import BOB, SERVICE, DeliveryService
+
+from postroom.dm3.explain import Opened, explain
+from postroom.dm3.profile import UserProfile, data_uri
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+
+HOST, SECOND_HOST = "ds.example", "second.example"
+SECOND = "second.eth"
+
+
+@dataclass
+class Net:
+    """Hosts on loopback with the delivery service behind them; a host may answer otherwise."""
+
+    service: DeliveryService
+    port: int = 0
+    instead: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    came: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.publish(SERVICE, HOST)
+
+    def publish(self, name: str, host: str) -> None:
+        profile = self.service.keys.get().profile(f"https://{host}")
+        self.service.registry.put(name, SERVICE_KEY, data_uri(profile.as_json()))
+
+    def publish_second(self) -> None:
+        """Bob names two delivery services: both are ours, at two hosts."""
+        self.publish(SECOND, SECOND_HOST)
+        bob = self.service.users[BOB]
+        profile = UserProfile(bob.encryption.public, bob.signing.public, (SERVICE, SECOND))
+        self.service.registry.put(BOB, PROFILE_KEY, data_uri(profile.as_json()))
+
+    def answer(self, host: str, path: str, body: bytes) -> tuple[int, bytes]:
+        self.came.append((host, path, json.loads(body)["method"]))
+        if host in self.instead:
+            return self.instead[host]
+        answer = self.service.post(body)
+        return answer.status, answer.body.encode()
+
+    def filed(self) -> str:
+        """The one envelope that Bob finds in his mailbox."""
+        house = self.service.house
+        assert house.work(house.record(house.deployed.bodies("ClaimsQueue")[-1])).failed == ()
+        [filed] = house.listed(BOB)
+        return filed.line.envelope
+
+    def opened(self) -> Opened:
+        """The same, opened."""
+        profiles = Profiles(self.service.registry, self.service.house.clock)
+        return explain(self.filed().encode(), self.service.users[BOB], profiles)
+
+
+@contextmanager
+def served(net: Net, context: ssl.SSLContext) -> Iterator[None]:
+    """Answer at `net.port` of 127.0.0.1, with the certificates of `context`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, answer = net.answer(self.headers["Host"].partition(":")[0], self.path, body)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        net.port = server.server_port
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
