@@ -89,9 +89,19 @@ class DeliveryService:
         return sign_message(text, metadata, self.users[sender].signing)
 
     def envelope(
-        self, text: str = "hello", *, sender: str = ALICE, to: str = BOB, signer: str = "", as_sender: str = ""
+        self,
+        text: str = "hello",
+        *,
+        sender: str = ALICE,
+        to: str = BOB,
+        signer: str = "",
+        as_sender: str = "",
+        sealed_message: str | None = None,
     ) -> Envelope:
-        """What a client would submit. `signer`: whose key signs the metadata. `as_sender`: what it claims to be."""
+        """What a client would submit. `signer`: whose key signs the metadata. `as_sender`: what it claims to be.
+
+        `sealed_message`: taken from another envelope.
+        """
         keys = self.keys.get()
         return write_envelope(
             self.message(text, sender, to),
@@ -99,6 +109,7 @@ class DeliveryService:
             receiver_key=self.users[BOB].encryption.public,
             service_key=keys.encryption[0].public,
             signing=self.users[signer or sender].signing,
+            sealed_message=sealed_message,
         )
 
     # ---- the door --------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_a_strangers_copy_does_not_suppress_the_original(service: DeliveryServic
     """Same sealed message, another sender: the sender belongs to the key (settlement dm3 9)."""
     service.publish(MALLORY)
     original = service.envelope()
-    stolen = replace(service.envelope(sender=MALLORY), message=original.message)
+    stolen = service.envelope(sender=MALLORY, sealed_message=original.message)
     for envelope in (stolen, original):
         assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
     assert sorted(each.row.conversation for each in service.house.listed(BOB)) == [ALICE, MALLORY]

@@ -121,44 +121,76 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
 
 
 def _describe(filed: "Filed") -> dict[str, JsonValue]:
+    from postroom.nlweb.timestamp import write_timestamp
+
+    return {
+        "id": id_of(filed.row.key),
+        "received_at": write_timestamp(filed.row.key.received_at_ms),
+        **(_sealed(filed) if filed.line.receipt["protocol"] == "dm3" else _told(filed)),
+        "conversation": filed.row.conversation,
+        "receipt": json.loads(json.dumps(dict(filed.line.receipt))),
+        "envelope": filed.line.envelope,
+    }
+
+
+def _sealed(filed: "Filed") -> dict[str, JsonValue]:
+    """What anybody may see of a dm3 message: `postroom dm3 open` shows its receiver the rest."""
+    return {
+        "from": filed.row.conversation,
+        "to": filed.row.key.mailbox,
+        "message_hash": str(filed.line.receipt["message_hash"]),
+    }
+
+
+def _told(filed: "Filed") -> dict[str, JsonValue]:
+    """What an NLWeb message says."""
     from postroom.ijson import parse
     from postroom.nlweb.envelope import read_envelope
     from postroom.nlweb.timestamp import write_timestamp
 
-    text = filed.line.envelope
-    data = text.encode()
+    data = filed.line.envelope.encode()
     envelope = read_envelope(parse(data, max_bytes=len(data)))
     return {
-        "id": id_of(filed.row.key),
-        "received_at": write_timestamp(filed.row.key.received_at_ms),
         "from": envelope.sender,
         "to": envelope.receiver,
         "subject": envelope.subject,
         "correlation": envelope.correlation,
         "timestamp": write_timestamp(envelope.timestamp_ms),
-        "conversation": filed.row.conversation,
         "body": envelope.body,
-        "receipt": json.loads(json.dumps(dict(filed.line.receipt))),
-        "envelope": text,
     }
 
 
 def _print(message: dict[str, JsonValue]) -> None:
-    receipt = message["receipt"]
-    body = json.dumps(message["body"], ensure_ascii=False)
-    lines = {
-        "from": message["from"],
-        "to": message["to"],
-        "subject": message["subject"],
-        "correlation": message["correlation"],
-        "sent": message["timestamp"],
-        "received": message["received_at"],
-        "verified": _verified(receipt if isinstance(receipt, dict) else {}),
-        "body": body if len(body) <= _LONGEST_BODY else f"{body[:_LONGEST_BODY]}… ({len(body)} characters; see --raw)",
-    }
+    receipt = message["receipt"] if isinstance(message["receipt"], dict) else {}
+    lines = {"from": message["from"], "to": message["to"]}
+    if "message_hash" in message:
+        lines |= {
+            "received": message["received_at"],
+            "verified": _verified_sender(receipt),
+            "sealed": f"{message['message_hash']}; --raw writes it for `postroom dm3 open`",
+        }
+    else:
+        body = json.dumps(message["body"], ensure_ascii=False)
+        lines |= {
+            "subject": message["subject"],
+            "correlation": message["correlation"],
+            "sent": message["timestamp"],
+            "received": message["received_at"],
+            "verified": _verified(receipt),
+            "body": body
+            if len(body) <= _LONGEST_BODY
+            else f"{body[:_LONGEST_BODY]}… ({len(body)} characters; see --raw)",
+        }
     print(message["id"])
     for name, value in lines.items():
         print(f"  {name:<12} {safe(str(value))}")
+
+
+def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:
+    """How the sender of a dm3 message was verified."""
+    if receipt.get("unverified"):
+        return f"NOT: {receipt['unverified']}"
+    return f"by {receipt.get('key_fingerprint')} of the sender's profile"
 
 
 def _verified(receipt: Mapping[str, JsonValue]) -> str:

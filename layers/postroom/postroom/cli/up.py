@@ -141,6 +141,7 @@ def _keep(stack: "LocalStack") -> None:
 
 
 def _print(descriptor: Descriptor, town: "Town", file: Path) -> None:
+    from postroom.cli.story.names import ALICE, BOB
     from postroom.cli.story.town import RECEIVER, SENDER, SUBJECT
     from postroom.nlweb.schema import NLWEB
 
@@ -148,6 +149,7 @@ def _print(descriptor: Descriptor, town: "Town", file: Path) -> None:
     command = "postroom" if shutil.which("postroom") else shlex.quote(sys.argv[0])
     here = f"--local {shlex.quote(str(file.parent))}"
     key = shlex.quote(str(town.key_file(SENDER)))
+    alice = shlex.quote(str(town.names.key_file(ALICE)))
     accounts = ", ".join(f"{name} in account {d.account}" for name, d in descriptor.deployments.items())
     curl = (
         f"curl --cacert {shlex.quote(descriptor.ca_file)} --resolve {host}:{descriptor.port}:127.0.0.1 "
@@ -167,6 +169,8 @@ try, in another terminal:
   {command} send hello.json {here}
   {command} read {RECEIVER} {here}
   {command} domain list {here}
+  {command} dm3 send {ALICE} {BOB} 'Good morning' --key {alice} {here}
+  {command} read {BOB} {here}
   {curl}/manifest
   {curl}/inbox -H 'Content-Type: application/json' --data-binary @hello.json
 

@@ -12,7 +12,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from postroom.canonical import stringify
@@ -157,14 +157,14 @@ def delivering(letter: Letter, sender: str, keys: UserKeys, profiles: ProfileSou
             service = profiles.service(name)
             url = rpc_url(service.url)
             size_limit = yield from _ask(url, delivery, message)
-            written = write_envelope(
+            envelope = write_envelope(
                 message,
                 delivery=delivery,
                 receiver_key=receiver.encryption_key,
                 service_key=service.encryption_key,
                 signing=keys.signing,
+                sealed_message=envelope.message if envelope else None,
             )
-            envelope = replace(written, message=envelope.message) if envelope else written
             _check_size(envelope, size_limit)
             yield from _call(url, "dm3_submitMessage", envelope.as_json())
         except NoResultError as error:

@@ -88,6 +88,15 @@ def _postmark_text(value: Mapping[str, JsonValue], key: PublicSigningKey) -> byt
 
 
 # --- settlement dm3 4: hashes that one build or the other of the reference adds to the envelope's metadata ----------
+ENCRYPTED_MESSAGE_HASH: Final = "encryptedMessageHash"
+"""We write it, too: the text allows further members, and the reference's delivery services demand this one."""
+
+
+def encrypted_message_hash(sealed_message: str) -> str:
+    """0x-hex SHA-256 of the sealed message as JSON quotes it."""
+    return "0x" + hashlib.sha256(json_stringify(sealed_message)).hexdigest()
+
+
 def encrypted_message_hash_fits(claimed: JsonValue, sealed_message: str) -> bool:
     """Tell whether metadata.encryptedMessageHash is SHA-256 of the sealed message as JSON quotes it."""
     return _is_hash(claimed, hashlib.sha256(json_stringify(sealed_message)))

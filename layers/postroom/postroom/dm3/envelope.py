@@ -10,8 +10,10 @@ from typing import Final
 
 from postroom.canonical import NotCanonicalError, stringify
 from postroom.dm3.dialect import (
+    ENCRYPTED_MESSAGE_HASH,
     VERSIONS,
     WRITTEN_VERSION,
+    encrypted_message_hash,
     encrypted_message_hash_fits,
     plain_message_hash_fits,
     postmark_hash,
@@ -161,24 +163,26 @@ def write_envelope(
     service_key: bytes,
     signing: PrivateSigningKey,
     extra: Mapping[str, JsonValue] | None = None,
+    sealed_message: str | None = None,
     seal_to: Callable[[bytes, bytes], str] = seal,
 ) -> Envelope:
     """Seal a message to its receiver, the delivery information to the delivery service, and sign the metadata.
 
-    `receiver_key`, `service_key`: public encryption keys of 32 bytes. `extra`: further metadata. `seal_to(plaintext,
-    key)`: another one only in tests. Raises TheirError: PROFILE_INVALID (a key cannot be sealed to),
+    `receiver_key`, `service_key`: public encryption keys of 32 bytes. `extra`: further metadata. `sealed_message`:
+    the message as it was sealed for another delivery service, so that whoever gets two copies can see that they are
+    one. `seal_to(plaintext, key)`: another one only in tests. The metadata hold the hash of the sealed message, so
+    that nobody can put another message under them. Raises TheirError: PROFILE_INVALID (a key cannot be sealed to),
     ENVELOPE_INVALID.
     """
+    sealed = sealed_message or seal_to(message.encode(), receiver_key)
     try:
         sealed_delivery = seal_to(stringify(delivery.as_json()), service_key)
-        metadata = _unsigned(WRITTEN_VERSION, SCHEME, sealed_delivery, extra or {})
+        further = {ENCRYPTED_MESSAGE_HASH: encrypted_message_hash(sealed), **(extra or {})}
+        metadata = _unsigned(WRITTEN_VERSION, SCHEME, sealed_delivery, further)
         signature = sign_struct(metadata, signing)
     except NotCanonicalError as error:
         raise _not_canonical(error) from None
-    return Envelope(
-        seal_to(message.encode(), receiver_key),
-        EnvelopeMetadata(WRITTEN_VERSION, SCHEME, sealed_delivery, signature, extra or {}),
-    )
+    return Envelope(sealed, EnvelopeMetadata(WRITTEN_VERSION, SCHEME, sealed_delivery, signature, further))
 
 
 def open_delivery(envelope: Envelope, keys: Sequence[EncryptionKey]) -> DeliveryInformation:
@@ -212,11 +216,11 @@ def check_hashes(envelope: Envelope, message: Message | None = None) -> None:
     """Check the hashes of the message that the reference adds to the metadata, where they are (settlement dm3 4).
 
     One is of the sealed message; the other of the message itself, and needs it. The text has neither, so that its
-    envelopes do not bind the message to the metadata. Raises TheirError(ENVELOPE_INVALID).
+    envelopes need not bind the message to the metadata. Raises TheirError(ENVELOPE_INVALID).
     """
     extra = envelope.metadata.extra
-    if "encryptedMessageHash" in extra and not encrypted_message_hash_fits(
-        extra["encryptedMessageHash"], envelope.message
+    if ENCRYPTED_MESSAGE_HASH in extra and not encrypted_message_hash_fits(
+        extra[ENCRYPTED_MESSAGE_HASH], envelope.message
     ):
         raise TheirError(_INVALID, "metadata.encryptedMessageHash is not that of the sealed message")
     if "messageHash" in extra and message and not plain_message_hash_fits(extra["messageHash"], message.as_json()):
