@@ -25,7 +25,9 @@ KNOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "reason"), [(code, reason) for code, reasons in KNOWN.items() for reason in reasons])
+@pytest.mark.parametrize(
+    ("code", "reason"), [(code, reason) for code, reasons in KNOWN.items() for reason in sorted(reasons)]
+)
 def test_each_reason_of_dm3_has_the_code_of_the_text(code: int, reason: str) -> None:
     assert code_of(Reason(reason)) == code
 
