@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import bench_canonical, bench_ijson, bench_key_record, bench_start, bench_verify
+from benchmarks import bench_canonical, bench_dm3, bench_ijson, bench_key_record, bench_start, bench_verify
 from benchmarks.harness import NORMAL, Benchmark, Effort
 
 BENCHMARKS: Final = tuple(
-    module.BENCHMARK for module in (bench_verify, bench_ijson, bench_canonical, bench_key_record, bench_start)
+    module.BENCHMARK
+    for module in (bench_verify, bench_dm3, bench_ijson, bench_canonical, bench_key_record, bench_start)
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -22,9 +23,9 @@ prints these tables, measured anew on your machine; `.venv/bin/python -m benchma
 `.venv/bin/python -m benchmarks verify` runs one of them.
 
 Every number is a ratio of two things measured side by side in one run: all ways take short turns, round after round;
-each round keeps the best turn of each way, and the median over the rounds is what stands here; for `verify`, the median
-over seven fresh processes, for it moves with the place of things in memory. Ratios of such small times still differ
-between machines and Python versions, and by some hundredths from run to run.
+each round keeps the best turn of each way, and the median over the rounds is what stands here; for `verify` and `dm3`,
+the median over seven fresh processes, for these move with the place of things in memory. Ratios of such small times
+still differ between machines and Python versions, and by some hundredths from run to run.
 """
 
 

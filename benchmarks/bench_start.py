@@ -15,7 +15,8 @@ that the template sets: they make their clients of AWS right then, which `import
 """
 
 _FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
-_TABLES: Final = ("POST_TABLE", "SEEN_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "BUCKET", "SIGNING_KEYS_SECRET")
+_NAMES: Final = ("POST_TABLE", "SEEN_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "BUCKET")
+_SECRETS: Final = ("SIGNING_KEYS_SECRET", "DM3_KEYS_SECRET")
 _QUEUES: Final = ("CLAIMS", "RETRY", "SUSPECTS", "LETTERS", "COURIER")
 _ENVIRONMENT: Final = {
     "PATH": os.defpath,
@@ -24,7 +25,7 @@ _ENVIRONMENT: Final = {
     "AWS_SECRET_ACCESS_KEY": "nothing",
     "POWERTOOLS_SERVICE_NAME": "benchmark",
     "POWERTOOLS_METRICS_NAMESPACE": "postroom",
-    **dict.fromkeys(_TABLES, "benchmark"),
+    **dict.fromkeys((*_NAMES, *_SECRETS), "benchmark"),
     **{f"{name}_QUEUE_URL": f"https://sqs.eu-west-1.amazonaws.com/123456789012/{name.lower()}" for name in _QUEUES},
 }
 

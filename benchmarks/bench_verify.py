@@ -7,7 +7,7 @@ from typing import Final
 import dkim
 import jiter
 import orjson
-from benchmarks.harness import Benchmark, Effort, Table, over_processes, ratios, times
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
 from benchmarks.samples import KINDS, NOW_MS, RECEIVER, SIZE, Keys, envelope, mail
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -43,7 +43,12 @@ def measure(effort: Effort) -> Sequence[Table]:
     """One table: a row for each key and kind of envelope."""
     names = [f"{key_name}, {kind.name}" for key_name, _ in _KEYS for kind in KINDS]
     rows = [
-        (name, _marked(bare, bare <= MOST_TO_BARE), times(with_jiter), _marked(dkimpy, dkimpy >= LEAST_TO_DKIMPY))
+        (
+            name,
+            marked(bare, reached=bare <= MOST_TO_BARE),
+            times(with_jiter),
+            marked(dkimpy, reached=dkimpy >= LEAST_TO_DKIMPY),
+        )
         for name, (bare, with_jiter, dkimpy) in zip(names, over_processes(measure_here, effort), strict=True)
     ]
     columns = ("key, message", "ours : bare", "ours : bare, jiter", "dkimpy : ours")
@@ -114,10 +119,6 @@ def _dkimpy(letter: bytes, record: bytes) -> Callable[[], object]:
             raise AssertionError("dkimpy refuses its own signature")
 
     return dkimpy
-
-
-def _marked(ratio: float, reached: bool) -> str:
-    return times(ratio) if reached else f"✗ {times(ratio)}"
 
 
 BENCHMARK = Benchmark("verify", "A message, from bytes to verdict", NOTES, measure)

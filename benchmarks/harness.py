@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from typing import Final
+from typing import Final, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,16 @@ class Benchmark:
 Way = tuple[str, Callable[[], object]]
 
 
-def ratios(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
+class Timer(Protocol):
+    """What takes the time of a way: `timeit.Timer`, or one that asks another program."""
+
+    def timeit(self, number: int, /) -> float:
+        """Go this way `number` times: the seconds it took."""
+
+
+def ratios(ways: Sequence[Callable[[], object] | Timer], effort: Effort) -> list[float]:
     """How many times as long as the first way each of them takes (so the first is 1.0)."""
-    timers = [timeit.Timer(way) for way in ways]
+    timers = [timeit.Timer(way) if callable(way) else way for way in ways]
     numbers = [_calls_in(timer, effort.turn_seconds) for timer in timers]
     rounds = []
     for _ in range(effort.rounds):
@@ -103,6 +110,11 @@ def times(ratio: float) -> str:
     return f"{ratio:.2f} ×"
 
 
-def _calls_in(timer: timeit.Timer, seconds: float) -> int:
+def marked(ratio: float, *, reached: bool) -> str:
+    """The form of a ratio of which it is wanted what it is: ✗ where that is not reached."""
+    return times(ratio) if reached else f"✗ {times(ratio)}"
+
+
+def _calls_in(timer: Timer, seconds: float) -> int:
     once = min(timer.timeit(1) for _ in range(3))
     return max(1, round(seconds / once))

@@ -20,6 +20,7 @@ ROWS = {
             "text and a price",
         )
     ],
+    "dm3": [f"{way}, {body}" for way in ("secp256k1", "Ed25519", "seal", "open") for body in ("20 B", "1 kB", "10 kB")],
     "ijson": ["ijson.parse", "orjson", "jiter", "json"],
     "canonical": ["jcs", "rfc8785"],
     "key_record": ["parse_key_record", "bare", "dkimpy"],

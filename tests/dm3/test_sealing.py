@@ -145,6 +145,13 @@ def test_what_is_sealed_opens(plaintext: bytes) -> None:
     assert len(base64.b64decode(json.loads(text)["ciphertext"])) == blocks * 2048 + 16
 
 
+@pytest.mark.parametrize(
+    "text", [SEALED.replace("0x", "\\u0030x"), SEALED.replace('"ciphertext":', '"ciphertext" : '), f" {SEALED}\n"]
+)
+def test_however_its_json_is_written_a_sealed_value_opens(text: str) -> None:
+    assert open_sealed(text, [BOB]) == b"hello bob"
+
+
 def test_any_of_several_keys_opens() -> None:
     old, new = EncryptionKey.generate(), EncryptionKey.generate()
     assert open_sealed(seal(b"x", old.public), [new, old]) == b"x"

@@ -81,8 +81,11 @@ async function answer(line) {
     }
 }
 
-(async () => {
+async function serve() {
     for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
         process.stdout.write(`${JSON.stringify(await answer(line))}\n`);
     }
-})();
+}
+
+module.exports = { libraries, ours, serve };
+if (require.main === module) serve();

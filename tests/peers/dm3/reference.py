@@ -70,8 +70,9 @@ def _install(folder: Path) -> None:
 class Reference:
     """A Node process with the libraries; started by the first call, and again by the first after it ended."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Path = HERE / "peer.js") -> None:
         self._folder = folder
+        self._program = program
         self._node: subprocess.Popen[bytes] | None = None
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
 
@@ -111,7 +112,7 @@ class Reference:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            ["node", str(HERE / "peer.js")],
+            ["node", str(self._program)],
             cwd=self._folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
