@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Protocol
 
 from tests.post.dm3_house import BOB, SERVICE, DeliveryService
 
@@ -62,8 +63,18 @@ class Net:
         return explain(self.filed().encode(), self.service.users[BOB], profiles)
 
 
+class Answering(Protocol):
+    """What is asked at `port`."""
+
+    port: int
+
+    def answer(self, host: str, path: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body."""
+        ...
+
+
 @contextmanager
-def served(net: Net, context: ssl.SSLContext) -> Iterator[None]:
+def served(net: Answering, context: ssl.SSLContext) -> Iterator[None]:
     """Answer at `net.port` of 127.0.0.1, with the certificates of `context`."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,0 +1,359 @@
+"""`postroom dm3 keygen|mailbox|registry`: what is published, and what operators set is what the functions then read."""
+
+import json
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Postroom, Rooms
+from tests.dm3.known import BUILDS
+from typer.testing import Result
+
+from postroom.dm3.extension import FilterRules, ProfileExtension
+from postroom.dm3.keys import UserKeys, read_user_keys
+from postroom.dm3.profile import (
+    ServiceProfile,
+    UserProfile,
+    data_uri,
+    profile_of_uri,
+    read_service_profile,
+    read_user_profile,
+)
+from postroom.dm3.service import ServiceKeys
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, PinnedRegistry
+from postroom.settings import Settings
+from postroom.store.directory import Directory, Dm3Mailbox
+from postroom.store.dm3_keys import DeliveryServiceKeys
+from postroom.store.segments import Objects
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
+
+BOB = BUILDS["npm-1.7.1"]["profiles"]["bob"]
+Operate = Callable[..., Result]
+
+
+@pytest.fixture
+def operate(postroom: Postroom, rooms: Rooms) -> Operate:
+    return lambda *arguments: postroom("dm3", *arguments, *rooms.options)
+
+
+# ---- keys of a user ----------------------------------------------------------------------------------------------
+def test_keys_stay_private_and_the_profile_is_printed(postroom: Postroom, tmp_path: Path) -> None:
+    result = postroom("dm3", "keygen", "--delivery-service", "DS.eth", "--delivery-service", "two.eth")
+    assert result.exit_code == 0
+    file = tmp_path / "dm3-key.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    keys = read_user_keys(json.loads(file.read_bytes()))
+    profile = UserProfile(keys.encryption.public, keys.signing.public, ("ds.eth", "two.eth"))
+    assert result.stdout.splitlines()[-1] == data_uri(profile.as_json())
+    assert f"signing key   secp256k1, {keys.signing.public.fingerprint}\n" in result.stdout
+    assert keys.signing.encode().split(":")[1] not in result.stdout
+
+
+def test_programs_get_the_profile_and_its_uri(postroom: Postroom, tmp_path: Path) -> None:
+    made = json.loads(
+        postroom(
+            "dm3", "keygen", "--delivery-service", "ds.eth", "--algorithm", "ed25519", "--out", "k", "--json"
+        ).stdout
+    )
+    assert (made["file"], made["algorithm"], made["record"]) == ("k", "ed25519", "network.dm3.profile")
+    assert profile_of_uri(made["uri"]) == made["profile"]
+    assert read_user_profile(made["profile"]).signing_key.fingerprint == made["fingerprint"]
+
+
+def test_keys_that_are_there_are_not_lost_by_a_slip(postroom: Postroom, tmp_path: Path) -> None:
+    postroom("dm3", "keygen", "--delivery-service", "ds.eth")
+    before = (tmp_path / "dm3-key.json").read_bytes()
+    result = postroom("dm3", "keygen", "--delivery-service", "ds.eth")
+    assert (result.exit_code, (tmp_path / "dm3-key.json").read_bytes()) == (2, before)
+    assert "dm3-key.json exists; say --force" in result.stderr
+    assert postroom("dm3", "keygen", "--delivery-service", "ds.eth", "--force").exit_code == 0
+    assert (tmp_path / "dm3-key.json").read_bytes() != before
+
+
+@pytest.mark.parametrize("given", ["option", "standard input"])
+def test_a_wallets_signature_gives_the_keys_that_other_clients_have(
+    postroom: Postroom, tmp_path: Path, given: str
+) -> None:
+    signature = BOB["storageKeyMessageSignature"]
+    option, stdin = (signature, None) if given == "option" else ("-", f"{signature}\n")
+    made = json.loads(
+        postroom(
+            "dm3", "keygen", "--delivery-service", "ds.eth", "--wallet-signature", option, "--json", input=stdin
+        ).stdout
+    )
+    assert made["profile"] == json.loads(BOB["profileStringified"])
+    assert read_user_keys(json.loads((tmp_path / "dm3-key.json").read_bytes())) == UserKeys.from_wallet_signature(
+        signature
+    )
+
+
+def test_what_the_wallet_has_to_sign_is_what_other_clients_ask_for(postroom: Postroom) -> None:
+    told = json.loads(postroom("dm3", "wallet-message", BOB["address"].lower(), "--json").stdout)
+    assert told == {"message": BOB["storageKeyMessage"]}
+    assert postroom("dm3", "wallet-message", BOB["address"]).stdout == BOB["storageKeyMessage"] + "\n"
+    assert "Nonce: seven\n" in postroom("dm3", "wallet-message", BOB["address"], "--nonce", "seven").stdout
+
+
+SERVICE_OPTIONS = ("--service", "--url", "https://ds.example")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((), "a profile names at least one delivery service"),
+        (("--delivery-service", "a..b"), "is no name"),
+        (("--delivery-service", "ds.eth", "--wallet-signature", "0x12"), "--wallet-signature: a wallet's signature is"),
+        (
+            ("--delivery-service", "ds.eth", "--wallet-signature", "0x12", "--algorithm", "secp256k1"),
+            "keys derived from a wallet's signature are of ed25519",
+        ),
+        (("--delivery-service", "ds.eth", "--rotate"), "say --service"),
+        (("--delivery-service", "ds.eth", "--url", "https://ds.example"), "say --service"),
+        ((*SERVICE_OPTIONS, "--delivery-service", "ds.eth"), "--service makes the deployment's own keys"),
+        ((*SERVICE_OPTIONS, "--out", "k"), "--service makes the deployment's own keys"),
+        ((*SERVICE_OPTIONS, "--force"), "--service makes the deployment's own keys"),
+    ],
+)
+def test_options_that_do_not_go_together_are_a_sentence(
+    postroom: Postroom, tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    result = postroom("dm3", "keygen", *options)
+    assert (result.exit_code, result.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert sentence in result.stderr
+
+
+def test_an_address_that_is_mistyped_is_a_sentence(postroom: Postroom) -> None:
+    result = postroom("dm3", "wallet-message", BOB["address"].replace("AFe", "aFe"))
+    assert result.exit_code == 2
+    assert "mistyped?" in result.stderr
+
+
+# ---- keys of the delivery service --------------------------------------------------------------------------------
+@pytest.fixture
+def no_service_keys(rooms: Rooms) -> Iterator[None]:
+    client, secret = rooms.clients("secretsmanager"), rooms.outputs["DeliveryServiceKeysSecret"]
+    client.put_secret_value(SecretId=secret, SecretString="{}")
+    yield
+    client.put_secret_value(SecretId=secret, SecretString="{}")
+
+
+def service_keys(rooms: Rooms) -> ServiceKeys:
+    """As the functions read them."""
+    client, secret = rooms.clients("secretsmanager"), rooms.outputs["DeliveryServiceKeysSecret"]
+    return DeliveryServiceKeys(client, secret, time.monotonic).get()
+
+
+def service_profile(result: Result) -> ServiceProfile:
+    assert result.exit_code == 0, result.output
+    return read_service_profile(profile_of_uri(result.stdout.splitlines()[-1]))
+
+
+@pytest.mark.usefixtures("no_service_keys")
+def test_the_services_keys_go_into_its_secret(operate: Operate, rooms: Rooms) -> None:
+    profile = service_profile(operate("keygen", *SERVICE_OPTIONS))
+    assert profile == service_keys(rooms).profile("https://ds.example")
+    assert profile.signing_key.algorithm == "secp256k1"
+
+
+@pytest.mark.usefixtures("no_service_keys")
+def test_the_services_keys_may_be_of_the_references_kind(operate: Operate, rooms: Rooms) -> None:
+    made = json.loads(operate("keygen", *SERVICE_OPTIONS, "--algorithm", "ed25519", "--json").stdout)
+    assert made["fingerprint"] == service_keys(rooms).signing.public.fingerprint
+    assert {name: made[name] for name in ("algorithm", "record", "url", "rpc_url", "encryption_keys")} == {
+        "algorithm": "ed25519",
+        "record": "network.dm3.deliveryService",
+        "url": "https://ds.example",
+        "rpc_url": "https://ds.example/rpc",
+        "encryption_keys": 1,
+    }
+
+
+@pytest.mark.usefixtures("no_service_keys")
+def test_a_new_encryption_key_is_told_and_the_older_ones_still_open(operate: Operate, rooms: Rooms) -> None:
+    operate("keygen", *SERVICE_OPTIONS)
+    before = service_keys(rooms)
+    profile = service_profile(operate("keygen", *SERVICE_OPTIONS, "--rotate"))
+    after = service_keys(rooms)
+    assert after.signing.encode() == before.signing.encode()
+    assert (after.encryption[1:], len(after.encryption)) == (before.encryption, 2)
+    assert profile.encryption_key == after.encryption[0].public != before.encryption[0].public
+
+
+@pytest.mark.usefixtures("no_service_keys")
+def test_the_services_keys_are_not_lost_by_a_slip(operate: Operate, rooms: Rooms) -> None:
+    operate("keygen", *SERVICE_OPTIONS)
+    before = service_keys(rooms).as_json()
+    for options, sentence in (
+        ((), "say --rotate"),
+        (("--rotate", "--algorithm", "ed25519"), "the signing key stays"),
+    ):
+        result = operate("keygen", *SERVICE_OPTIONS, *options)
+        assert (result.exit_code, service_keys(rooms).as_json()) == (2, before)
+        assert sentence in result.stderr
+
+
+@pytest.mark.usefixtures("no_service_keys")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((), "say --url URL"),
+        (("--url", "http://ds.example"), "it must be a URL such as https://ds.example"),
+        (("--url", "https://ds.example/rpc"), "leave the last part out"),
+        (("--url", "https://ds.example/dm3/"), "leave the last part out"),
+        (("--url", "https://"), "url is not an http or https URL"),
+        (("--url", "https://ds.example", "--rotate"), "has no keys yet"),
+    ],
+)
+def test_a_url_that_nobody_could_post_to_is_not_published(
+    operate: Operate, rooms: Rooms, options: tuple[str, ...], sentence: str
+) -> None:
+    result = operate("keygen", "--service", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    secret = rooms.outputs["DeliveryServiceKeysSecret"]
+    assert rooms.clients("secretsmanager").get_secret_value(SecretId=secret)["SecretString"] == "{}"
+
+
+# ---- mailboxes ---------------------------------------------------------------------------------------------------
+@pytest.fixture
+def directory(rooms: Rooms) -> Directory:
+    """As the functions read it."""
+    return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=time.monotonic, cache_seconds=0)
+
+
+def test_a_mailbox_is_there_once_it_is_added(operate: Operate, directory: Directory) -> None:
+    assert directory.dm3_mailbox("one.eth") is None
+    assert operate("mailbox", "add", "One.ETH").stdout == "one.eth: takes NEW from anybody, verified\n"
+    assert directory.dm3_mailbox("one.eth") == Dm3Mailbox("one.eth")
+
+
+def test_what_it_takes_and_from_whom(operate: Operate, directory: Directory) -> None:
+    result = operate(
+        "mailbox", "add", "two.eth", "--type", "REPLY", "--type", "edit", "--allow", "Alice.eth", "--block", "eve.eth",
+        "--min-nonce", "5", "--min-balance", str(10**30), "--unverified",
+    )  # fmt: skip
+    assert result.stdout == (
+        "two.eth: takes NEW, REPLY, EDIT from alice.eth but eve.eth of nonce 5 or more "
+        f"of {10**30} wei or more, verified or marked\n"
+    )
+    rules = FilterRules(5, 10**30, allow=("alice.eth",), block=("eve.eth",))
+    extension = ProfileExtension(message_types=("REPLY", "EDIT"), rules=rules)
+    assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth", extension, takes_unverified=True)
+    operate("mailbox", "add", "two.eth")
+    assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth"), "adding anew replaces all of it"
+
+
+def test_mailboxes_are_listed(operate: Operate) -> None:
+    operate("mailbox", "add", "three.eth", "--block", "eve.eth")
+    [told] = [each for each in json.loads(operate("mailbox", "list", "--json").stdout) if each["name"] == "three.eth"]
+    assert told == {
+        "name": "three.eth",
+        "unverified": False,
+        "extension": ProfileExtension(rules=FilterRules(block=("eve.eth",))).as_json(),
+    }
+    head, *rows = operate("mailbox", "list").stdout.splitlines()
+    assert head.split() == ["mailbox", "takes", "from", "senders"]
+    assert [row.split() for row in rows if row.startswith("three")] == [
+        ["three.eth", "NEW", "anybody", "but", "eve.eth", "verified"]
+    ]
+
+
+def test_a_mailbox_leaves(operate: Operate, directory: Directory) -> None:
+    operate("mailbox", "add", "four.eth")
+    assert json.loads(operate("mailbox", "remove", "Four.eth", "--json").stdout) == {
+        "name": "four.eth",
+        "removed": True,
+    }
+    assert directory.dm3_mailbox("four.eth") is None
+    result = operate("mailbox", "remove", "four.eth")
+    assert result.exit_code == 2
+    assert "four.eth has no mailbox here" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("five..eth",), "is no name"),
+        (("five.eth", "--type", "GREETING"), "--type is 'GREETING'; it must be one of NEW, "),
+        (("five.eth", "--allow", "a b"), "is no name"),
+        (("five.eth", "--min-nonce", str(2**53)), "minNonce is not from 0 to 2^53-1"),
+        (("five.eth", "--min-balance", "-1"), "--min-balance"),
+    ],
+)
+def test_settings_that_cannot_be_told_are_a_sentence(
+    operate: Operate, directory: Directory, options: tuple[str, ...], sentence: str
+) -> None:
+    result = operate("mailbox", "add", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert directory.dm3_mailbox("five.eth") is None
+
+
+# ---- the registry ------------------------------------------------------------------------------------------------
+REGISTRY: dict[str, Any] = {
+    "Bob.eth": {PROFILE_KEY: BOB["dataUri"]},
+    "ds.eth": {SERVICE_KEY: BUILDS["npm-1.7.1"]["deliveryService"]["dataUri"]},
+    "carol.eth": {PROFILE_KEY: BOB["httpsUri"]},
+}
+
+
+@pytest.fixture
+def objects(rooms: Rooms) -> Iterator[Objects]:
+    """The bucket, without a registry."""
+    client, bucket, name = rooms.clients("s3"), rooms.outputs["Bucket"], Settings().dm3_registry
+    client.delete_object(Bucket=bucket, Key=name)
+    yield Objects(client, bucket)
+    client.delete_object(Bucket=bucket, Key=name)
+
+
+def test_a_registry_is_stored_where_the_functions_read_it(operate: Operate, objects: Objects, tmp_path: Path) -> None:
+    (tmp_path / "names.yaml").write_text(json.dumps(REGISTRY))
+    assert operate("registry", "put", "names.yaml").stdout == "3 names: bob.eth, carol.eth, ds.eth\n"
+    registry = PinnedRegistry(lambda: objects.get(Settings().dm3_registry), time.monotonic)
+    assert registry.text("bob.eth", PROFILE_KEY) == BOB["dataUri"]
+
+
+@pytest.mark.usefixtures("objects")
+def test_it_is_shown_as_it_was_written(operate: Operate, tmp_path: Path) -> None:
+    written = b"# who is who\nbob.eth:\n  network.dm3.profile: '" + BOB["dataUri"].encode() + b"'\n"
+    (tmp_path / "names.yaml").write_bytes(written)
+    operate("registry", "put", "names.yaml")
+    assert operate("registry", "show").stdout_bytes == written
+    assert json.loads(operate("registry", "show", "--json").stdout) == {"bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
+
+
+@pytest.mark.usefixtures("objects")
+def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
+    result = operate("registry", "show")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "has no registry yet; `postroom dm3 registry put FILE`" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ("[", "names.yaml: the registry document is no YAML"),
+        ('{"bob.eth": {"network.dm3.profil": "data:"}}', "has another member than"),
+        (
+            '{"bob.eth": {"network.dm3.profile": "data:application/json,{}"}}',
+            "names.yaml: network.dm3.profile of bob.eth is no profile: publicEncryptionKey is missing",
+        ),
+        (
+            json.dumps({"ds.eth": {SERVICE_KEY: BOB["dataUri"]}}),
+            "network.dm3.deliveryService of ds.eth is no profile: url is missing",
+        ),
+    ],
+)
+def test_a_registry_that_is_broken_does_not_replace_a_good_one(
+    operate: Operate, objects: Objects, tmp_path: Path, document: str, sentence: str
+) -> None:
+    objects.put(Settings().dm3_registry, b"good")
+    (tmp_path / "names.yaml").write_text(document)
+    result = operate("registry", "put", "names.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert objects.get(Settings().dm3_registry) == b"good"

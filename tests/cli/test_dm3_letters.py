@@ -1,0 +1,392 @@
+"""`postroom dm3 send|open`: from a shell to our own delivery service over TLS, and what comes out of the mailbox."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.cli.conftest import Postroom, Rooms, World
+from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
+from tests.post.dm3_house import ALICE, BOB, MALLORY, SERVICE, DeliveryService
+from tests.post.house import House
+from typer.testing import Result
+
+from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
+from postroom.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
+from postroom.dm3.extension import FilterRules, ProfileExtension
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
+from postroom.dm3.postmark import make_postmark
+from postroom.dm3.profile import UserProfile, data_uri
+from postroom.dm3.service import ServiceKeys
+from postroom.local.authority import Authority
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+
+ANY_TYPE = ProfileExtension(message_types=tuple(MessageType))
+
+
+@dataclass
+class Shell:
+    """A folder with the keys of alice.eth and bob.eth, a registry, and what it takes to reach the net."""
+
+    net: Net
+    postroom: Postroom
+    folder: Path
+    options: tuple[str, ...] = ()
+
+    def write(self) -> None:
+        for name, keys in self.net.service.users.items():
+            (self.folder / name).write_text(json.dumps(keys.as_json()))
+        (self.folder / "names.yaml").write_text(json.dumps(self.registry()))
+
+    def registry(self) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for name in (ALICE, BOB, SERVICE, SECOND):
+            texts = {key: self.net.service.registry.text(name, key) for key in (PROFILE_KEY, SERVICE_KEY)}
+            if kept := {key: text for key, text in texts.items() if text}:
+                found[name] = kept
+        return found
+
+    def send(self, *arguments: str, stdin: str | bytes | None = None) -> Result:
+        self.write()
+        return self.postroom(
+            "dm3", "send", ALICE, BOB, *arguments, "--key", ALICE, "--registry", "names.yaml", *self.options,
+            input=stdin,
+        )  # fmt: skip
+
+    def open(self, envelope: str, *arguments: str, key: str = BOB) -> Result:
+        return self.postroom("dm3", "open", "-", "--key", key, "--registry", "names.yaml", *arguments, input=envelope)
+
+    def arrived(self) -> Message:
+        message = self.net.opened().message
+        assert message is not None
+        return message
+
+
+@pytest.fixture
+def shell(deployed: Deployed, world: World, postroom: Postroom, tmp_path: Path) -> Iterator[Shell]:
+    net = Net(DeliveryService(House(deployed)))
+    net.service.open(BOB, extension=ANY_TYPE)
+    for host in (HOST, SECOND_HOST):
+        world.tree.put(host, "@ IN A 127.0.0.1\n")
+    authority = Authority(tmp_path / "ca")
+    context = authority.server_context(HOST, SECOND_HOST)
+    context.set_alpn_protocols(["http/1.1"])
+    with served(net, context):
+        options = (
+            "--resolver", world.resolver, "--ca-file", str(authority.pem), "--port", str(net.port), "--allow-private",
+        )  # fmt: skip
+        yield Shell(net, postroom, tmp_path, options)
+
+
+# ---- sending -----------------------------------------------------------------------------------------------------
+def test_a_letter_is_taken_and_named_by_its_hash(shell: Shell) -> None:
+    result = shell.send("hello 🤝")
+    opened = shell.net.opened()
+    assert (result.exit_code, result.stdout) == (
+        0, f"taken: ds.eth at https://ds.example/rpc\nmessage hash {opened.message_hash}\n",
+    )  # fmt: skip
+    assert opened.message is not None
+    assert (opened.verdict, opened.message.message, opened.message.metadata.type) == ("accepted", "hello 🤝", "NEW")
+
+
+def test_the_text_may_come_from_standard_input(shell: Shell) -> None:
+    assert shell.send("-", stdin="two\nlines 🤝\n").exit_code == 0
+    assert shell.arrived().message == "two\nlines 🤝"
+
+
+def test_files_go_along_as_data_uris(shell: Shell) -> None:
+    (shell.folder / "dot.png").write_bytes(b"\x00\xff")
+    (shell.folder / "what").write_bytes(b"")
+    assert shell.send("see", "--attach", "dot.png", "--attach", "what").exit_code == 0
+    assert shell.arrived().attachments == (
+        Attachment("data:image/png;base64,AP8="),
+        Attachment("data:application/octet-stream;base64,"),
+    )
+
+
+def test_what_a_letter_is_for_and_about(shell: Shell) -> None:
+    assert shell.send("better", "--type", "edit", "--ref", "ab" * 32).exit_code == 0
+    metadata = shell.arrived().metadata
+    assert (metadata.type, metadata.reference_message_hash) == (MessageType.EDIT, "ab" * 32)
+
+
+def test_some_types_need_no_text(shell: Shell) -> None:
+    assert shell.send("--type", "READ_RECEIPT").exit_code == 0
+    message = shell.arrived()
+    assert (message.metadata.type, message.message) == (MessageType.READ_RECEIPT, None)
+
+
+def from_bob(net: Net) -> str:
+    """What Bob wrote to Alice, as it is filed with her: answers are to bring "topic 7" back."""
+    bob, alice, keys = net.service.users[BOB], net.service.users[ALICE], net.service.keys.get()
+    metadata = MessageMetadata(ALICE, BOB, 1, reply_delivery_instruction="topic 7")
+    delivery = DeliveryInformation(ALICE, BOB)
+    envelope = write_envelope(
+        sign_message("which?", metadata, bob.signing), delivery=delivery, receiver_key=alice.encryption.public,
+        service_key=keys.encryption[0].public, signing=bob.signing,
+    )  # fmt: skip
+    stamp = make_postmark(envelope.message, delivery, 2, keys.signing, alice.encryption.public)
+    return replace(envelope, postmark=stamp).encode()
+
+
+def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: Shell) -> None:
+    (shell.folder / "from-bob.json").write_text(from_bob(shell.net))
+    assert shell.send("this", "--reply-to", "from-bob.json").exit_code == 0
+    envelope = read_envelope(json.loads(shell.net.filed()))
+    delivery = open_delivery(envelope, shell.net.service.keys.get().encryption)
+    assert delivery.delivery_instruction == "topic 7"
+    opened = shell.open(shell.net.service.house.listed(BOB)[0].line.envelope, "--json")
+    metadata = json.loads(opened.stdout)["message"]["metadata"]
+    asked = json.loads(shell.open(from_bob(shell.net), "--json", key=ALICE).stdout)
+    assert (metadata["type"], len(metadata["referenceMessageHash"])) == ("REPLY", 64)
+    assert asked["message"]["metadata"]["replyDeliveryInstruction"] == "topic 7"
+
+
+def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Shell) -> None:
+    shell.net.service.house.operators.remove_dm3_mailbox(BOB)
+    shell.net.service.house.clock.now += 31
+    result = shell.send("hello")
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "refused: ds.eth at https://ds.example/rpc: -32001, ReceiverUnknown: "
+        "The receiver has no mailbox at this delivery service.\n"
+    )
+
+
+def test_what_the_receiver_does_not_take_is_not_sent(shell: Shell) -> None:
+    shell.net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(ALICE,))))
+    result = shell.send("hello", "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (1, {
+        "fate": "refused",
+        "message_hash": None,
+        "attempts": [{
+            "service": "ds.eth", "url": "https://ds.example/rpc", "fate": "refused", "code": None,
+            "reason": "SenderNotWanted", "detail": "the receiver blocks this sender",
+        }],
+    })  # fmt: skip
+    assert "dm3_submitMessage" not in [method for _, _, method in shell.net.came]
+
+
+def test_the_next_delivery_service_is_asked_where_one_is_unavailable(shell: Shell) -> None:
+    shell.net.publish_second()
+    shell.net.instead[HOST] = (503, b"")
+    result = shell.send("hello")
+    first, second, _ = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert first == "not now: ds.eth at https://ds.example/rpc: HTTP 503"
+    assert second == "taken: second.eth at https://second.example/rpc"
+
+
+def test_where_all_are_unavailable_it_may_be_sent_again(shell: Shell) -> None:
+    shell.net.instead[HOST] = (503, b"")
+    result = shell.send("hello", "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["fate"], [each["fate"] for each in told["attempts"]]) == (3, "not now", ["not now"])
+
+
+def test_a_services_words_cannot_steer_the_terminal(shell: Shell) -> None:
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32010, "message": "no\x9b2J"}}
+    shell.net.instead[HOST] = (200, json.dumps(error, ensure_ascii=False).encode())
+    assert shell.send("hello").stdout.endswith(": -32010: no\\x9b2J\n")
+
+
+def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Shell) -> None:
+    shell.write()
+    result = shell.postroom(
+        "dm3", "send", ALICE, "nobody.eth", "hello", "--key", ALICE, "--registry", "names.yaml", *shell.options
+    )
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("postroom: ProfileUnknown: there is no text network.dm3.profile at the name")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "sentence"),
+    [
+        (("hello", "--type", "GREETING"), None, "--type is 'GREETING'; it must be one of NEW"),
+        (("hello", "--attach", "missing"), None, "missing: No such file"),
+        (("-",), b"\xff", "the text on standard input is not UTF-8"),
+        (("-", "--reply-to", "-"), b"", "cannot both be read from standard input"),
+        (("hello", "--reply-to", "-", "--ref", "ab"), b"", "leave --ref out"),
+        (("hello", "--key", "names.yaml"), None, "names.yaml holds no keys: a user's keys are an object"),
+        (("hello", "--key", "broken"), None, "broken holds no keys: it is no JSON"),
+        (("hello", "--registry", "broken"), None, "broken: the registry document"),
+    ],
+)
+def test_what_is_given_wrongly_is_a_sentence(
+    shell: Shell, arguments: tuple[str, ...], stdin: bytes | None, sentence: str
+) -> None:
+    (shell.folder / "broken").write_text("[")
+    shell.write()
+    options: list[str] = []
+    for name, value in (("--key", ALICE), ("--registry", "names.yaml")):
+        options += [] if name in arguments else [name, value]
+    result = shell.postroom("dm3", "send", ALICE, BOB, *arguments, *options, *shell.options, input=stdin)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert shell.net.came == []
+
+
+def test_an_answer_goes_to_who_wrote(shell: Shell) -> None:
+    (shell.folder / "from-bob.json").write_text(from_bob(shell.net))
+    shell.write()
+    result = shell.postroom(
+        "dm3", "send", ALICE, "carol.eth", "this", "--reply-to", "from-bob.json", "--key", ALICE,
+        "--registry", "names.yaml", *shell.options,
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "from-bob.json is from bob.eth, not from carol.eth" in result.stderr
+
+
+def test_a_letter_without_what_its_type_needs_is_a_bad_message(shell: Shell) -> None:
+    for arguments in ((), ("hello", "--type", "REPLY")):
+        result = shell.send(*arguments)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("postroom: MessageInvalid: ")
+
+
+def test_somebody_has_to_know_the_names(shell: Shell) -> None:
+    shell.write()
+    result = shell.postroom("dm3", "send", ALICE, BOB, "hello", "--key", ALICE, *shell.options)
+    assert result.exit_code == 2
+    assert "say where names are looked up: --registry FILE" in result.stderr
+
+
+# ---- opening -----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def filed(shell: Shell) -> str:
+    """A letter as Bob finds it."""
+    (shell.folder / "a.txt").write_text("a")
+    assert shell.send("hello\n🤝", "--attach", "a.txt").exit_code == 0
+    return shell.net.filed()
+
+
+def test_a_letter_is_shown_with_every_check_of_it(shell: Shell, filed: str) -> None:
+    result = shell.open(filed)
+    head, text, checks = result.stdout.split("\n\n")
+    assert result.exit_code == 0
+    shown = dict(line.split(maxsplit=1) for line in head.splitlines())
+    assert (shown["from"], shown["to"], shown["type"]) == (ALICE, BOB, "NEW")
+    assert (len(shown["hash"]), shown["attachment"]) == (64, "data:text/plain;base64,YQ==")
+    assert text == "hello\n🤝"
+    *lines, verdict = checks.splitlines()
+    assert (len(lines), {line[:5] for line in lines}, verdict) == (11, {"ok   "}, "accepted")
+    assert any(line.startswith("ok    postmark signature: by ds.eth, of what came in at ") for line in lines)
+
+
+def test_programs_get_the_same(shell: Shell, filed: str) -> None:
+    told = json.loads(shell.open(filed, "--json").stdout)
+    assert (told["verdict"], told["reason"], len(told["checks"])) == ("accepted", None, 11)
+    assert told["message"]["message"] == "hello\n🤝"
+    assert told["postmark"]["messageHash"] == told["message_hash"]
+
+
+def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Shell, filed: str) -> None:
+    value: dict[str, Any] = json.loads(filed)
+    value["metadata"]["version"] = "v1"
+    result = shell.open(json.dumps(value))
+    assert result.exit_code == 1
+    assert "hello\n🤝" in result.stdout
+    failing = [line for line in result.stdout.splitlines() if line.startswith("FAIL")]
+    assert len(failing) == 1
+    assert failing[0].startswith("FAIL  envelope signature: ")
+    assert result.stdout.splitlines()[-1].startswith("refused: SenderSignatureInvalid. ")
+
+
+def test_with_anothers_key_it_stays_shut(shell: Shell, filed: str) -> None:
+    result = shell.open(filed, "--json", key=MALLORY)
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["reason"], told["message"]) == (1, "SealedValueInvalid", None)
+
+
+def test_without_a_registry_it_is_opened_and_nobody_is_proven(shell: Shell, filed: str) -> None:
+    result = shell.postroom("dm3", "open", "-", "--key", BOB, input=filed)
+    assert result.exit_code == 3
+    assert "hello\n🤝" in result.stdout
+    assert "no registry is named that has network.dm3.profile of alice.eth: --registry" in result.stdout
+
+
+def test_what_is_no_envelope_is_a_bad_message(shell: Shell) -> None:
+    shell.write()
+    for junk, reason in ((b"", "NotJson"), (b"{}", "EnvelopeInvalid"), (b"\xff", "NotJson")):
+        result = shell.postroom("dm3", "open", "-", "--key", BOB, "--registry", "names.yaml", "--json", input=junk)
+        assert (result.exit_code, json.loads(result.stdout)["reason"]) == (1, reason)
+
+
+def test_a_senders_text_cannot_steer_the_terminal(shell: Shell) -> None:
+    shell.send("\x9b2J\u202e\tx")
+    assert "\n\\x9b2J\\u202e\\tx\n" in shell.open(shell.net.filed()).stdout
+
+
+# ---- a local stack -----------------------------------------------------------------------------------------------
+@dataclass
+class Willing:
+    """A delivery service that takes all, and what came."""
+
+    port: int = 0
+    came: list[dict[str, Any]] = field(default_factory=list)
+
+    def answer(self, _host: str, _path: str, body: bytes) -> tuple[int, bytes]:
+        self.came.append(json.loads(body))
+        result = "accepted" if self.came[-1]["method"] == "dm3_submitMessage" else {}
+        return 200, json.dumps({"jsonrpc": "2.0", "result": result, "id": 1}).encode()
+
+
+@dataclass
+class LocalStack:
+    """The embedded AWS of a local stack, with a delivery service that is none of its own."""
+
+    service: Willing
+    path: Path
+    names: dict[str, dict[str, str]]
+
+
+@pytest.fixture
+def stack(rooms: Rooms, world: World, tmp_path: Path) -> Iterator[LocalStack]:
+    world.tree.put(HOST, "@ IN A 127.0.0.1\n")
+    authority, service, keys = Authority(tmp_path / "ca"), Willing(), UserKeys.random()
+    (tmp_path / "key").write_text(json.dumps(keys.as_json()))
+    names = {
+        ALICE: {PROFILE_KEY: data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())},
+        SERVICE: {SERVICE_KEY: data_uri(ServiceKeys.generate().profile(f"https://{HOST}").as_json())},
+    }
+    context = authority.server_context(HOST)
+    context.set_alpn_protocols(["http/1.1"])
+    with served(service, context):
+        descriptor = replace(
+            read_descriptor(rooms.descriptor), resolvers=world.resolver, trust_anchors=world.tree.anchor_text,
+            ca_file=str(authority.pem), port=service.port,
+        )  # fmt: skip
+        descriptor.write(tmp_path / "elsewhere" / "local.json")
+        yield LocalStack(service, tmp_path / "elsewhere", names)
+
+
+@pytest.mark.xdist_group("cli-rooms")
+def test_a_local_stack_has_a_registry_and_says_how_to_get_there(
+    stack: LocalStack, postroom: Postroom, tmp_path: Path
+) -> None:
+    (tmp_path / "names.json").write_text(json.dumps(stack.names))
+    local = ("--local", str(stack.path))
+    assert postroom("dm3", "registry", "put", "names.json", *local).exit_code == 0
+    result = postroom("dm3", "send", ALICE, ALICE, "note to self", "--key", "key", *local)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, f"taken: ds.eth at https://{HOST}/rpc")
+    envelope = json.dumps(stack.service.came[-1]["params"][0])
+    told = json.loads(postroom("dm3", "open", "-", "--key", "key", *local, "--json", input=envelope).stdout)
+    assert [check["name"] for check in told["checks"] if not check["ok"]] == ["postmark"]
+    assert told["message"]["message"] == "note to self"
+
+
+@pytest.mark.xdist_group("cli-rooms")
+def test_the_local_stack_of_this_folder_is_used_and_named(
+    stack: LocalStack, postroom: Postroom, tmp_path: Path
+) -> None:
+    (stack.path).rename(tmp_path / DEFAULT_PATH.parent)
+    (tmp_path / "names.json").write_text(json.dumps(stack.names))
+    result = postroom("dm3", "send", ALICE, ALICE, "hi", "--key", "key", "--registry", "names.json")
+    assert (result.exit_code, stack.service.came[-1]["method"]) == (0, "dm3_submitMessage")
+    assert result.stderr == "postroom: sending within the local stack of .postroom/local.json\n"
