@@ -49,11 +49,18 @@ def file(rooms: Rooms, mailbox: str, envelope: Envelope) -> File:
     objects = Objects(rooms.clients("s3"), rooms.outputs["Bucket"])
 
     def file(
-        text: str = "", *, at_ms: int = RECEIVED_AT_MS, shards: int = 1, conversation: str = "", evidence: object = None
+        text: str = "",
+        *,
+        at_ms: int = RECEIVED_AT_MS,
+        shards: int = 1,
+        conversation: str = "",
+        evidence: object = None,
+        receipt: dict[str, object] | None = None,
     ) -> str:
         text = text or envelope()
         key = row_key(mailbox, shards, at_ms, uuid4().hex)
-        receipt = {
+        receipt = receipt or {
+            "protocol": "nlweb",
             "verified_at_ms": at_ms + 1500,
             "key_algorithm": "rsa",
             "key_fingerprint": "SHA256:abc",
@@ -184,3 +191,25 @@ def test_what_is_no_id_is_a_sentence(read: Read, option: str, text: str) -> None
     result = read(option, text)
     assert result.exit_code == 2
     assert f"{option} is {text!r}; it must be the id of a message" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "verified"),
+    [
+        ({"key_fingerprint": "SHA256:abc", "unverified": None}, "by SHA256:abc of the sender's profile"),
+        ({"key_fingerprint": None, "unverified": "ProfileUnknown"}, "NOT: ProfileUnknown"),
+    ],
+)
+def test_of_a_sealed_letter_is_shown_what_anybody_may_see(
+    read: Read, file: File, messages: Callable[..., list[dict[str, object]]], mailbox: str,
+    told: dict[str, object], verified: str,
+) -> None:  # fmt: skip
+    file('{"sealed": true}', conversation="alice.eth", receipt={"protocol": "dm3", "message_hash": "ab12", **told})
+    shown = read().stdout
+    assert "  from         alice.eth\n" in shown
+    assert f"  verified     {verified}\n" in shown
+    assert "  sealed       ab12; --raw writes it for `postroom dm3 open`\n" in shown
+    [one] = messages()
+    assert (one["from"], one["to"], one["message_hash"], one["envelope"]) == (
+        "alice.eth", mailbox, "ab12", '{"sealed": true}',
+    )  # fmt: skip
