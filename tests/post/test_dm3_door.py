@@ -1,7 +1,6 @@
 """The dm3 door: what is refused to the sender's face, and what is accepted once it is queued (settlement dm3 5, 7)."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,8 +72,9 @@ def test_what_was_sealed_to_an_older_key_is_still_opened(service: DeliveryServic
     assert refusal(service.submit(envelope)) == (-32000, "SealedValueInvalid")
 
 
-def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService) -> None:
-    assert service.submit(replace(service.envelope(), postmark="mine"))["result"] == "accepted"
+@pytest.mark.parametrize("postmark", ["mine", "", None, 5, {"messageHash": "x"}])
+def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService, postmark: object) -> None:
+    assert service.submit({**service.envelope().as_json(), "postmark": postmark})["result"] == "accepted"
 
 
 # --- the order of checks (settlement dm3 5) ------------------------------------------------------------------------

@@ -144,6 +144,16 @@ def read_envelope(value: JsonValue) -> Envelope:
     )
 
 
+def read_submitted(value: JsonValue) -> Envelope:
+    """The envelope as its sender hands it in: whatever stands there as a postmark is no delivery service's word.
+
+    Raises as `read_envelope` does.
+    """
+    if isinstance(value, dict):
+        value = {name: member for name, member in value.items() if name != "postmark"}
+    return read_envelope(value)
+
+
 def read_delivery(value: JsonValue) -> DeliveryInformation:
     """The delivery information in a parsed value. Raises TheirError(ENVELOPE_INVALID)."""
     members = members_of(value, "deliveryInformation", _INVALID)

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from postroom.dm3 import jsonrpc
-from postroom.dm3.envelope import Envelope, check_envelope, open_delivery, read_envelope
+from postroom.dm3.envelope import Envelope, check_envelope, open_delivery, read_submitted
 from postroom.dm3.extension import Properties, check_sender
 from postroom.dm3.jsonrpc import Call, RpcError, RpcResult
 from postroom.dm3.names import normalize
@@ -141,7 +141,7 @@ class Dm3Door:
         if size > limit:
             raise TheirError(Reason.TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
         value = param if isinstance(param, dict) else _parse_envelope(text)
-        return _Submitted(read_envelope(value), text)
+        return _Submitted(read_submitted(value), text)
 
     def _mailbox(self, name: str) -> Dm3Mailbox:
         mailbox = self._directory.dm3_mailbox(name)

@@ -10,7 +10,7 @@ from postroom.dm3.envelope import (
     check_envelope,
     message_hash,
     open_delivery,
-    read_envelope,
+    read_submitted,
 )
 from postroom.dm3.names import normalize
 from postroom.dm3.postmark import make_postmark
@@ -82,7 +82,7 @@ class Dm3Judge:
         try:
             keys = self._keys.get()
             data = claim.envelope.encode()
-            envelope = read_envelope(parse(data, max_bytes=len(data)))
+            envelope = read_submitted(parse(data, max_bytes=len(data)))
             delivery = open_delivery(envelope, keys.encryption)
             sender = normalize(delivery.sender)
             proof = _Proof(found.sender_key) if found.sender_key else self._prove(claim, envelope, sender)
