@@ -1,4 +1,4 @@
-"""Bad input: one table, one test. docs/bad-input.md is that table; `python tests/test_bad_input.py` writes it."""
+"""Bad input: one table, one test. docs/bad-input.md is that table; `python -m tests.test_bad_input` writes it."""
 
 import json
 import re
@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 from moto import mock_aws
 from tests.aws import Clients, deploy
 from tests.aws import clients as clients
+from tests.functions import bad_dm3, bad_dm3_rows
 from tests.functions import bad_requests as bad
 from tests.functions.bad_requests import Row, Sent, Then
+from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import Json, Office, office
-from tests.functions.samples import sqs
+from tests.functions.samples import ROUTES, sqs
 
+from postroom.canonical import NotCanonicalError
+from postroom.dm3.codes import TEXTS
+from postroom.dm3.envelope import open_delivery, read_envelope
+from postroom.dm3.names import normalize
+from postroom.dm3.postmark import check_postmark, read_postmark
+from postroom.dm3.sealing import open_sealed
 from postroom.errors import TheirError
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
@@ -28,7 +36,9 @@ from postroom.store.directory import Domain
 from postroom.store.operators import Operators
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
-ROWS = list(bad.rows())
+ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
+SAID_ELSEWHERE = {Reason.MESSAGE_INVALID, Reason.MESSAGE_TYPE_UNSUPPORTED, Reason.POSTMARK_INVALID}
+"""Said by clients of dm3: a delivery service cannot look into messages, and makes the postmarks."""
 HOST = f"nlweb.{bad.RECEIVER}"
 LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
 """A DNS name that was asked for: the one thing of the sender's that an answer to a synchronous request may name."""
@@ -45,16 +55,22 @@ def document() -> str:
         "names that were looked up for a synchronous request. What is queued is answered 200; the code is then that of",
         "the discard: a tombstone in the mailbox's register, and nothing else of the message.",
         "",
+        "At /dm3 and /rpc, what JSON-RPC refuses is answered 200 with an error object: its `code` as below, the reason",
+        "in `data.reason`; nothing that the sender wrote is repeated but the `id`. What was accepted is always filed.",
+        "",
         "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS door of the local stack: a Content-Length",
         "that is shorter or longer than the body, or no number; chunks that end early; compressed bodies; odd paths.",
     ]
-    section = ""
+    section, rpc = "", False
     for row in ROWS:
         if row.section != section:
             section = row.section
-            lines += ["", f"## {section}", "", "| Request | Status | Reason | Then |", "|---|---|---|---|"]
+            rpc = row.code is not None
+            head = ["Request", "Status", *["Code"] * rpc, "Reason", "Then"]
+            lines += ["", f"## {section}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         reason = f"`{row.reason}`" if row.reason else ""
-        lines.append(f"| {row.what.replace('|', '&#124;')} | {row.status} | {reason} | {row.then} |")
+        cells = [row.what.replace("|", "&#124;"), row.status, *[row.code] * rpc, reason, row.then]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -70,6 +86,7 @@ def running(clients: Clients) -> Iterator[Office]:
         for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
             operators.put_domain(Domain(domain))
             operators.put_subject(domain, SubjectRule("*@Host", Treatment.MAILBOX, domain))
+        open_service(deployed, bad_dm3.service(), bad_dm3.profiles(), bad_dm3.mailboxes())
         with office(
             deployed, Resolvers=f"udp://{server.address}", TrustAnchors=tree.anchor_text.strip()
         ) as office_running:
@@ -78,7 +95,7 @@ def running(clients: Clients) -> Iterator[Office]:
 
 def send(office: Office, sent: Sent) -> Json:
     """Hand a request to the door as API Gateway does."""
-    routes = tuple(gateway.Route(key, "InboxFunction") for key in ("ANY /inbox", "ANY /manifest", "$default"))
+    routes = tuple(gateway.Route(key, "InboxFunction") for key in ROUTES)
     headers = ({"host": HOST} | dict(sent.headers)).items()
     request = gateway.Request(sent.method, sent.path, tuple(headers), sent.body, HOST, "203.0.113.7", "HTTP/1.1")
     found = gateway.find_route(routes, sent.method, sent.path)
@@ -126,6 +143,55 @@ def check_problem(answer: Json) -> Reason:
     return reason
 
 
+def check_error(answer: Json) -> Json:
+    """The answer is an error of JSON-RPC in our vocabulary, and no more than that; its error object."""
+    assert answer["headers"]["Content-Type"] == "application/json"
+    told = json.loads(answer["body"])
+    assert set(told) == {"jsonrpc", "error", "id"}
+    assert told["jsonrpc"] == "2.0"
+    error: Json = told["error"]
+    assert set(error) == {"code", "message", "data"}
+    assert error["message"] == TEXTS[error["code"]]
+    assert set(error["data"]) == {"reason", "detail"}
+    assert error["data"]["detail"]
+    assert "Traceback" not in answer["body"]
+    return error
+
+
+def check_refusal(answer: Json, row: Row) -> None:
+    """The answer to a row, and whose text is not in it."""
+    assert row.reason is not None
+    if row.code is None:
+        assert check_problem(answer) is row.reason
+    else:
+        error = check_error(answer)
+        assert (error["code"], error["data"]["reason"]) == (row.code, str(row.reason))
+    told = json.dumps(answer, ensure_ascii=False).lower()
+    if row.reason.kind is Kind.DISCARD:
+        told = LOOKED_UP.sub("", told)
+    for theirs in (bad.MARK, bad.CORRELATION):
+        assert theirs not in told
+
+
+def check_filed(segment: bytes, sent: Sent, row: Row) -> None:
+    """What was filed is what came; of dm3 with our postmark, and marked where it could not be verified."""
+    line = json.loads(segment)
+    if not row.is_dm3:
+        assert line["envelope"] == sent.body.decode()
+        return
+    [param, *_] = json.loads(sent.body)["params"]
+    submitted: Json = json.loads(param) if isinstance(param, str) else param
+    filed = json.loads(line["envelope"])
+    assert {**submitted, "postmark": filed["postmark"]} == filed
+    assert submitted.get("postmark") != filed["postmark"]
+    envelope, service = read_envelope(filed), bad_dm3.service()
+    delivery = open_delivery(envelope, service.encryption)
+    postmark = read_postmark(open_sealed(filed["postmark"], [bad_dm3.keys(normalize(delivery.to)).encryption]))
+    check_postmark(postmark, envelope, service.signing.public)
+    assert postmark.delivery == delivery
+    assert line["receipt"]["unverified"] == (str(row.reason) if row.then is Then.MARKED else None)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.section}: {row.what}")
 def test_bad_input(running: Office, row: Row) -> None:
     store = running.deployed
@@ -134,24 +200,20 @@ def test_bad_input(running: Office, row: Row) -> None:
     answer = send(running, sent)
     assert answer["statusCode"] == row.status
     if row.then is Then.NOTHING:
-        assert row.reason is not None
-        assert check_problem(answer) is row.reason
-        told = json.dumps(answer, ensure_ascii=False).lower()
-        if row.reason.kind is Kind.DISCARD:
-            told = LOOKED_UP.sub("", told)
-        for theirs in (bad.MARK, bad.CORRELATION):
-            assert theirs not in told
+        check_refusal(answer, row)
         assert store.dump() == before
         return
+    if row.is_dm3:
+        assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": bad_dm3.ID}
     assert set(added(before, store.dump())) == {"ClaimsQueue"}
     assert work_off(running) == {"batchItemFailures": []}
     new = added(before, store.dump())
     [register] = new.pop("PostTable")
-    if row.then is Then.FILED:
+    if row.then in (Then.FILED, Then.MARKED):
         assert register["st"]["S"] == "L"
         assert set(new) == {"SeenTable", "objects"}
         [segment] = new["objects"].values()
-        assert json.loads(segment)["envelope"] == sent.body.decode()
+        check_filed(segment, sent, row)
         return
     assert set(register) == {"pk", "sk", "st", "why", "ttl"}
     assert register["why"]["S"] == f"discarded:{row.reason}"
@@ -170,7 +232,8 @@ def test_no_two_rows_say_the_same() -> None:
 
 
 def test_every_refusal_of_the_vocabulary_has_a_row() -> None:
-    assert {reason for reason in Reason if reason.kind is Kind.REFUSAL} <= {row.reason for row in ROWS}
+    refusals = {reason for reason in Reason if reason.kind is Kind.REFUSAL}
+    assert refusals - {row.reason for row in ROWS} == SAID_ELSEWHERE
 
 
 # --- whatever anybody sends ------------------------------------------------------------------------------------------
@@ -225,6 +288,66 @@ def test_whatever_is_posted_is_queued_or_refused_by_the_vocabulary_and_never_sto
             assert work_off(running) == {"batchItemFailures": []}
         else:
             check_problem(answer)
+
+    check()
+
+
+@st.composite
+def altered_call(draw: st.DrawFn) -> bytes:
+    """A good call with other values in some members of it and its envelope, signed and sealed as if they were meant."""
+    delivery: Json = {"to": bad_dm3.RECEIVER, "from": bad_dm3.SENDER}
+    delivery |= draw(
+        st.dictionaries(st.sampled_from(["to", "from", "deliveryInstruction", "x"]), JSON_VALUES, max_size=1)
+    )
+    metadata: Json = draw(
+        st.dictionaries(st.sampled_from(["version", "encryptionScheme", "x"]), JSON_VALUES, max_size=1)
+    )
+    try:
+        envelope = bad_dm3.envelope(bad_dm3.to_service(bad.text(delivery)), **metadata)
+    except NotCanonicalError:  # it cannot be signed
+        envelope = bad_dm3.envelope()
+        envelope["metadata"] |= metadata
+    envelope |= draw(
+        st.dictionaries(st.sampled_from(["message", "metadata", "postmark", "x"]), JSON_VALUES, max_size=1)
+    )
+    members = st.sampled_from(["jsonrpc", "method", "params", "id", "x"])
+    call = bad_dm3.call(**({"params": [envelope]} | draw(st.dictionaries(members, JSON_VALUES, max_size=1))))
+    whole = [call] * draw(st.integers(1, 3)) if draw(st.booleans()) else call
+    return json.dumps(whole, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
+
+
+@st.composite
+def cut_up_call(draw: st.DrawFn) -> bytes:
+    """A good call whose bytes were damaged in a few places, some of them within what is sealed."""
+    data = bytearray(json.dumps(bad_dm3.call()).encode())
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(data)) | st.integers(0, 60) | st.integers(-300, -1))
+        data[place : place + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [st.binary(), JSON_VALUES.map(bad.text), cut_up_call(), altered_call()],
+    ids=["bytes", "JSON", "a damaged call", "an altered call"],
+)
+def test_whatever_is_posted_to_the_delivery_service_is_accepted_or_refused_by_the_vocabulary(
+    running: Office, sent: st.SearchStrategy[bytes]
+) -> None:
+    @settings(max_examples=100, deadline=None)
+    @given(sent)
+    def check(data: bytes) -> None:
+        answer = send(running, bad_dm3.raw(data))
+        if answer["statusCode"] == 204:
+            assert answer["body"] == ""
+        else:
+            assert answer["statusCode"] == 200
+            said = json.loads(answer["body"])
+            for each in said if isinstance(said, list) else [said]:
+                if "error" in each:
+                    check_error({**answer, "body": json.dumps(each)})
+        if running.deployed.bodies("ClaimsQueue"):
+            assert work_off(running) == {"batchItemFailures": []}
 
     check()
 

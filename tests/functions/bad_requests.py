@@ -43,6 +43,7 @@ class Then(StrEnum):
     TOLD = "discarded; the sender's buffer is told"
     SILENT = "discarded; nobody is told"
     FILED = "filed"
+    MARKED = "filed, and marked with the reason"
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,24 @@ class Sent:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `reason` None: nothing is wrong with it, though it looks like it."""
+    """One line of the table. `reason` None: nothing is wrong with it, though it looks like it. `code`: JSON-RPC's."""
 
     section: str
     what: str
     make: Callable[[], Sent]
     reason: Reason | None
     then: Then
+    code: int | None = None
 
     @property
     def status(self) -> int:
-        """The answer at the door."""
-        return self.reason.status if self.reason and self.then is Then.NOTHING else 200
+        """The answer at the door. Every answer of JSON-RPC is 200."""
+        return self.reason.status if self.reason and self.then is Then.NOTHING and self.code is None else 200
+
+    @property
+    def is_dm3(self) -> bool:
+        """Whether it goes to the delivery service."""
+        return self.section.startswith("dm3")
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 `python tests/functions/samples.py now` writes them with the time of now, so that a message in them is fresh for
 `sam local invoke`; with an epoch in seconds instead, with that time.
 
-They are signed with a key that everybody can derive from SEED. It is published on purpose, for these files alone:
-never use it for anything else, and trust nothing that is signed with it.
+They are signed with keys that everybody can derive from SEED. They are published on purpose, for these files alone:
+never use them for anything else, and trust nothing that is signed with them.
 """
 
 import base64
@@ -20,6 +20,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from postroom.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.dm3.keys import PrivateSigningKey, UserKeys
+from postroom.dm3.message import MessageMetadata, sign_message
+from postroom.dm3.profile import UserProfile, data_uri
+from postroom.dm3.sealing import EncryptionKey, seal
+from postroom.dm3.service import ServiceKeys
 from postroom.ijson import JsonValue
 from postroom.local import gateway
 from postroom.local.clients import REGION
@@ -39,17 +45,44 @@ MADE_AT = 1_795_253_400
 ACCOUNT = "123456789012"
 SENDER, RECEIVER, BUFFER = "sender.example", "receiver.example", "buffer.example"
 SELECTOR, SUBJECT = "pk1", "Hello@Host"
+ALICE, BOB, SERVICE = "alice.eth", "bob.eth", "ds.eth"
+"""Two users of dm3, and the name that the delivery service here is known by."""
+ROUTES = ("ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default")
+"""Of the API, as the template has them."""
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
+
+DM3_URL = "https://ds.example/dm3"
 
 Json = dict[str, Any]
 
 
 def published_key() -> PrivateKey:
     """The key of the sample events: SHA-256 of SEED as an Ed25519 seed."""
-    digest = hashes.Hash(hashes.SHA256())
-    digest.update(SEED)
-    key = Ed25519PrivateKey.from_private_bytes(digest.finalize())
+    key = Ed25519PrivateKey.from_private_bytes(_derived(""))
     return PrivateKey.from_pem(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def user_keys(name: str) -> UserKeys:
+    """The published keys of ALICE, BOB or SERVICE, of dm3."""
+    signing = PrivateSigningKey.decode(f"secp256k1:{base64.b64encode(_derived(f'{name} signs')).decode()}")
+    return UserKeys(signing, EncryptionKey.from_seed(_derived(f"{name} opens")))
+
+
+def service_keys() -> ServiceKeys:
+    """The published keys of the delivery service."""
+    keys = user_keys(SERVICE)
+    return ServiceKeys(keys.signing, (keys.encryption,))
+
+
+def profile_uri(keys: UserKeys) -> str:
+    """The profile of a user whose delivery service is SERVICE, as a registry has it."""
+    return data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())
+
+
+def _derived(purpose: str) -> bytes:
+    digest = hashes.Hash(hashes.SHA256())
+    digest.update(SEED + purpose.encode())
+    return digest.finalize()
 
 
 def envelope(number: int, at: int, body: JsonValue, subject: str = SUBJECT) -> dict[str, JsonValue]:
@@ -61,6 +94,30 @@ def envelope(number: int, at: int, body: JsonValue, subject: str = SUBJECT) -> d
     return sign(draft, published_key())
 
 
+def dm3_submit(at: int, text: str) -> dict[str, JsonValue]:
+    """A call that submits a message of ALICE to BOB; sealed with a fixed key and nonce each, so that files stay."""
+
+    def seal_to(plaintext: bytes, recipient: bytes) -> str:
+        purpose = plaintext.decode() + recipient.hex()
+        return seal(
+            plaintext,
+            recipient,
+            ephemeral=EncryptionKey.from_seed(_derived(f"ephemeral {purpose}")),
+            nonce=_derived(f"nonce {purpose}")[:12],
+        )
+
+    alice = user_keys(ALICE)
+    submitted = write_envelope(
+        sign_message(text, MessageMetadata(to=BOB, sender=ALICE, timestamp_ms=at * 1000), alice.signing),
+        delivery=DeliveryInformation(BOB, ALICE),
+        receiver_key=user_keys(BOB).encryption.public,
+        service_key=user_keys(SERVICE).encryption.public,
+        signing=alice.signing,
+        seal_to=seal_to,
+    )
+    return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [submitted.as_json()], "id": 1}
+
+
 def text_of(value: JsonValue) -> str:
     """JSON as a sender may write it."""
     return json.dumps(value, ensure_ascii=False)
@@ -69,7 +126,7 @@ def text_of(value: JsonValue) -> str:
 def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Json:
     """The event that API Gateway makes of a request."""
     parts = urlsplit(url)
-    routes = [gateway.Route(key, "InboxFunction") for key in ("ANY /inbox", "ANY /manifest", "$default")]
+    routes = [gateway.Route(key, "InboxFunction") for key in ROUTES]
     given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
     request = gateway.Request(method, parts.path, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1")
     found = gateway.find_route(routes, method, parts.path)
@@ -138,6 +195,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         notice_row(at), Reason.SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
         "0" * 64, NLWEB, at * 1000,
     )  # fmt: skip
+    submit = text_of(dm3_submit(at, "Good morning, Bob ☀")).encode()
     summary = SummaryDue(RECEIVER, SENDER, at // 3600 - 1, NLWEB)
     return {
         "inbox-post.json": http("POST", inbox, at, hello, {"content-type": "application/json"}),
@@ -147,6 +205,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-manifest.json": http("GET", inbox.replace("/inbox", "/manifest"), at),
         "inbox-identity.json": http("POST", inbox, at, identity, {"content-type": "application/json"}),
         "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
+        "inbox-dm3.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
         "worker-claims.json": sqs(
             "ClaimsQueue", at,
             Queued(claim(1, at, hello.decode())).body(),

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from tests.functions.conftest import Elsewhere
+from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import (
+    ALICE,
+    BOB,
     BUFFER,
     CORRELATION,
     EVENTS,
@@ -18,15 +21,25 @@ from tests.functions.samples import (
     claim,
     events,
     notice_row,
+    profile_uri,
     published_key,
+    service_keys,
+    sqs,
+    user_keys,
     written,
 )
 
+from postroom.dm3.envelope import open_message
+from postroom.dm3.envelope import read_envelope as read_dm3_envelope
+from postroom.dm3.message import check_message
+from postroom.dm3.postmark import check_postmark, read_postmark
+from postroom.dm3.sealing import open_sealed
 from postroom.nlweb.envelope import read_envelope
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.verify import check_signature
 from postroom.post.claims import read_claim
 from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox
 from postroom.store.limits import FeedbackLimits
 from postroom.store.reader import Reader
 from postroom.store.register import Register
@@ -46,12 +59,12 @@ def sample(name: str) -> Json:
     return event
 
 
-def filed(office: Office) -> list[Line]:
-    """What the owner of receiver.example finds."""
+def filed(office: Office, mailbox: str = RECEIVER) -> list[Line]:
+    """What the owner of a mailbox finds."""
     store = office.deployed
     dynamodb, table = store.clients.dynamodb, store.tables["PostTable"]
     reader = Reader(dynamodb, table, Register(dynamodb, table), Objects(store.clients.s3, store.bucket))
-    messages = [reader.fetch(row) for row in reader.list(RECEIVER, 1, now=int(time.time()))]
+    messages = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
     return [message.line for message in messages if message is not None]
 
 
@@ -130,6 +143,27 @@ def test_there_is_nothing_elsewhere(running: Office) -> None:
     assert answer["headers"]["Content-Type"] == "application/problem+json"
     assert json.loads(answer["body"])["reason"] == str(Reason.NO_SUCH_ROUTE)
     assert running.deployed.dump() == before
+
+
+@covers("inbox-dm3.json")
+def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: Office) -> None:
+    alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()
+    profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
+    open_service(running.deployed, service, profiles, [Dm3Mailbox(BOB)])
+    answer = running.invoke("InboxFunction", sample("inbox-dm3.json"))
+    assert answer["statusCode"] == 200
+    assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
+    claims = sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue"))
+    assert running.invoke("WorkerFunction", claims) == {"batchItemFailures": []}
+    [line] = filed(running, BOB)
+    letter = read_dm3_envelope(json.loads(line.envelope))
+    message = open_message(letter, [bob.encryption])
+    check_message(message, alice.signing.public)
+    assert message.message == "Good morning, Bob ☀"
+    assert letter.postmark
+    postmark = read_postmark(open_sealed(letter.postmark, [bob.encryption]))
+    check_postmark(postmark, letter, service.signing.public)
+    assert postmark.incoming_timestamp_ms // 1000 == pytest.approx(time.time(), abs=60)
 
 
 @covers("worker-claims.json")

@@ -1,0 +1,199 @@
+"""Calls of the dm3 delivery service, good ones and those that nobody should send; and who sends them to whom.
+
+MARK stands in every member that a sender controls, but for the id, which is to be echoed.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from nacl.bindings import crypto_aead_chacha20poly1305_ietf_encrypt, crypto_kx_client_session_keys
+from tests.functions.bad_requests import MARK, Sent
+
+from postroom.canonical import stringify
+from postroom.dm3.dialect import sign_struct
+from postroom.dm3.extension import FilterRules, ProfileExtension
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.profile import UserProfile, data_uri
+from postroom.dm3.sealing import SCHEME, EncryptionKey, seal
+from postroom.dm3.service import ServiceKeys
+from postroom.store.directory import Dm3Mailbox
+
+Json = dict[str, Any]
+
+SENDER, RECEIVER, OPEN, SERVICE = f"{MARK}.eth", "receiver.eth", "open.eth", "service.eth"
+"""OPEN: a mailbox that lets in senders whose profile cannot be found."""
+NOBODY, BLOCKED, WEAK, ORPHAN = f"{MARK}-nobody.eth", f"{MARK}-blocked.eth", "weak.eth", "orphan.eth"
+"""A name without profile; a blocked sender; receivers with a key of small order, and without a profile."""
+ELSEWHERE = {
+    f"{MARK}-https.eth": f"https://{MARK}.example/profile?dm3Hash=00",
+    f"{MARK}-ipfs.eth": f"ipfs://{MARK}",
+    f"{MARK}-torn.eth": f'data:application/json,{{"{MARK}":',
+    f"{MARK}-small.eth": "",
+}
+"""Names whose profile cannot be read, with what stands in the registry."""
+ID = "7f3a"
+SMALL_ORDER = bytes(32)
+
+
+@cache
+def keys(name: str) -> UserKeys:
+    """The keys of a user."""
+    return UserKeys.random()
+
+
+@cache
+def service() -> ServiceKeys:
+    return ServiceKeys.generate()
+
+
+def profiles() -> dict[str, str]:
+    """The registry."""
+
+    def uri(name: str, **members: object) -> str:
+        profile = UserProfile(keys(name).encryption.public, keys(name).signing.public, (SERVICE,)).as_json()
+        return data_uri(profile | members)  # type: ignore[arg-type]
+
+    zeros = base64.b64encode(SMALL_ORDER).decode()
+    return {
+        **{name: uri(name) for name in (SENDER, BLOCKED, RECEIVER, OPEN)},
+        **ELSEWHERE,
+        f"{MARK}-small.eth": uri(SENDER, publicSigningKey=zeros),
+        WEAK: uri(WEAK, publicEncryptionKey=zeros),
+    }
+
+
+def mailboxes() -> list[Dm3Mailbox]:
+    rules = FilterRules(block=(BLOCKED,))
+    return [
+        Dm3Mailbox(RECEIVER, ProfileExtension(rules=rules)),
+        Dm3Mailbox(OPEN, takes_unverified=True),
+        Dm3Mailbox(WEAK),
+        Dm3Mailbox(ORPHAN),
+    ]
+
+
+# --- envelopes -------------------------------------------------------------------------------------------------------
+
+
+def to_service(plaintext: bytes) -> str:
+    """A value sealed to the delivery service."""
+    return seal(plaintext, service().encryption[0].public)
+
+
+def envelope(
+    delivery: str = "", *, sender: str = SENDER, to: str = RECEIVER, signer: str = "", **metadata: Any
+) -> Json:
+    """A good envelope: `delivery` the sealed value instead of that from `sender` and `to`; further metadata."""
+    information = {"to": to, "from": sender, "deliveryInstruction": MARK, MARK: MARK}
+    members = {
+        "version": "1.0",
+        "encryptionScheme": SCHEME,
+        "deliveryInformation": delivery or to_service(stringify(information)),  # type: ignore[arg-type]
+        MARK: MARK,
+        **metadata,
+    }
+    members = {name: value for name, value in members.items() if value is not ...}
+    signature = sign_struct(members, keys(signer or sender).signing)
+    return {"message": seal(MARK.encode(), keys(RECEIVER).encryption.public), MARK: MARK,
+            "metadata": {"signature": signature, **members}}  # fmt: skip
+
+
+def call(method: object = "dm3_submitMessage", **members: object) -> Json:
+    """A call that submits a good envelope, with members changed or (`...`) left out."""
+    whole = {"jsonrpc": "2.0", "method": method, "params": [envelope()], "id": ID, MARK: MARK, **members}
+    return {name: value for name, value in whole.items() if value is not ...}
+
+
+def post(value: object) -> Sent:
+    return raw(json.dumps(value).encode())
+
+
+def raw(body: bytes, **http: str) -> Sent:
+    return Sent(body, **{"path": "/dm3", **http})  # type: ignore[arg-type]
+
+
+def submit(param: object) -> Sent:
+    return post(call(params=[param, MARK]))
+
+
+def spliced(old: str, new: str) -> Sent:
+    """The text of a good call with a piece of it replaced."""
+    whole = json.dumps(call())
+    assert old in whole
+    return raw(whole.replace(old, new, 1).encode())
+
+
+def value_text(written: str) -> Sent:
+    """A good call with this text as the value of a member of the envelope that nobody knows."""
+    return spliced(f'"{MARK}": "{MARK}"', f'"{MARK}": {written}')
+
+
+def without(name: str) -> Json:
+    whole = envelope()
+    del whole[name]
+    return whole
+
+
+def sealed(**members: object) -> str:
+    """A sealed delivery information with members of the sealed value changed, or (`...`) left out."""
+    whole = {
+        **json.loads(to_service(b'{"to":"' + RECEIVER.encode() + b'","from":"' + SENDER.encode() + b'"}')),
+        **members,
+    }
+    return json.dumps({name: value for name, value in whole.items() if value is not ...})
+
+
+def unpadded(plaintext: bytes) -> str:
+    """Sealed to the delivery service with everything but the padding."""
+    pair, nonce = EncryptionKey.generate(), bytes(12)
+    _, session = crypto_kx_client_session_keys(pair.public, pair.private, service().encryption[0].public)
+    ciphertext = crypto_aead_chacha20poly1305_ietf_encrypt(plaintext, None, nonce, session)
+    return sealed(
+        ciphertext=base64.b64encode(ciphertext).decode(),
+        ephemPublicKey=base64.b64encode(pair.public).decode(),
+        nonce="0x" + nonce.hex(),
+    )
+
+
+def information(value: object) -> Json:
+    """An envelope whose delivery information is this."""
+    return envelope(to_service(json.dumps(value).encode()))
+
+
+def good(**http: str) -> Sent:
+    """A good call in a request that may be none."""
+    return raw(json.dumps(call()).encode(), **http)
+
+
+def extension(name: object) -> Json:
+    """A call for somebody's profile extension."""
+    return call("dm3_getProfileExtension", params=[name])
+
+
+def no_names() -> Iterator[tuple[str, str]]:
+    """What ENSIP-15 does not normalise."""
+    yield "a name of 10 kB", f"{MARK}." * 1000 + "eth"
+    yield "a name of 256 bytes", "a" * 256
+    yield "a name with a zero-width joiner", f"{MARK}\u200d.eth"
+    yield "a name with a zero-width non-joiner", f"{MARK}\u200c.eth"
+    yield "a name of nothing but zero-width spaces", "\u200b\u200b.eth"
+    yield "a name with a bidirectional override", f"{MARK}\u202e.eth"
+    yield "a name of two scripts", f"{MARK}\u0430.eth"
+    yield "a name with an empty label", f"{MARK}..eth"
+    yield "a name with a line feed", f"{MARK}.eth\n"
+    yield "a name with a null", f"{MARK}\0.eth"
+    yield "a name with a space", f"{MARK} .eth"
+
+
+def metadata(**members: object) -> Json:
+    """A good envelope whose metadata were changed after they had been signed."""
+    whole = envelope()
+    changed = {**whole["metadata"], **members}
+    return {**whole, "metadata": {name: value for name, value in changed.items() if value is not ...}}
+
+
+def short_key(length: int) -> str:
+    return sealed(ephemPublicKey=base64.b64encode(bytes(length)).decode())

@@ -1,0 +1,31 @@
+"""What an operator has set up before the functions answer to dm3: keys, the registry of names, mailboxes."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+
+from tests.aws import Deployed
+
+from postroom.dm3.service import ServiceKeys
+from postroom.names.registry import PROFILE_KEY
+from postroom.settings import Settings
+from postroom.store.directory import Dm3Mailbox
+from postroom.store.dm3_keys import DeliveryServiceKeys
+from postroom.store.operators import Operators
+
+
+def open_service(
+    deployed: Deployed, keys: ServiceKeys, profiles: Mapping[str, str], mailboxes: Iterable[Dm3Mailbox]
+) -> None:
+    """Set a delivery service up. `profiles`: the URI of each user's profile, by name."""
+    clients = deployed.clients
+    DeliveryServiceKeys(clients.secrets, deployed.secrets["DeliveryServiceKeys"], time.time).put(keys)
+    put_registry(deployed, json.dumps({name: {PROFILE_KEY: uri} for name, uri in profiles.items()}).encode())
+    operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+    for mailbox in mailboxes:
+        operators.put_dm3_mailbox(mailbox)
+
+
+def put_registry(deployed: Deployed, document: bytes) -> None:
+    """Write the document of the pinned registry."""
+    deployed.clients.s3.put_object(Bucket=deployed.bucket, Key=Settings().dm3_registry, Body=document)
