@@ -1,0 +1,396 @@
+"""functions/inbox: HTTP around the dm3 door."""
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from tests.aws import Deployed
+from tests.functions.delivery_service import open_service, put_registry
+from tests.functions.lambdas import REQUEST_ID, Json, Office, office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import (
+    ALICE,
+    BOB,
+    DM3_URL,
+    MADE_AT,
+    dm3_submit,
+    events,
+    http,
+    profile_uri,
+    service_keys,
+    sqs,
+    user_keys,
+)
+
+from postroom.errors import SettingsError
+from postroom.reasons import Reason
+from postroom.settings import Settings
+from postroom.store.directory import Dm3Mailbox
+
+PAGE, OTHER = "https://app.example", "https://evil.example"
+PATHS = pytest.mark.parametrize("path", ["/dm3", "/rpc"])
+
+
+@pytest.fixture
+def opened(deployed: Deployed) -> Deployed:
+    """A deployment whose delivery service is set up."""
+    open_service(deployed, service_keys(), {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}, mailboxes())
+    return deployed
+
+
+@pytest.fixture
+def running(opened: Deployed) -> Iterator[Office]:
+    with office(opened) as office_running:
+        yield office_running
+
+
+def mailboxes() -> list[Dm3Mailbox]:
+    return [Dm3Mailbox(BOB)]
+
+
+def submission(text: str = "Good morning, Bob", **members: Any) -> Json:
+    return {**dm3_submit(MADE_AT, text), **members}
+
+
+def forgery() -> Json:
+    """A call that submits an envelope under the signature of another."""
+    good, other = submission("Send money"), submission("another")
+    good["params"][0]["metadata"]["signature"] = other["params"][0]["metadata"]["signature"]
+    good["params"][0]["metadata"]["extra"] = "changed"
+    return good
+
+
+def post(running: Office, value: object, path: str = "/dm3", headers: Mapping[str, str] | None = None) -> Json:
+    given = {"content-type": "application/json", **(headers or {})}
+    event = http("POST", DM3_URL.replace("/dm3", path), MADE_AT, json.dumps(value).encode(), given)
+    answer: Json = running.invoke("InboxFunction", event)
+    return answer
+
+
+def said(answer: Json) -> Any:
+    """What an answer of JSON-RPC says."""
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json")
+    assert answer["isBase64Encoded"] is False
+    return json.loads(answer["body"])
+
+
+def refusal(answer: Json) -> tuple[int, str]:
+    error = said(answer)["error"]
+    return error["code"], error["data"]["reason"]
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+@PATHS
+def test_both_addresses_answer_the_same(running: Office, path: str) -> None:
+    assert said(post(running, submission(), path)) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
+    assert len(running.deployed.bodies("ClaimsQueue")) == 1
+    properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
+    assert said(post(running, properties, path))["result"] == {"messageTTL": 0, "sizeLimit": 4_000_000}
+
+
+def test_what_the_template_sets_is_told(opened: Deployed) -> None:
+    with office(opened, Dm3SizeLimitBytes="5000", Dm3MessageTtlDays="40") as running:
+        properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
+        assert said(post(running, properties))["result"] == {"messageTTL": 40, "sizeLimit": 5000}
+        assert refusal(post(running, submission())) == (-32011, "TooLarge")
+
+
+def test_a_time_to_live_that_dm3_does_not_allow_stops_the_start(opened: Deployed) -> None:
+    with office(opened, Dm3MessageTtlDays="29") as running, pytest.raises(SettingsError, match="DM3_MESSAGE_TTL_DAYS"):
+        running.start("InboxFunction")
+
+
+def test_a_body_in_base64_is_the_same_body(running: Office) -> None:
+    event = events()["inbox-dm3.json"]
+    event |= {"body": base64.b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
+    assert said(running.invoke("InboxFunction", event))["result"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"isBase64Encoded": True, "body": "@@@"},
+        {"isBase64Encoded": True, "body": "é"},
+        {"isBase64Encoded": True, "body": base64.b64encode(b"\xff").decode()},
+        {"body": '{"id": "\ud800"}'},
+        {"body": ""},
+        {"body": None},
+    ],
+    ids=["no base64", "no ASCII", "no UTF-8", "half a surrogate pair", "empty", "none"],
+)
+def test_a_body_that_is_no_text_is_a_parse_error(running: Office, change: Json) -> None:
+    event = {name: value for name, value in {**events()["inbox-dm3.json"], **change}.items() if value is not None}
+    answer = running.invoke("InboxFunction", event)
+    assert refusal(answer) == (-32700, "NotJson")
+    assert said(answer)["id"] is None
+
+
+@PATHS
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
+def test_another_method_is_refused_and_told_which_are_allowed(running: Office, path: str, method: str) -> None:
+    answer = running.invoke("InboxFunction", http(method, DM3_URL.replace("/dm3", path), MADE_AT))
+    assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "POST, OPTIONS")
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
+    if method == "HEAD":
+        assert answer["body"] == ""
+    else:
+        assert json.loads(answer["body"])["reason"] == "MethodNotAllowed"
+
+
+def test_a_notification_is_taken_in_and_answered_by_nothing(running: Office) -> None:
+    call = submission()
+    del call["id"]
+    answer = post(running, call)
+    assert (answer["statusCode"], answer["body"]) == (204, "")
+    assert len(running.deployed.bodies("ClaimsQueue")) == 1
+
+
+# --- web pages -------------------------------------------------------------------------------------------------------
+
+
+def preflight(running: Office, origin: str, path: str = "/dm3") -> Json:
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+    event = http("OPTIONS", DM3_URL.replace("/dm3", path), MADE_AT, headers={"origin": origin, **asked})
+    answer: Json = running.invoke("InboxFunction", event)
+    assert (answer["statusCode"], answer["body"]) == (204, "")
+    return answer
+
+
+def cors(answer: Json) -> Json:
+    """What an answer says to browsers."""
+    return {
+        name.lower(): value
+        for name, value in answer["headers"].items()
+        if name.lower().startswith("access-control-") or name.lower() == "vary"
+    }
+
+
+ALLOWS = {
+    "access-control-allow-methods": "POST",
+    "access-control-allow-headers": "content-type",
+    "access-control-max-age": "86400",
+}
+
+
+@PATHS
+@pytest.mark.parametrize("setting", ["*", ""])
+def test_any_page_may_post_unless_the_operator_says_otherwise(opened: Deployed, path: str, setting: str) -> None:
+    with office(opened, Dm3CorsOrigins=setting) as running:
+        assert cors(preflight(running, PAGE, path)) == {"access-control-allow-origin": "*", **ALLOWS}
+        assert cors(post(running, submission(), path, {"origin": PAGE})) == {"access-control-allow-origin": "*"}
+        assert cors(post(running, {}, path, {"Origin": PAGE})) == {"access-control-allow-origin": "*"}
+
+
+def test_of_listed_pages_the_one_that_asks_is_named_and_no_other_gets_in(opened: Deployed) -> None:
+    with office(opened, Dm3CorsOrigins=f"{PAGE},http://localhost:3000") as running:
+        named = {"access-control-allow-origin": PAGE, "vary": "Origin"}
+        assert cors(preflight(running, PAGE)) == {**named, **ALLOWS}
+        assert cors(post(running, submission(), headers={"origin": PAGE})) == named
+        assert cors(preflight(running, OTHER)) == {"vary": "Origin"}
+        # No browser's: it is answered, and told what a cache must know.
+        assert cors(post(running, submission("from a server"))) == {"vary": "Origin"}
+
+
+def test_none_lets_no_page_in(opened: Deployed) -> None:
+    with office(opened, Dm3CorsOrigins="none") as running:
+        assert cors(preflight(running, PAGE)) == {}
+        answer = post(running, submission(), headers={"origin": PAGE})
+        assert cors(answer) == {}
+        assert said(answer)["result"] == "accepted"
+
+
+@pytest.mark.parametrize("setting", ["*", PAGE, "none"])
+def test_there_are_no_credentials_and_no_cookies(opened: Deployed, setting: str) -> None:
+    with office(opened, Dm3CorsOrigins=setting) as running:
+        for answer in (preflight(running, PAGE), post(running, submission(), headers={"origin": PAGE})):
+            assert not {name.lower() for name in answer["headers"]} & {
+                "access-control-allow-credentials", "set-cookie", "www-authenticate",
+            }  # fmt: skip
+            assert "cookies" not in answer
+
+
+def test_origins_that_are_none_stop_the_start(opened: Deployed) -> None:
+    with office(opened, Dm3CorsOrigins="app.example") as running, pytest.raises(SettingsError, match="DM3_CORS"):
+        running.start("InboxFunction")
+
+
+# --- what is written of it -------------------------------------------------------------------------------------------
+
+
+def test_each_call_of_a_batch_is_logged_and_counted_and_no_line_names_a_sender(
+    running: Office, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    notification = submission("and again")
+    del notification["id"]
+    batch = [submission(), forgery(), notification, 5, submission(method="dm3_x")]
+    assert len(said(post(running, batch))) == 4
+    output = capsys.readouterr().out
+    lines = log_lines(output)
+    assert [line["message"] for line in lines] == ["queued", "refused", "queued", "refused", "refused"]
+    assert [line["mailbox"] for line in lines if line["message"] == "queued"] == [BOB, BOB]
+    claims = [json.loads(body)["claim"]["id"] for body in running.deployed.bodies("ClaimsQueue")]
+    assert [line["claim"] for line in lines if line["message"] == "queued"] == claims
+    refused = [line for line in lines if line["message"] == "refused"]
+    assert [line["reason"] for line in refused] == ["SenderSignatureInvalid", "RpcNotARequest", "RpcUnknownMethod"]
+    assert {(line["level"], line["status"], line["request"]) for line in refused} == {("INFO", 200, REQUEST_ID)}
+    assert metrics(output) == {
+        "Answered": [1.0, 1.0],
+        "Refused": [1.0, 1.0, 1.0],
+        **{f"Refused{line['reason']}": [1.0] for line in refused},
+    }
+    assert ALICE not in output + caplog.text
+    for secret in (*service_keys().as_json()["encryption"], service_keys().as_json()["signing"]):
+        assert secret not in output + caplog.text
+
+
+def test_the_worker_names_no_sender_either(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    post(running, submission())
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue")))
+    output = capsys.readouterr().out
+    assert [line["message"] for line in log_lines(output)] == ["queued", "accepted"]
+    assert ALICE not in output
+
+
+# --- what may be missing ---------------------------------------------------------------------------------------------
+
+
+def unavailable(running: Office, reason: Reason) -> str:
+    """Submitting is answered -32002, and nothing is stored; what is said of it."""
+    before = running.deployed.dump()
+    answer = post(running, submission())
+    assert refusal(answer) == (-32002, str(reason))
+    assert running.deployed.dump() == before
+    detail: str = said(answer)["error"]["data"]["detail"]
+    return detail
+
+
+def denied(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    """AWS refuses an operation from now on."""
+    calls: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
+
+    def call(client: BaseClient, name: str, request: Json) -> object:
+        if name == operation:
+            raise ClientError({"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}, name)  # type: ignore[typeddict-item]
+        return calls(client, name, request)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+
+
+def test_without_a_registry_no_sender_can_be_verified_now(running: Office) -> None:
+    store = running.deployed
+    store.clients.s3.delete_object(Bucket=store.bucket, Key=Settings().dm3_registry)
+    assert unavailable(running, Reason.PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
+
+
+def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(
+    running: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        denied(patched, "GetObject")
+        answer = post(running, submission())
+    assert refusal(answer) == (-32002, "ProfileLookupFailed")
+    assert running.deployed.bodies("ClaimsQueue") == []
+
+
+def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_half_a_minute(
+    running: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = time.time()
+    monkeypatch.setattr(time, "time", lambda: clock)
+    [good] = running.deployed.objects().values()
+    put_registry(running.deployed, b"alice.eth: {network.dm3.profile: [")
+    detail = unavailable(running, Reason.PROFILE_LOOKUP_FAILED)
+    assert "the registry document" in detail
+    assert "line 1" in detail
+    assert ALICE not in detail
+    put_registry(running.deployed, good)
+    unavailable(running, Reason.PROFILE_LOOKUP_FAILED)
+    clock += 31
+    assert said(post(running, submission()))["result"] == "accepted"
+    # And one that breaks while it is in use is told to us, not to senders.
+    put_registry(running.deployed, b"{")
+    clock += 31
+    caplog.clear()
+    assert said(post(running, submission("once more")))["result"] == "accepted"
+    assert "the old one stays" in caplog.text
+
+
+def test_before_there_are_keys_nothing_is_taken_in(deployed: Deployed) -> None:
+    with office(deployed) as running:
+        assert unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE) == "this delivery service has no dm3 keys"
+
+
+def test_keys_that_may_not_be_read_are_unavailable(running: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    denied(monkeypatch, "GetSecretValue")
+    unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE)
+
+
+def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
+    running: Office, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    store = running.deployed
+    store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
+    properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
+    answer = post(running, [submission(), properties])
+    failed, told = said(answer)
+    assert failed == {"jsonrpc": "2.0", "error": {"code": -32603, "message": "Internal error"}, "id": 1}
+    assert told["result"] == {"messageTTL": 0, "sizeLimit": 4_000_000}
+    assert "QueueDoesNotExist" in caplog.text
+    output = capsys.readouterr().out
+    assert metrics(output) == {"Answered": [1.0], "Refused": [1.0], "RefusedNotQueued": [1.0]}
+    assert ALICE not in output + caplog.text
+
+
+def test_what_breaks_the_door_is_answered_503(running: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("the roof of /var/task is leaking")
+
+    monkeypatch.setattr(running.start("InboxFunction").doors.dm3, "post", breaks)
+    answer = post(running, submission())
+    assert (answer["statusCode"], answer["headers"]["Retry-After"].isdigit()) == (503, True)
+    assert "roof" not in json.dumps(answer)
+
+
+# --- the roles -------------------------------------------------------------------------------------------------------
+
+
+def called(running: Office) -> set[str]:
+    """Which calls of AWS the last invocation made; that its role allows them, `invoke` has checked."""
+    return {call.action for call in running.calls}
+
+
+def test_the_roles_allow_what_dm3_needs_of_the_first_call_after_a_cold_start(running: Office) -> None:
+    post(running, submission())
+    assert called(running) == {
+        "secretsmanager:GetSecretValue", "dynamodb:Query", "s3:GetObject", "sqs:SendMessage",
+    }  # fmt: skip
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue")))
+    assert called(running) == {"secretsmanager:GetSecretValue", "dynamodb:PutItem", "s3:PutObject"}
+
+
+def test_a_large_letter_lies_in_the_bucket_until_the_worker_has_it(running: Office) -> None:
+    post(running, submission("x" * 1_000_000))
+    assert "s3:PutObject" in called(running)
+    [body] = running.deployed.bodies("ClaimsQueue")
+    assert "claim" not in json.loads(body)
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, body))
+    assert "s3:GetObject" in called(running)
+    assert len(running.deployed.rows("PostTable")) == 1
+
+
+def test_the_worker_may_look_up_a_sender_whom_the_door_could_not(opened: Deployed) -> None:
+    open_mailbox = Dm3Mailbox(BOB, takes_unverified=True)
+    open_service(opened, service_keys(), {BOB: profile_uri(user_keys(BOB))}, [open_mailbox])
+    with office(opened) as running:
+        assert said(post(running, submission()))["result"] == "accepted"
+        running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *opened.bodies("ClaimsQueue")))
+        assert "s3:GetObject" in called(running)
+    [segment] = [data for name, data in opened.objects().items() if name.startswith("seg/")]
+    assert json.loads(segment)["receipt"]["unverified"] == "ProfileUnknown"
