@@ -102,6 +102,8 @@ def send(office: Office, sent: Sent) -> Json:
     assert found is not None
     event = gateway.build_event(request, gateway.Api("1", "a", routes), *found, time.time(), "r")
     answer: Json = office.invoke("InboxFunction", event)
+    # As Lambda's runtime writes it; what is longer is answered 500 by API Gateway.
+    assert len(json.dumps(answer)) < gateway.MAX_PAYLOAD_BYTES
     return answer
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.aws import TEMPLATE
 from tests.end_to_end.dumps import everything
+from tests.functions import bad_dm3
 from tests.functions import bad_requests as bad
 
 from postroom.local.stack import LocalStack
@@ -103,6 +104,53 @@ def test_at_the_tls_door_it_is_refused_and_nothing_is_stored(
 
 def _sized(body: bytes, *headers: str, target: str = "/inbox") -> bytes:
     return request(body, *headers, f"Content-Length: {len(body)}", target=target)
+
+
+def to_dm3(body: bytes, *headers: str) -> bytes:
+    return request(body, *headers, target="/dm3")
+
+
+def letter() -> bytes:
+    return bad.text(bad_dm3.call())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: to_dm3(letter(), AS_JSON, "Content-Length: 20"),
+        lambda: to_dm3(letter(), AS_JSON, "Content-Length: 0"),
+        lambda: to_dm3(letter(), AS_JSON),
+        lambda: to_dm3(b"14\r\n" + letter()[:20] + b"\r\n0\r\n\r\n", AS_JSON, "Transfer-Encoding: chunked"),
+        lambda: _sized(gzip.compress(letter()), AS_JSON, target="/dm3"),
+        lambda: _sized(b"\xff\xfe\xfd", AS_JSON, target="/rpc"),
+    ],
+    ids=[
+        "Content-Length shorter",
+        "Content-Length 0",
+        "no Content-Length",
+        "chunks that end early",
+        "gzip",
+        "no UTF-8",
+    ],
+)
+def test_at_the_delivery_service_it_is_a_parse_error(stack: LocalStack, make: Callable[[], bytes]) -> None:
+    receiver = stack.deployments["receiver"]
+    before = everything(receiver)
+    head, _, body = exchange(stack, make()).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    error = json.loads(body)["error"]
+    assert (error["code"], error["data"]["reason"]) == (-32700, str(Reason.NOT_JSON))
+    assert bad.MARK.encode() not in body
+    assert everything(receiver) == before
+
+
+@pytest.mark.parametrize("megabytes", [7, 50])
+def test_a_body_that_lambda_does_not_take_is_refused_before_it(stack: LocalStack, megabytes: int) -> None:
+    receiver = stack.deployments["receiver"]
+    before = everything(receiver)
+    answer = exchange(stack, _sized(letter().ljust(megabytes << 20), AS_JSON, target="/dm3"))
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert everything(receiver) == before
 
 
 @pytest.mark.parametrize(

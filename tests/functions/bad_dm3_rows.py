@@ -58,6 +58,7 @@ def rows() -> Iterator[Row]:
     for section, lines in (
         ("dm3: JSON", _json()),
         ("dm3: JSON-RPC", _rpc()),
+        ("dm3: JSON-RPC", _long_ids()),
         ("dm3: Envelope", _no_envelope()),
         ("dm3: Envelope", _members()),
         ("dm3: Envelope", _signature()),
@@ -158,6 +159,17 @@ def _rpc() -> Iterator[Line]:
     yield wrong("the extension of a stranger", extension(SENDER), -32001, Reason.RECEIVER_UNKNOWN)
     for what, name in no_names():
         yield wrong(f"the extension of {what}", extension(name), -32000, Reason.NAME_INVALID)
+
+
+def _long_ids() -> Iterator[Line]:
+    for what, letter in (("quotation marks", '"'), ("letters that are not ASCII", "é")):
+        asked = call("dm3_getDeliveryServiceProperties", params=..., id=letter * 2_000_000)
+        yield (
+            f"an id of two million {what}: Lambda would not take the answer",
+            partial(raw, json.dumps(asked, ensure_ascii=False).encode()),
+            -32005,
+            Reason.RPC_BATCH_TOO_LONG,
+        )
 
 
 def _submitted(what: str, make: Callable[[], object], reason: Reason, code: int = -32000) -> Line:

@@ -28,6 +28,9 @@ from postroom.store.directory import Dm3Mailbox
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda takes no more."""
+MAX_ANSWER_BYTES: Final = 1_900_000
+"""Of an answer, in which ids stand as they came. As text within ASCII JSON it is three times as long at most, and
+Lambda returns 6 MB."""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 """Methods of the reference's billboard extension."""
 _log: Final = logging.getLogger(__name__)
@@ -79,6 +82,8 @@ class Dm3Door:
         written = jsonrpc.write_answers(calls, answers)
         if written is None:
             return Answer(204, "application/json", "", parts=tuple(parts))
+        if len(written) > MAX_ANSWER_BYTES:
+            written = _too_long(len(written))
         return Answer(200, "application/json", written.decode(), parts=tuple(parts))
 
     def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, Answer]:
@@ -159,6 +164,12 @@ class Dm3Door:
             raise
         check_envelope(envelope, profile.signing_key)
         return profile.signing_key.fingerprint
+
+
+def _too_long(size: int) -> bytes:
+    """The answer instead of one of this size, which nobody would get. Whoever asks again is not served twice."""
+    detail = f"the answer would have {size} bytes; at most {MAX_ANSWER_BYTES} are sent, the ids included"
+    return orjson.dumps(RpcError(None, Reason.RPC_BATCH_TOO_LONG, detail).as_json())
 
 
 def _parse_envelope(text: str) -> JsonValue:
