@@ -102,6 +102,7 @@ def test_a_good_message_passes_every_check_and_is_shown() -> None:
     assert (failed(opened), opened.verdict, opened.reason) == ([], "accepted", None)
     assert opened.message is not None
     assert (opened.message.message, opened.message_hash) == ("hello", message_hash(envelope))
+    assert saw(opened, "envelope") == "an object of message, metadata, postmark"
     assert saw(opened, "postmark signature") == "by ds.eth, of what came in at 2026-11-21T09:30:01.000Z"
 
 

@@ -22,7 +22,7 @@ from postroom.dm3.postmark import Postmark, read_postmark
 from postroom.dm3.profile import ServiceProfile, UserProfile
 from postroom.dm3.sealing import open_sealed
 from postroom.errors import NotNowError, TheirError
-from postroom.ijson import parse
+from postroom.ijson import JsonValue, parse
 from postroom.nlweb.explain import Check, Explanation
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.reasons import Kind, Reason
@@ -76,7 +76,7 @@ def explain(data: bytes, keys: UserKeys, profiles: ProfileSource) -> Opened:
         return told
     envelope = told.look(
         "envelope", "dm3 §2.2.5, §2.2.6; settlement dm3 4", "a sealed message with metadata of version 1.0",
-        f"{type(value[0]).__name__} of JSON", lambda: read_envelope(value[0]),
+        _members(value[0]), lambda: read_envelope(value[0]),
     )  # fmt: skip
     if envelope is None:
         return told
@@ -223,6 +223,10 @@ def _named(key: PublicSigningKey) -> str:
 def shown_time(epoch_ms: int) -> str:
     """RFC 3339, or the number itself where that has no form for it: strangers write any."""
     return write_timestamp(epoch_ms) if epoch_ms < _YEAR_9999_MS else f"{epoch_ms} ms"
+
+
+def _members(value: JsonValue) -> str:
+    return _short(f"an object of {', '.join(value) or 'nothing'}") if isinstance(value, dict) else "no object"
 
 
 def _short(text: str) -> str:
