@@ -4,7 +4,9 @@ import base64
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from botocore.client import BaseClient
@@ -271,8 +273,9 @@ def unavailable(running: Office, reason: Reason) -> str:
     return detail
 
 
-def denied(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
-    """AWS refuses an operation from now on."""
+@contextmanager
+def denied(operation: str) -> Iterator[None]:
+    """AWS refuses an operation meanwhile."""
     calls: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
 
     def call(client: BaseClient, name: str, request: Json) -> object:
@@ -280,7 +283,8 @@ def denied(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
             raise ClientError({"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}, name)  # type: ignore[typeddict-item]
         return calls(client, name, request)
 
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    with patch.object(BaseClient, "_make_api_call", call):
+        yield
 
 
 def test_without_a_registry_no_sender_can_be_verified_now(running: Office) -> None:
@@ -289,11 +293,8 @@ def test_without_a_registry_no_sender_can_be_verified_now(running: Office) -> No
     assert unavailable(running, Reason.PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
 
 
-def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(
-    running: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        denied(patched, "GetObject")
+def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(running: Office) -> None:
+    with denied("GetObject"):
         answer = post(running, submission())
     assert refusal(answer) == (-32002, "ProfileLookupFailed")
     assert running.deployed.bodies("ClaimsQueue") == []
@@ -327,9 +328,9 @@ def test_before_there_are_keys_nothing_is_taken_in(deployed: Deployed) -> None:
         assert unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE) == "this delivery service has no dm3 keys"
 
 
-def test_keys_that_may_not_be_read_are_unavailable(running: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    denied(monkeypatch, "GetSecretValue")
-    unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE)
+def test_keys_that_may_not_be_read_are_unavailable(running: Office) -> None:
+    with denied("GetSecretValue"):
+        unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE)
 
 
 def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
