@@ -92,19 +92,27 @@ def test_what_it_prints_to_try_works_as_printed(running: Running) -> None:
         running.command("postroom sign"),
         running.command("postroom verify"),
         running.command("postroom send"),
+        running.command("postroom dm3 send"),
     ):
         ended = running.shell(command)
         assert ended.returncode == 0, (command, ended.stdout, ended.stderr)
     listed = running.shell(running.command("postroom domain list"))
     assert "receiver.example" in listed.stdout
     for _ in range(TRIES):
-        read = json.loads(running.shell(running.command("postroom read") + " --json").stdout)
+        read = json.loads(running.shell(running.command("postroom read", "receiver.example") + " --json").stdout)
         if read["messages"]:
             break
         time.sleep(0.25)
     [message] = read["messages"]
     assert (message["from"], message["body"]) == ("sender.example", {"Say": "hello"})
     assert message["envelope"] == (running.folder / "hello.json").read_text()
+    for _ in range(TRIES):
+        read = json.loads(running.shell(running.command("postroom read", "bob.eth") + " --json").stdout)
+        if read["messages"]:
+            break
+        time.sleep(0.25)
+    [letter] = read["messages"]
+    assert (letter["from"], letter["receipt"]["unverified"]) == ("alice.eth", None)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is not installed")

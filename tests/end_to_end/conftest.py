@@ -25,8 +25,9 @@ def story(town: Town) -> Story:
 def function_logs(request: pytest.FixtureRequest) -> Iterator[None]:
     """Show what the functions wrote beside a failed test."""
     failed = request.session.testsfailed
+    town = request.getfixturevalue("town") if "town" in request.fixturenames else None
     yield
-    if request.session.testsfailed > failed:
-        for office in (request.getfixturevalue("town").receiver, request.getfixturevalue("town").buffer):
+    if town and request.session.testsfailed > failed:
+        for office in (town.receiver, town.buffer):
             for line in office.deployment.logs()[-60:]:
                 print(line.function, line.text)

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from postroom.cli.checkout import template_path
+from postroom.cli.story.names import BOB
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import BUFFER, RECEIVER, SUBJECT, Town
 from postroom.local.stack import LocalStack
-from postroom.store.directory import Domain
+from postroom.store.directory import Dm3Mailbox, Domain
 
 pytestmark = pytest.mark.xdist_group("town")
 
@@ -23,10 +24,14 @@ def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -
         town.receiver.settle()
         town.receiver.operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
         town.receiver.operators.remove_subject(RECEIVER, SUBJECT)
+        town.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
     with LocalStack(template_path(), state_dir=tmp_path) as stack:
         again = Town(stack, tmp_path / "keys")
         assert again.sender.key.public == town.sender.key.public
         assert list(again.receiver.filed(RECEIVER)) == [filed]
         directory = again.receiver.deployment.outputs["DirectoryTable"]
-        [row] = again.receiver.deployment.client("dynamodb").scan(TableName=directory)["Items"]
+        rows = again.receiver.deployment.client("dynamodb").scan(TableName=directory)["Items"]
+        [row] = [row for row in rows if row["pk"]["S"].startswith("domain#")]
         assert (row["sk"]["S"], row["feedback"]["S"]) == ("!", BUFFER)
+        assert again.names.users == town.names.users
+        assert again.receiver.operators.dm3_mailboxes() == [Dm3Mailbox(BOB, takes_unverified=True)]

@@ -41,6 +41,12 @@ class Names:
         self.profiles = Profiles(MemoryRegistry(texts), time.time)
         self.registry_file = self._keys / "registry.json"
         self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
+        # A town whose state survived keeps what its operator made of it.
+        if not office.operators.dm3_mailboxes():
+            self._open()
+
+    def _open(self) -> None:
+        office = self.office
         office.deployment.client("s3").put_object(
             Bucket=office.deployment.outputs["Bucket"],
             Key=Settings().dm3_registry,
