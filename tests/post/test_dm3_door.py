@@ -1,6 +1,8 @@
 """The dm3 door: what is refused to the sender's face, and what is accepted once it is queued (settlement dm3 5, 7)."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,11 +17,17 @@ from postroom.dm3.keys import UserKeys
 from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox
 
 
 @pytest.fixture
 def service(house: House) -> DeliveryService:
     return DeliveryService(house)
+
+
+@dataclass
+class SlowDirectory:
+    dm3_mailbox: Callable[[str], Dm3Mailbox | None]
 
 
 def refusal(said: dict[str, Any]) -> tuple[int, str]:
@@ -300,3 +308,30 @@ def test_keys_may_be_of_ed25519_too(service: DeliveryService) -> None:
     service.users[ALICE] = UserKeys.from_wallet_signature("0x" + "ab" * 65)
     service.publish(ALICE)
     assert service.submit(service.envelope())["result"] == "accepted"
+
+
+def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(service: DeliveryService) -> None:
+    """Each of fifty calls may wait for what does not answer; the function may not."""
+    calls = [
+        {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": number}
+        for number in range(10)
+    ]
+    find, clock = service.house.directory.dm3_mailbox, service.house.clock
+
+    def slowly(name: str) -> Dm3Mailbox | None:
+        clock.now += 3
+        return find(name)
+
+    door = service.door()
+    door._directory = SlowDirectory(slowly)
+    said = json.loads(door.post(json.dumps(calls).encode(), "192.0.2.1").body)
+    assert [entry.get("result") for entry in said] == ["accepted"] * 3 + [None] * 7
+    assert {refusal(entry) for entry in said[3:]} == {(-32002, "NotQueued")}
+    assert queued(service) == 3
+
+
+def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(service: DeliveryService) -> None:
+    service.open(MALLORY)
+    said = service.submit(service.envelope(to=MALLORY))
+    assert refusal(said) == (-32002, "ProfileUnknown")
+    assert said["error"]["data"]["detail"].startswith("the receiver's profile: ")

@@ -103,5 +103,5 @@ def test_the_door_says_unavailable_and_takes_the_same_envelope_later(
     assert house.deployed.dump() == before
     slow.let_go.set()
     assert submitted(LONG)["result"] == "accepted"
-    assert slow.asked == [ALICE, BOB]
+    assert slow.asked == [BOB, ALICE]
     assert ALICE not in json.dumps(refused)

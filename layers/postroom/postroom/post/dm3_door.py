@@ -14,6 +14,7 @@ from postroom.dm3 import jsonrpc
 from postroom.dm3.envelope import Envelope, check_envelope, open_delivery, read_submitted
 from postroom.dm3.extension import Properties, check_sender
 from postroom.dm3.jsonrpc import Call, RpcError, RpcResult
+from postroom.dm3.keys import PublicSigningKey
 from postroom.dm3.names import normalize
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue, parse
@@ -31,6 +32,8 @@ MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 MAX_ANSWER_BYTES: Final = 1_900_000
 """Of an answer, in which ids stand as they came. As text within ASCII JSON it is three times as long at most, and
 Lambda returns 6 MB."""
+BODY_SECONDS: Final = 8.0
+"""After that no further call of a batch is begun: Lambda ends the function after 20 s, and API Gateway waits for 30."""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 """Methods of the reference's billboard extension."""
 _log: Final = logging.getLogger(__name__)
@@ -69,6 +72,7 @@ class Dm3Door:
     def post(self, body: bytes, source: str) -> Answer:
         """The answer to a body of one or more calls; `parts`: what became of each. `source`: who brought it, an IP."""
         calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
+        begun = self._clock()
         answers: list[RpcResult | RpcError | None] = []
         parts: list[Answer] = []
         for item in calls.items:
@@ -76,7 +80,8 @@ class Dm3Door:
                 answers.append(item)
                 parts.append(Answer(200, "", "", reason=item.reason))
             else:
-                answer, part = self._answer(item, source)
+                in_time = self._clock() - begun <= BODY_SECONDS
+                answer, part = self._answer(item, source) if in_time else _too_late(item)
                 answers.append(answer)
                 parts.append(part)
         written = jsonrpc.write_answers(calls, answers)
@@ -119,10 +124,10 @@ class Dm3Door:
         delivery = open_delivery(envelope, self._keys.get().encryption)
         receiver, sender = normalize(delivery.to), normalize(delivery.sender)
         mailbox = self._mailbox(receiver)
-        sender_key = self._verify(envelope, sender, mailbox)
+        receiver_key, vouched = self._timebox.call(lambda: self._look_up(receiver, sender))
+        sender_key = _verify(envelope, vouched, mailbox)
         # A name that nobody has proven is on nobody's list of friends.
         check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
-        receiver_key = self._timebox.call(lambda: self._profiles.user(receiver)).encryption_key
         claim = self._intake.take(
             "dm3",
             receiver,
@@ -154,16 +159,31 @@ class Dm3Door:
             raise TheirError(Reason.RECEIVER_UNKNOWN)
         return mailbox
 
-    def _verify(self, envelope: Envelope, sender: str, mailbox: Dm3Mailbox) -> str:
-        """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so."""
+    def _look_up(self, receiver: str, sender: str) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
+        """What the postmark is sealed to, and by what the sender signs: its key, or why that cannot be had."""
         try:
-            profile = self._timebox.call(lambda: self._profiles.user(sender))
-        except (TheirError, NotNowError):
-            if mailbox.takes_unverified:
-                return ""
-            raise
-        check_envelope(envelope, profile.signing_key)
-        return profile.signing_key.fingerprint
+            receiver_key = self._profiles.user(receiver).encryption_key
+        except TheirError as error:
+            raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
+        try:
+            return receiver_key, self._profiles.user(sender).signing_key
+        except (TheirError, NotNowError) as error:
+            return receiver_key, error
+
+
+def _verify(envelope: Envelope, vouched: PublicSigningKey | TheirError | NotNowError, mailbox: Dm3Mailbox) -> str:
+    """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so."""
+    if isinstance(vouched, PublicSigningKey):
+        check_envelope(envelope, vouched)
+        return vouched.fingerprint
+    if mailbox.takes_unverified:
+        return ""
+    raise vouched
+
+
+def _too_late(call: Call) -> tuple[RpcError | None, Answer]:
+    error = NotNowError(Reason.NOT_QUEUED, "there was no time left for this call of the batch")
+    return jsonrpc.error(call, error), Answer(200, "", "", reason=error.reason)
 
 
 def _too_long(size: int) -> bytes:
