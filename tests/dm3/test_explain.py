@@ -46,7 +46,7 @@ class Registry(MemoryRegistry):
         for name, service in (("ds.eth", SERVICE), ("other.eth", OTHER_SERVICE)):
             self.put(name, SERVICE_KEY, data_uri(service.profile(f"https://{name}").as_json()))
 
-    def text(self, name: str, key: str) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         if name in self.away:
             raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
         return super().text(name, key)

@@ -158,13 +158,13 @@ def test_any_of_several_keys_opens() -> None:
 
 
 def test_a_value_sealed_to_another_key_is_refused() -> None:
-    assert "none of our 1 encryption keys" in refusal(SEALED, EVE)
+    assert "sealed to another key" in refusal(SEALED, EVE)
 
 
 def test_no_key_opens_nothing() -> None:
     with pytest.raises(TheirError) as caught:
         open_sealed(SEALED, [])
-    assert "none of our 0" in refused(caught, Reason.SEALED_VALUE_INVALID)
+    assert "sealed to another key" in refused(caught, Reason.SEALED_VALUE_INVALID)
 
 
 @pytest.mark.parametrize("point", SMALL_ORDER)

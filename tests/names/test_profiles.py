@@ -26,7 +26,7 @@ class Counted(MemoryRegistry):
         self.down = False
         self.now = 1_000_000.0
 
-    def text(self, name: str, key: str) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         self.asked.append(name)
         if self.down:
             raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "down")
@@ -149,3 +149,15 @@ def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registr
     for number in (2, 1, 0):
         reason_for(ours, f"{number}.eth")
     assert registry.asked == ["c.eth", "alice.eth", "0.eth"]
+
+
+def test_a_fresh_profile_is_one_of_now_or_of_two_seconds_ago(registry: Counted) -> None:
+    ours = profiles(registry)
+    ours.user("alice.eth")
+    registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
+    registry.now += 1.9
+    assert ours.user("alice.eth", fresh=True) == ALICE
+    registry.now += 0.1
+    assert ours.user("alice.eth") == ALICE
+    assert ours.user("alice.eth", fresh=True) == MOVED
+    assert ours.user("alice.eth") == MOVED

@@ -265,3 +265,15 @@ def test_in_memory_names_are_names(write: Callable[[], object]) -> None:
     with pytest.raises(TheirError) as caught:
         write()
     assert caught.value.reason is Reason.NAME_INVALID
+
+
+def test_a_fresh_text_is_one_of_now_or_of_two_seconds_ago() -> None:
+    shelf = Shelf(AS_YAML)
+    registry = pinned(shelf)
+    registry.text("alice.eth", PROFILE_KEY)
+    shelf.document = b"alice.eth: {network.dm3.profile: new}"
+    shelf.now += 1.9
+    assert registry.text("alice.eth", PROFILE_KEY, fresh=True) == ALICE
+    shelf.now += 0.1
+    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert registry.text("alice.eth", PROFILE_KEY, fresh=True) == "new"

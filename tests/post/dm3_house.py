@@ -40,22 +40,28 @@ class Keys:
     """The delivery service's keys; an error: they cannot be read now."""
 
     keys: ServiceKeys | NotNowError = field(default_factory=ServiceKeys.generate)
+    now: ServiceKeys | None = None
+    """What a fresh look finds, where that is something else."""
 
-    def get(self) -> ServiceKeys:
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
         if isinstance(self.keys, NotNowError):
             raise self.keys
-        return self.keys
+        return self.now if fresh and self.now else self.keys
 
 
 class Registry(MemoryRegistry):
-    """A registry that can be away."""
+    """A registry that can be away. `asked`: for which names."""
 
-    away = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+        self.asked: list[str] = []
 
-    def text(self, name: str, key: str) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+        self.asked.append(name)
         if self.away:
             raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
-        return super().text(name, key)
+        return super().text(name, key, fresh=fresh)
 
 
 @dataclass

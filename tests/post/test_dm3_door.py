@@ -5,17 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import pytest
 from botocore.stub import Stubber
 from tests.aws import new_clients
 from tests.post.dm3_house import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
 from tests.post.house import House
 
-from postroom.dm3.envelope import read_envelope
+from postroom.dm3.envelope import DeliveryInformation, read_envelope, write_envelope
 from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError
+from postroom.post.dm3_door import MAX_BESIDE_BYTES
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox
 
@@ -89,7 +91,7 @@ def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService
 
 
 def test_the_size_is_that_of_the_envelope_as_received(service: DeliveryService) -> None:
-    text = json.dumps(service.envelope().as_json())
+    text = json.dumps(service.envelope("x" * 60_000).as_json())
     padded = text[:-1] + " " * (SIZE_LIMIT - len(text)) + "}"
     assert service.submit(padded)["result"] == "accepted"
     assert refusal(service.submit(padded + " ")) == (-32011, "TooLarge")
@@ -335,3 +337,78 @@ def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(
     said = service.submit(service.envelope(to=MALLORY))
     assert refusal(said) == (-32002, "ProfileUnknown")
     assert said["error"]["data"]["detail"].startswith("the receiver's profile: ")
+
+
+def test_beside_the_message_an_envelope_has_no_room_for_much(service: DeliveryService) -> None:
+    """Nobody knows yet who sent it, and numbers take long to be written canonically."""
+    value: Any = service.envelope("x" * 10_000).as_json()
+    free = MAX_BESIDE_BYTES - (len(orjson.dumps(value)) - len(value["message"])) - len(',"x":""')
+    assert service.submit({**value, "x": "y" * free})["result"] == "accepted"
+    assert refusal(service.submit({**value, "x": "y" * (free + 1)})) == (-32000, "EnvelopeInvalid")
+
+
+@pytest.mark.parametrize("extra", [1e20, json.loads("[" * 63 + "]" * 63)])
+def test_delivery_information_that_no_postmark_could_carry_is_refused(service: DeliveryService, extra: Any) -> None:
+    keys, alice = service.keys.get(), service.users[ALICE]
+    envelope = write_envelope(
+        service.message(),
+        delivery=DeliveryInformation(BOB, ALICE, extra={"x": extra}),
+        receiver_key=service.users[BOB].encryption.public,
+        service_key=keys.encryption[0].public,
+        signing=alice.signing,
+    )
+    assert refusal(service.submit(envelope)) == (-32000, "EnvelopeInvalid")
+
+
+def test_where_only_friends_come_in_whoever_cannot_be_looked_up_now_is_asked_to_come_again(
+    service: DeliveryService,
+) -> None:
+    """Not refused as a stranger, after which no sender tries again."""
+    service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
+    door, envelope = service.door(), service.envelope()
+    door._profiles.user(BOB)
+    service.registry.away = True
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1}
+    said = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    assert refusal(said) == (-32002, "ProfileLookupFailed")
+
+
+def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: DeliveryService) -> None:
+    door = service.door()
+    door._profiles.user(ALICE)
+    service.house.clock.now += 3
+    service.users[ALICE] = UserKeys.random()
+    service.publish(ALICE)
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": 1}
+    assert json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)["result"] == "accepted"
+
+
+def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: DeliveryService) -> None:
+    door, asked = service.door(), service.registry.asked
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "id": 1}
+    forged = json.dumps(body | {"params": [service.envelope(signer=MALLORY).as_json()]}).encode()
+    for _ in range(3):
+        assert refusal(json.loads(door.post(forged, "192.0.2.1").body)) == (-32003, "SenderSignatureInvalid")
+    assert asked.count(ALICE) == 1
+    service.house.clock.now += 2
+    for _ in range(3):
+        door.post(forged, "192.0.2.1")
+    assert asked.count(ALICE) == 2
+
+
+def test_what_is_sealed_to_a_key_made_a_moment_ago_is_opened(service: DeliveryService) -> None:
+    rotated = service.keys.get().rotated()
+    old, service.keys.keys = service.keys.keys, rotated
+    envelope = service.envelope()
+    service.keys.keys, service.keys.now = old, rotated
+    assert service.submit(envelope)["result"] == "accepted"
+
+
+def test_an_answer_that_lambda_could_not_send_is_said_to_be_too_long(service: DeliveryService) -> None:
+    friends = tuple(f"a-friend-of-a-very-long-name-{number}.eth" for number in range(1000))
+    service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=friends)))
+    call = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [BOB], "id": 1}
+    answer = service.post([call] * 50)
+    assert len(answer.body) < 1000
+    assert refusal(json.loads(answer.body)) == (-32005, "RpcBatchTooLong")
+    assert len(json.loads(service.post([call] * 40).body)) == 40

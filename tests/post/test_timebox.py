@@ -28,7 +28,7 @@ class Slow(MemoryRegistry):
         self.let_go = Event()
         self.asked: list[str] = []
 
-    def text(self, name: str, key: str) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         self.asked.append(name)
         assert self.let_go.wait(LONG)
         return super().text(name, key)

@@ -36,5 +36,11 @@ def test_new_keys_are_seen_within_a_minute(deployed: Deployed) -> None:
     clock.now = 44.9
     assert reading.get() is reading.get()
     assert reading.get() == old
-    clock.now = 45
+    assert reading.get(fresh=True).encryption[1:] == old.encryption
+    keys_of(deployed, clock).put(old)
+    assert reading.get(fresh=True) != old, "read a moment ago"
+    clock.now += 2
+    assert reading.get(fresh=True) == old
+    keys_of(deployed, clock).put(old.rotated())
+    clock.now += 45
     assert reading.get().encryption[1:] == old.encryption

@@ -147,9 +147,7 @@ def read_extension(value: JsonValue) -> ProfileExtension:
     if members.get("supportedMessageTypes") is None and refused is not None:
         names = {TYPE_ALIASES.get(name, name) for name in _strings(refused, "notSupportedMessageTypes")}
         types = tuple(name for name in MessageType if name not in names)
-    return ProfileExtension(
-        _strings(schemes, "encryptionScheme"), types, _read_rules(members.get("spamFilterRules"))
-    )
+    return ProfileExtension(_strings(schemes, "encryptionScheme"), types, _read_rules(members.get("spamFilterRules")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +168,7 @@ class Properties:
                 "for ever"
             )
         if self.size_limit_bytes < 1:
-            raise SettingsError(
-                f"envelopes of at most {self.size_limit_bytes} bytes are taken; none is so small"
-            )
+            raise SettingsError(f"envelopes of at most {self.size_limit_bytes} bytes are taken; none is so small")
 
     def as_json(self) -> dict[str, JsonValue]:
         """The answer to dm3_getDeliveryServiceProperties."""

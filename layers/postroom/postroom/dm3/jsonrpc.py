@@ -18,6 +18,8 @@ from postroom.reasons import Reason
 VERSION = "2.0"
 MAX_BATCH = 50
 """Requests that are answered at once."""
+MAX_ID_CHARACTERS = 256
+"""Ids are echoed: an answer must not grow beyond what can be sent after its calls were done."""
 
 Id: TypeAlias = "str | int | float | None"
 """What a caller may call its request."""
@@ -143,6 +145,8 @@ def _read(value: JsonValue) -> Call | RpcError:
     # A truth value is an int to Python and no id to anybody.
     if isinstance(given, (dict, list, bool)):
         return RpcError(None, Reason.RPC_NOT_A_REQUEST, "id must be a string, a number or null")
+    if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
+        return RpcError(None, Reason.RPC_NOT_A_REQUEST, f"id has more than {MAX_ID_CHARACTERS} characters")
     if "jsonrpc" not in value:
         return RpcError(given, Reason.RPC_NOT_A_REQUEST, 'jsonrpc is missing; it must be "2.0"')
     if value["jsonrpc"] != VERSION:
@@ -150,4 +154,7 @@ def _read(value: JsonValue) -> Call | RpcError:
     method = value.get("method")
     if not isinstance(method, str):
         return RpcError(given, Reason.RPC_NOT_A_REQUEST, "method must be a string")
-    return Call(given, "id" not in value, method, value.get("params"))
+    params = value.get("params")
+    if not isinstance(params, list | dict | None):
+        return RpcError(given, Reason.RPC_WRONG_PARAMS, "params must be an array or an object")
+    return Call(given, "id" not in value, method, params)

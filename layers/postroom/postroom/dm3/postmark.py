@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from postroom.canonical import stringify
+from postroom.canonical import NotCanonicalError, stringify
 from postroom.dm3.dialect import (
     REFERENCE_TIMESTAMP_MEMBER,
     TIMESTAMP_MEMBER,
@@ -93,6 +93,21 @@ def make_postmark(
     }
     members["signature"] = sign_postmark(members, signing)
     return seal(stringify(members), receiver_key, ephemeral=ephemeral, nonce=nonce)
+
+
+def check_certifiable(delivery: DeliveryInformation) -> None:
+    """Check that a postmark with a copy of this delivery information can be read again by whoever opens it.
+
+    It is written as canonical text, which may hold integers that no strict parser takes (1e20 is written out), and
+    stands one level deeper. Raises TheirError(ENVELOPE_INVALID).
+    """
+    try:
+        text = stringify({"deliveryInformation": delivery.as_json()})
+        parse(text, max_bytes=len(text))
+    except (NotCanonicalError, TheirError):
+        raise TheirError(
+            Reason.ENVELOPE_INVALID, "deliveryInformation holds a number beyond 2^53 or nests too deeply"
+        ) from None
 
 
 def read_postmark(text: bytes) -> Postmark:

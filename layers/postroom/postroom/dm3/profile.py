@@ -120,9 +120,7 @@ def profile_of_uri(uri: str) -> JsonValue:
         raise _invalid("it is no URI; expected data:application/json,…")
     scheme = found[1].lower()
     if scheme in ("https", "ipfs"):
-        raise TheirError(
-            Reason.PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:; only data: is read here"
-        )
+        raise TheirError(Reason.PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:; only data: is read here")
     if scheme != "data":
         raise _invalid("the URI's scheme is none of data, https and ipfs")
     header, comma, text = found[2].partition(",")

@@ -107,7 +107,7 @@ def open_sealed(text: str, keys: Sequence[EncryptionKey]) -> bytes:
         except CryptoError:
             continue
         return _unpad(padded)
-    raise _invalid(f"it is sealed to none of our {len(keys)} encryption keys, or was changed on its way")
+    raise _invalid("it is sealed to another key, or was changed on its way")
 
 
 def decode_base64(text: str) -> bytes:

@@ -15,7 +15,7 @@ from postroom.dm3.profile import (
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
 from postroom.names.cache import Cache, Kept
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, Registry
+from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
 from postroom.reasons import Reason
 
 P = TypeVar("P")
@@ -45,13 +45,13 @@ class Profiles:
         self._users = shelf(PROFILE_KEY, read_user_profile)
         self._services = shelf(SERVICE_KEY, read_service_profile)
 
-    def user(self, name: str) -> UserProfile:
-        """The profile of a user.
+    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """The profile of a user; `fresh`: as it is published now, or was two seconds ago.
 
         Raises TheirError (NAME_INVALID, PROFILE_UNKNOWN, PROFILE_INVALID, PROFILE_URI_UNSUPPORTED), or
         NotNowError(PROFILE_LOOKUP_FAILED).
         """
-        return self._users.find(name)
+        return self._users.find(name, fresh=fresh)
 
     def service(self, name: str) -> ServiceProfile:
         """The profile of a delivery service. Raises as `user` does."""
@@ -82,19 +82,19 @@ class _Shelf(Generic[P]):
         self._refused: Cache[TheirError] = Cache(most)
         self._lock = Lock()
 
-    def find(self, written: str) -> P:
+    def find(self, written: str, *, fresh: bool = False) -> P:
         name = normalize(written)
         now = self._clock()
         with self._lock:
             known = self._known.get(name, now)
             refused = self._refused.get(name, now)
-        if known is not None:
+        if known is not None and not (fresh and now >= known.fetched_at + FRESH_SECONDS):
             return known.value
         if refused is not None:
             # Anew: a raised one would gather the tracebacks of all its readers.
             raise TheirError(refused.value.reason, refused.value.detail)
         try:
-            profile = self._look_up(name)
+            profile = self._look_up(name, fresh=fresh)
         except TheirError as error:
             kept = TheirError(error.reason, error.detail)
             with self._lock:
@@ -104,8 +104,8 @@ class _Shelf(Generic[P]):
             self._known.put(name, Kept(profile, now, now + self._keep_seconds))
         return profile
 
-    def _look_up(self, name: str) -> P:
-        uri = self._registry.text(name, self._key)
+    def _look_up(self, name: str, *, fresh: bool) -> P:
+        uri = self._registry.text(name, self._key, fresh=fresh)
         # ENS has no other way to take a text back than to make it empty.
         if not uri:
             raise TheirError(Reason.PROFILE_UNKNOWN, f"there is no text {self._key} at the name")

@@ -19,6 +19,8 @@ from postroom.reasons import Reason
 
 PROFILE_KEY: Final = "network.dm3.profile"
 SERVICE_KEY: Final = "network.dm3.deliveryService"
+FRESH_SECONDS: Final = 2
+"""Forged mail must not make us read a registry all the time."""
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 """Some 4,000 names with a profile each."""
 
@@ -28,8 +30,11 @@ _log: Final = logging.getLogger(__name__)
 class Registry(Protocol):
     """Where texts are looked up."""
 
-    def text(self, name: str, key: str) -> str | None:
-        """The text at a normalised name, None where there is none. Raises NotNowError(PROFILE_LOOKUP_FAILED)."""
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+        """The text at a normalised name, None where there is none; `fresh`: as it stands now, or seconds ago.
+
+        Raises NotNowError(PROFILE_LOOKUP_FAILED).
+        """
         ...
 
 
@@ -40,7 +45,7 @@ class MemoryRegistry:
         """Raises TheirError(NAME_INVALID)."""
         self._texts = {normalize(name): dict(entry) for name, entry in (texts or {}).items()}
 
-    def text(self, name: str, key: str) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:  # noqa: ARG002 - it is always fresh
         """The text, None where there is none."""
         return self._texts.get(name, {}).get(key)
 
@@ -74,12 +79,12 @@ def parse_registry(data: bytes) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What was read last: the document and its texts, or why there are none; when to read it anew."""
+    """What was read last: the document and its texts, or why there are none; when that was, epoch seconds."""
 
     data: bytes
     texts: Mapping[str, Mapping[str, str]] | None
     why: str
-    until: float
+    read_at: float
 
 
 class PinnedRegistry:
@@ -90,19 +95,17 @@ class PinnedRegistry:
     the log, and the old one stays. `clock`: epoch seconds.
     """
 
-    def __init__(
-        self, load: Callable[[], bytes], clock: Callable[[], float], keep_seconds: float = 30
-    ) -> None:
+    def __init__(self, load: Callable[[], bytes], clock: Callable[[], float], keep_seconds: float = 30) -> None:
         self._load = load
         self._clock = clock
         self._keep_seconds = keep_seconds
-        self._held = _Held(b"", None, "", until=float("-inf"))
+        self._held = _Held(b"", None, "", read_at=float("-inf"))
         self._lock = Lock()
 
-    def text(self, name: str, key: str) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         """The text. Raises NotNowError(PROFILE_LOOKUP_FAILED) where no document could be read yet, with the place."""
         with self._lock:
-            if self._clock() >= self._held.until:
+            if self._clock() >= self._held.read_at + (FRESH_SECONDS if fresh else self._keep_seconds):
                 self._held = self._read()
             held = self._held
         if held.texts is None:
@@ -115,7 +118,7 @@ class PinnedRegistry:
             data = self._load()
             # Most often nothing has changed, and YAML takes its time.
             texts = old.texts if old.texts is not None and data == old.data else parse_registry(data)
-            return _Held(data, texts, "", self._clock() + self._keep_seconds)
+            return _Held(data, texts, "", self._clock())
         except NotNowError as error:
             why = error.detail or error.reason.sentence
         except OSError as error:
@@ -127,7 +130,7 @@ class PinnedRegistry:
             why,
             "no name is known until it can be read" if old.texts is None else "the old one stays",
         )
-        return _Held(old.data, old.texts, why, self._clock() + self._keep_seconds)
+        return _Held(old.data, old.texts, why, self._clock())
 
 
 def _read(data: bytes) -> object:

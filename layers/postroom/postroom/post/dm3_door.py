@@ -11,16 +11,17 @@ from typing import Final
 import orjson
 
 from postroom.dm3 import jsonrpc
-from postroom.dm3.envelope import Envelope, check_envelope, open_delivery, read_submitted
+from postroom.dm3.envelope import Envelope, check_envelope, read_submitted
 from postroom.dm3.extension import Properties, check_sender
 from postroom.dm3.jsonrpc import Call, RpcError, RpcResult
 from postroom.dm3.keys import PublicSigningKey
 from postroom.dm3.names import normalize
+from postroom.dm3.postmark import check_certifiable
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue, parse
 from postroom.post.answers import Answer
 from postroom.post.claims import Dm3Found
-from postroom.post.dm3_judge import ProfileSource, ServiceKeySource
+from postroom.post.dm3_judge import ProfileSource, ServiceKeySource, open_for_us
 from postroom.post.intake import Intake
 from postroom.post.ports import Clock, Dm3Directory
 from postroom.post.timebox import TimeBox
@@ -34,6 +35,8 @@ MAX_ANSWER_BYTES: Final = 1_900_000
 Lambda returns 6 MB."""
 BODY_SECONDS: Final = 8.0
 """After that no further call of a batch is begun: Lambda ends the function after 20 s, and API Gateway waits for 30."""
+MAX_BESIDE_BYTES: Final = 65_536
+"""Of everything in an envelope but its message: it is parsed, hashed and checked before anybody is known."""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 """Methods of the reference's billboard extension."""
 _log: Final = logging.getLogger(__name__)
@@ -121,11 +124,12 @@ class Dm3Door:
         received_at_ms = int(self._clock() * 1000)
         submitted = self._read(param)
         envelope = submitted.envelope
-        delivery = open_delivery(envelope, self._keys.get().encryption)
+        delivery = open_for_us(envelope, self._keys)
+        check_certifiable(delivery)
         receiver, sender = normalize(delivery.to), normalize(delivery.sender)
         mailbox = self._mailbox(receiver)
         receiver_key, vouched = self._timebox.call(lambda: self._look_up(receiver, sender))
-        sender_key = _verify(envelope, vouched, mailbox)
+        sender_key = self._verify(envelope, vouched, mailbox, sender)
         # A name that nobody has proven is on nobody's list of friends.
         check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
         claim = self._intake.take(
@@ -151,13 +155,43 @@ class Dm3Door:
         if size > limit:
             raise TheirError(Reason.TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
         value = param if isinstance(param, dict) else _parse_envelope(text)
-        return _Submitted(read_submitted(value), text)
+        envelope = read_submitted(value)
+        beside = size - len(envelope.message)
+        if beside > MAX_BESIDE_BYTES:
+            raise TheirError(
+                Reason.ENVELOPE_INVALID,
+                f"beside the message the envelope has {beside} bytes; at most {MAX_BESIDE_BYTES} are taken",
+            )
+        return _Submitted(envelope, text)
 
     def _mailbox(self, name: str) -> Dm3Mailbox:
         mailbox = self._directory.dm3_mailbox(name)
         if mailbox is None:
             raise TheirError(Reason.RECEIVER_UNKNOWN)
         return mailbox
+
+    def _verify(
+        self, envelope: Envelope, vouched: PublicSigningKey | TheirError | NotNowError, mailbox: Dm3Mailbox, sender: str
+    ) -> str:
+        """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so.
+
+        A key that fails is looked up once more first: it may have been changed a moment ago.
+        """
+        if isinstance(vouched, PublicSigningKey):
+            try:
+                check_envelope(envelope, vouched)
+            except TheirError:
+                now = self._timebox.call(lambda: self._profiles.user(sender, fresh=True)).signing_key
+                if now == vouched:
+                    raise
+                check_envelope(envelope, now)
+                return now.fingerprint
+            return vouched.fingerprint
+        # Where only certain senders come in, it matters who this is: they are asked to come again.
+        waits = isinstance(vouched, NotNowError) and mailbox.extension.rules.allow
+        if mailbox.takes_unverified and not waits:
+            return ""
+        raise vouched
 
     def _look_up(self, receiver: str, sender: str) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
         """What the postmark is sealed to, and by what the sender signs: its key, or why that cannot be had."""
@@ -169,16 +203,6 @@ class Dm3Door:
             return receiver_key, self._profiles.user(sender).signing_key
         except (TheirError, NotNowError) as error:
             return receiver_key, error
-
-
-def _verify(envelope: Envelope, vouched: PublicSigningKey | TheirError | NotNowError, mailbox: Dm3Mailbox) -> str:
-    """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so."""
-    if isinstance(vouched, PublicSigningKey):
-        check_envelope(envelope, vouched)
-        return vouched.fingerprint
-    if mailbox.takes_unverified:
-        return ""
-    raise vouched
 
 
 def _too_late(call: Call) -> tuple[RpcError | None, Answer]:

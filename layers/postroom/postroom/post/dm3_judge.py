@@ -1,8 +1,10 @@
 """dm3: what the door could not finish, and the postmark. What was accepted is filed: at worst, marked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
+
+import orjson
 
 from postroom.dm3.envelope import (
     DeliveryInformation,
@@ -17,7 +19,7 @@ from postroom.dm3.postmark import make_postmark
 from postroom.dm3.profile import UserProfile
 from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError, OurError, TheirError
-from postroom.ijson import parse
+from postroom.ijson import JsonValue, parse
 from postroom.post.claims import Claim
 from postroom.post.ports import Clock
 from postroom.post.times import Times
@@ -29,16 +31,33 @@ from postroom.store.keys import conversation_shelf, seen_key_dm3
 class ServiceKeySource(Protocol):
     """Where the delivery service's keys come from."""
 
-    def get(self) -> ServiceKeys:
-        """Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        """`fresh`: not from the cache. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         ...
+
+
+def open_for_us(envelope: Envelope, keys: ServiceKeySource) -> DeliveryInformation:
+    """Open the delivery information; a key that was just made may not be in the cache yet.
+
+    Raises TheirError (SEALED_VALUE_INVALID, ENVELOPE_INVALID) or NotNowError(SIGNING_KEY_UNAVAILABLE).
+    """
+    known = keys.get()
+    try:
+        return open_delivery(envelope, known.encryption)
+    except TheirError as error:
+        if error.reason is not Reason.SEALED_VALUE_INVALID:
+            raise
+        now = keys.get(fresh=True)
+        if now.encryption == known.encryption:
+            raise
+        return open_delivery(envelope, now.encryption)
 
 
 class ProfileSource(Protocol):
     """Where dm3 profiles come from."""
 
-    def user(self, name: str) -> UserProfile:
-        """Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
+    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """`fresh`: not from the cache. Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
         ...
 
 
@@ -82,16 +101,19 @@ class Dm3Judge:
         try:
             keys = self._keys.get()
             data = claim.envelope.encode()
-            envelope = read_submitted(parse(data, max_bytes=len(data)))
-            delivery = open_delivery(envelope, keys.encryption)
+            value = parse(data, max_bytes=len(data))
+            envelope = read_submitted(value)
+            delivery = open_for_us(envelope, self._keys)
             sender = normalize(delivery.sender)
             proof = _Proof(found.sender_key) if found.sender_key else self._prove(claim, envelope, sender)
         except TheirError as error:
-            # The door opened it: that we cannot now is our fault (a key was taken out), not its sender's.
+            if error.reason is Reason.SEALED_VALUE_INVALID:
+                # The door opened it: its key is newer than those we know, or was taken out too early.
+                return Retry(Reason.SIGNING_KEY_UNAVAILABLE, error.detail)
             raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
         except NotNowError as error:
             return Retry(error.reason, error.detail)
-        return self._accept(claim, envelope, delivery, sender, proof, keys)
+        return self._accept(claim, value, envelope, delivery, sender, proof, keys)
 
     def _prove(self, claim: Claim, envelope: Envelope, sender: str) -> _Proof:
         try:
@@ -108,6 +130,7 @@ class Dm3Judge:
     def _accept(
         self,
         claim: Claim,
+        value: JsonValue,
         envelope: Envelope,
         delivery: DeliveryInformation,
         sender: str,
@@ -126,7 +149,7 @@ class Dm3Judge:
             conversation=sender,
             # Objects hold no names of partners: only the index does.
             shelf=conversation_shelf(claim.mailbox, sender),
-            text=replace(envelope, postmark=postmark).encode(),
+            text=_with_postmark(value, postmark),
             receipt=self._receipt(claim, proof, digest),
         )
 
@@ -141,3 +164,9 @@ class Dm3Judge:
             "key_fingerprint": proof.fingerprint or None,
             "unverified": str(proof.reason) if proof.reason else None,
         }
+
+
+def _with_postmark(value: JsonValue, postmark: str) -> str:
+    """The envelope as it came, every number in its form: the canonical text of some cannot be read again."""
+    assert isinstance(value, dict)  # noqa: S101 - an envelope was read from it
+    return orjson.dumps({**value, "postmark": postmark}).decode()

@@ -5,9 +5,10 @@ A retry is sent to the retry queue with a growing delay, never held by visibilit
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.errors import NotNowError
@@ -20,9 +21,9 @@ from postroom.store.segments import Objects
 
 SUSPECT_AFTER: Final = 3
 """Received so often without an end, a claim waits by itself: one poison claim must not drag its neighbours along."""
-SLICE_CHARACTERS: Final = 8 * 1024 * 1024
-"""Of envelopes read at once. Hostile JSON takes 30 times its length in memory, and claims under a pointer are not
-counted in Lambda's limit for a batch."""
+SLICE_BYTES: Final = 8 * 1024 * 1024
+"""Of envelopes read at once; usually the whole batch. Hostile JSON takes 30 times its length in memory, and claims
+under a pointer are not counted in Lambda's limit for a batch."""
 _FIRST_DELAY_SECONDS: Final = 5
 _log: Final = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class Worker:
         Raises nothing that belongs to one claim: that claim is reported as failed, and handed out again.
         """
         failed: list[str] = []
+        outcomes: list[Outcome] = []
         letters: list[_Letter] = []
         suspected = 0
         for record in records:
@@ -95,12 +97,20 @@ class Worker:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
                 _log.exception("message %s could not be read", record.message_id)
                 failed.append(record.message_id)
-        outcomes: dict[str, Outcome] = {}
-        for slice_ in _slices(letters):
-            outcomes |= self._settle(slice_)
-        kept = [self._wait(letter, outcomes[letter.claim.id]) for letter in letters]
-        failed += [letter.record.message_id for letter, ok in zip(letters, kept, strict=True) if not ok]
-        return Report(tuple(outcomes[letter.claim.id] for letter in letters), tuple(failed), suspected)
+            if sum(map(_memory_of, letters)) > SLICE_BYTES:
+                self._finish(letters, outcomes, failed)
+                letters = []
+        self._finish(letters, outcomes, failed)
+        return Report(tuple(outcomes), tuple(failed), suspected)
+
+    def _finish(self, letters: Sequence[_Letter], outcomes: list[Outcome], failed: list[str]) -> None:
+        """Settle a part of a batch, and keep what is told of it, without the envelopes."""
+        settled = self._settle(letters)
+        for letter in letters:
+            outcome = settled[letter.claim.id]
+            outcomes.append(replace(outcome, claim=replace(outcome.claim, envelope="")))
+            if not self._wait(letter, outcome):
+                failed.append(letter.record.message_id)
 
     def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
         """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
@@ -131,18 +141,9 @@ class Worker:
         return True
 
 
-def _slices(letters: Sequence[_Letter]) -> Iterator[Sequence[_Letter]]:
-    """Parts of a batch whose envelopes, read all at once, fit the function's memory; usually the whole batch."""
-    part: list[_Letter] = []
-    size = 0
-    for letter in letters:
-        size += len(letter.claim.envelope)
-        if part and size > SLICE_CHARACTERS:
-            yield part
-            part, size = [], len(letter.claim.envelope)
-        part.append(letter)
-    if part:
-        yield part
+def _memory_of(letter: _Letter) -> int:
+    """Bytes that Python holds a letter's envelope in: one character beyond ASCII may make it four times as many."""
+    return sys.getsizeof(letter.claim.envelope)
 
 
 def delay_of(tries: int) -> int:

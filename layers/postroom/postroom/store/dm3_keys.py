@@ -19,9 +19,12 @@ class DeliveryServiceKeys:
         self._secret = Secret(secrets, secret, clock)
         self._read: tuple[dict[str, Any], ServiceKeys] | None = None
 
-    def get(self) -> ServiceKeys:
-        """The keys. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where none were stored."""
-        entries = self._secret.entries()
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        """The keys; `fresh`: as they stand now, or stood two seconds ago.
+
+        Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where none were stored.
+        """
+        entries = self._secret.entries(fresh=fresh)
         if self._read is None or self._read[0] is not entries:
             if not entries:
                 raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")

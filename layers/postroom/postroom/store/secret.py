@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_SECRET_BYTES: Final = 65_536
 """The most a secret holds: some 35 RSA-2048 keys, or 300 of Ed25519."""
 _CACHE_SECONDS: Final = 45
+_FRESH_SECONDS: Final = 2
+"""Strangers' mail must not make us read secrets all the time."""
 
 
 class Secret:
@@ -25,14 +27,18 @@ class Secret:
         self._secrets = secrets
         self._secret = secret
         self._clock = clock
-        self._expires = 0.0
+        self._read_at = float("-inf")
         self._entries: dict[str, Any] = {}
 
-    def entries(self) -> dict[str, Any]:
-        """What the secret holds, or held a moment ago. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
-        if self._clock() >= self._expires:
+    def entries(self, *, fresh: bool = False) -> dict[str, Any]:
+        """What the secret holds, or held a moment ago; `fresh`: not longer ago than two seconds.
+
+        Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
+        """
+        kept_for = _FRESH_SECONDS if fresh else _CACHE_SECONDS
+        if self._clock() >= self._read_at + kept_for:
             self._entries = self.read()
-            self._expires = self._clock() + _CACHE_SECONDS
+            self._read_at = self._clock()
         return self._entries
 
     def read(self) -> dict[str, Any]:
@@ -54,4 +60,4 @@ class Secret:
                 "use Ed25519 keys, or a second deployment"
             )
         self._secrets.put_secret_value(SecretId=self._secret, SecretString=text)
-        self._expires = 0.0
+        self._read_at = float("-inf")

@@ -99,7 +99,7 @@ def _missing_as_key_error(name: str) -> Iterator[None]:
 
 
 class Objects:
-    """The bucket. Objects are immutable and their names never used again (`If-None-Match: *`)."""
+    """The bucket. What holds messages is immutable, and its names are never used again (`If-None-Match: *`)."""
 
     def __init__(self, s3: "S3Client", bucket: str) -> None:
         self._s3 = s3
@@ -109,6 +109,11 @@ class Objects:
         """Store `data` under a fresh name. Raises NotNowError(STORE_UNAVAILABLE), also where the name is taken."""
         with passing_faults():
             self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type, IfNoneMatch="*")
+
+    def replace(self, name: str, data: bytes, content_type: str) -> None:
+        """Store `data` in place of what is there: an operator's document. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type)
 
     def get(self, name: str) -> bytes:
         """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
