@@ -86,6 +86,14 @@ def test_what_there_is_to_try_works_as_printed(clone: Path, shell: dict[str, str
     assert "sender.example" in said.rpartition("Queued")[2]
 
 
+@pytest.mark.usefixtures("stack")
+def test_a_sealed_letter_goes_its_way_as_printed(clone: Path, shell: dict[str, str]) -> None:
+    said = run(BLOCKS[4], clone, shell)
+    assert "taken: ds.eth" in said
+    assert "Good morning, Bob" in said
+    assert said.rstrip().endswith("accepted")
+
+
 def test_every_file_that_the_readme_links_to_is_there() -> None:
     links = re.findall(r"\]\((?!https:)([^)#]+)\)", README)
     assert links

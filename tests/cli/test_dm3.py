@@ -188,12 +188,31 @@ def test_the_services_keys_are_not_lost_by_a_slip(operate: Operate, rooms: Rooms
     operate("keygen", *SERVICE_OPTIONS)
     before = service_keys(rooms).as_json()
     for options, sentence in (
-        ((), "say --rotate"),
+        (("--algorithm", "ed25519"), "its signing key stays"),
         (("--rotate", "--algorithm", "ed25519"), "the signing key stays"),
     ):
         result = operate("keygen", *SERVICE_OPTIONS, *options)
         assert (result.exit_code, service_keys(rooms).as_json()) == (2, before)
         assert sentence in result.stderr
+
+
+@pytest.mark.usefixtures("no_service_keys")
+def test_the_profile_of_keys_that_are_there_is_told_again_under_any_url(operate: Operate, rooms: Rooms) -> None:
+    operate("keygen", *SERVICE_OPTIONS)
+    before = service_keys(rooms).as_json()
+    again = operate("keygen", "--service", "--url", "https://right.example", "--json")
+    assert service_keys(rooms).as_json() == before
+    assert json.loads(again.stdout)["profile"] == service_keys(rooms).profile("https://right.example").as_json()
+
+
+@pytest.mark.usefixtures("no_service_keys")
+def test_a_secret_that_holds_something_else_is_left_as_it_is(operate: Operate, rooms: Rooms) -> None:
+    operate("keygen", *SERVICE_OPTIONS)
+    secrets, name = rooms.clients("secretsmanager"), rooms.outputs["DeliveryServiceKeysSecret"]
+    secrets.put_secret_value(SecretId=name, SecretString='{"signing": "x"}')
+    result = operate("keygen", *SERVICE_OPTIONS, "--rotate")
+    assert (result.exit_code, "holds something else" in result.stderr) == (2, True)
+    assert secrets.get_secret_value(SecretId=name)["SecretString"] == '{"signing": "x"}'
 
 
 @pytest.mark.usefixtures("no_service_keys")
@@ -225,6 +244,20 @@ def directory(rooms: Rooms) -> Directory:
     return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=time.monotonic, cache_seconds=0)
 
 
+def test_a_name_has_one_protocol(operate: Operate, postroom: Postroom, rooms: Rooms) -> None:
+    def domain(*arguments: str) -> Result:
+        return postroom("domain", *arguments, *rooms.options)
+
+    assert domain("add", "both.example").exit_code == 0
+    refused = operate("mailbox", "add", "both.example")
+    assert (refused.exit_code, "a name has one protocol" in refused.stderr) == (2, True)
+    domain("remove", "both.example")
+    assert operate("mailbox", "add", "both.example").exit_code == 0
+    refused = domain("add", "both.example")
+    assert (refused.exit_code, "a name has one protocol" in refused.stderr) == (2, True)
+    operate("mailbox", "remove", "both.example")
+
+
 def test_a_mailbox_is_there_once_it_is_added(operate: Operate, directory: Directory) -> None:
     assert directory.dm3_mailbox("one.eth") is None
     assert operate("mailbox", "add", "One.ETH").stdout == "one.eth: takes NEW from anybody, verified\n"
@@ -236,13 +269,14 @@ def test_what_it_takes_and_from_whom(operate: Operate, directory: Directory) -> 
         "mailbox", "add", "two.eth", "--type", "REPLY", "--type", "edit", "--allow", "Alice.eth", "--block", "eve.eth",
         "--min-nonce", "5", "--min-balance", str(10**30), "--unverified",
     )  # fmt: skip
-    assert result.stdout == (
-        "two.eth: takes NEW, REPLY, EDIT from alice.eth but eve.eth of nonce 5 or more "
-        f"of {10**30} wei or more, verified or marked\n"
+    assert result.stdout == ("two.eth: takes NEW, REPLY, EDIT from alice.eth but eve.eth, verified or marked\n"), (
+        "who is allowed needs neither a nonce nor a balance"
     )
     rules = FilterRules(5, 10**30, allow=("alice.eth",), block=("eve.eth",))
     extension = ProfileExtension(message_types=("REPLY", "EDIT"), rules=rules)
     assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth", extension, takes_unverified=True)
+    asked = operate("mailbox", "add", "two.eth", "--min-nonce", "5", "--min-balance", str(10**30)).stdout
+    assert asked == f"two.eth: takes NEW from anybody of nonce 5 or more of {10**30} wei or more, verified\n"
     operate("mailbox", "add", "two.eth")
     assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth"), "adding anew replaces all of it"
 
@@ -318,12 +352,21 @@ def test_a_registry_is_stored_where_the_functions_read_it(operate: Operate, obje
 
 
 @pytest.mark.usefixtures("objects")
-def test_it_is_shown_as_it_was_written(operate: Operate, tmp_path: Path) -> None:
+def test_it_is_shown_as_it_is_stored(operate: Operate, tmp_path: Path) -> None:
     written = b"# who is who\nbob.eth:\n  network.dm3.profile: '" + BOB["dataUri"].encode() + b"'\n"
     (tmp_path / "names.yaml").write_bytes(written)
     operate("registry", "put", "names.yaml")
-    assert operate("registry", "show").stdout_bytes == written
-    assert json.loads(operate("registry", "show", "--json").stdout) == {"bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
+    stored = {"bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
+    assert operate("registry", "show").stdout == json.dumps(stored, indent=1)
+    assert json.loads(operate("registry", "show", "--json").stdout) == stored
+
+
+def test_it_is_stored_in_place_of_the_one_before(operate: Operate, objects: Objects, tmp_path: Path) -> None:
+    for names in ({"bob.eth"}, {"bob.eth", "eve.eth"}, {"eve.eth"}):
+        texts = {name: {PROFILE_KEY: BOB["dataUri"]} for name in names}
+        (tmp_path / "names.json").write_text(json.dumps(texts))
+        assert operate("registry", "put", "names.json").exit_code == 0
+        assert set(json.loads(objects.get(Settings().dm3_registry))) == names
 
 
 @pytest.mark.usefixtures("objects")

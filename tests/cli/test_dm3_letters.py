@@ -212,7 +212,8 @@ def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Shell) -> None:
         (("hello", "--attach", "missing"), None, "missing: No such file"),
         (("-",), b"\xff", "the text on standard input is not UTF-8"),
         (("-", "--reply-to", "-"), b"", "cannot both be read from standard input"),
-        (("hello", "--reply-to", "-", "--ref", "ab"), b"", "leave --ref out"),
+        (("hello", "--reply-to", "-", "--ref", "ab" * 32), b"", "leave --ref out"),
+        (("hello", "--ref", "ab"), None, "64 hex digits"),
         (("hello", "--key", "names.yaml"), None, "names.yaml holds no keys: a user's keys are an object"),
         (("hello", "--key", "broken"), None, "broken holds no keys: it is no JSON"),
         (("hello", "--registry", "broken"), None, "broken: the registry document"),
@@ -273,7 +274,7 @@ def test_a_letter_is_shown_with_every_check_of_it(shell: Shell, filed: str) -> N
     shown = dict(line.split(maxsplit=1) for line in head.splitlines())
     assert (shown["from"], shown["to"], shown["type"]) == (ALICE, BOB, "NEW")
     assert (len(shown["hash"]), shown["attachment"]) == (64, "data:text/plain;base64,YQ==")
-    assert text == "hello\n🤝"
+    assert text == "  hello\n  🤝"
     *lines, verdict = checks.splitlines()
     assert (len(lines), {line[:5] for line in lines}, verdict) == (11, {"ok   "}, "accepted")
     assert any(line.startswith("ok    postmark signature: by ds.eth, of what came in at ") for line in lines)
@@ -291,7 +292,7 @@ def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Shell, f
     value["metadata"]["version"] = "v1"
     result = shell.open(json.dumps(value))
     assert result.exit_code == 1
-    assert "hello\n🤝" in result.stdout
+    assert "  hello\n  🤝" in result.stdout
     failing = [line for line in result.stdout.splitlines() if line.startswith("FAIL")]
     assert len(failing) == 1
     assert failing[0].startswith("FAIL  envelope signature: ")
@@ -307,7 +308,7 @@ def test_with_anothers_key_it_stays_shut(shell: Shell, filed: str) -> None:
 def test_without_a_registry_it_is_opened_and_nobody_is_proven(shell: Shell, filed: str) -> None:
     result = shell.postroom("dm3", "open", "-", "--key", BOB, input=filed)
     assert result.exit_code == 3
-    assert "hello\n🤝" in result.stdout
+    assert "  hello\n  🤝" in result.stdout
     assert "no registry is named that has network.dm3.profile of alice.eth: --registry" in result.stdout
 
 
@@ -320,7 +321,7 @@ def test_what_is_no_envelope_is_a_bad_message(shell: Shell) -> None:
 
 def test_a_senders_text_cannot_steer_the_terminal(shell: Shell) -> None:
     shell.send("\x9b2J\u202e\tx")
-    assert "\n\\x9b2J\\u202e\\tx\n" in shell.open(shell.net.filed()).stdout
+    assert "\n  \\x9b2J\\u202e\\tx\n" in shell.open(shell.net.filed()).stdout
 
 
 # ---- a local stack -----------------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ def add(
         raise UsageFault("--key and --selector go together: a key is found by its selector")
     private = load_private_key(key) if key else None
     office = open_office(stack_name, local, deployment)
+    if office.directory().dm3_mailbox(name) is not None:
+        raise UsageFault(f"{name} has a mailbox of the delivery service here, and a name has one protocol")
     before = office.directory().domain(name) or Domain(name)
     after = replace(
         before,

@@ -24,9 +24,9 @@ def is_terminal() -> bool:
 
 
 def print_json(value: JsonValue) -> None:
-    """One JSON text on standard output, in UTF-8 whatever the locale."""
+    """One JSON text on standard output, in UTF-8 whatever the locale; for a person's eyes, what steers is escaped."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n")
+    sys.stdout.buffer.write(json.dumps(value, ensure_ascii=is_terminal(), indent=2).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

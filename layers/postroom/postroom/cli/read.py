@@ -38,7 +38,9 @@ def read(
     ack: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Acknowledge this message instead; repeat it for more.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Write one envelope, bit for bit as it came in.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write one envelope as it is filed: NLWeb's bit for bit as it came in.")
+    ] = False,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,

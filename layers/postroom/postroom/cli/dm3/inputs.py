@@ -1,5 +1,6 @@
 """What dm3's commands are given: names, key files, registries."""
 
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +43,13 @@ def dm3_name(text: str) -> str:
         return normalize(text)
     except TheirError as error:
         raise typer.BadParameter(f"{text!r} is no name: {error.detail}") from None
+
+
+def message_hash(text: str) -> str:
+    """The hash of a message, in the text's form or the reference's: a mistyped one would be sealed in for good."""
+    if not re.fullmatch(r"(?:0x)?[0-9a-fA-F]{64}", text):
+        raise typer.BadParameter(f"{text!r} is no hash of a message: 64 hex digits, as `postroom dm3 open` shows it")
+    return text
 
 
 def message_types(names: Sequence[str]) -> "tuple[MessageType, ...]":

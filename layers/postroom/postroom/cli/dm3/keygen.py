@@ -135,16 +135,21 @@ def _make_service(
         raise UsageFault("--rotate changes the encryption key only; the signing key stays, and so does its algorithm")
     secret = office.delivery_service_keys()
     stored = secret.read()
-    if stored and not rotate:
-        raise UsageFault("the delivery service has keys: say --rotate for a new encryption key beside the others")
     if rotate and not stored:
         raise UsageFault("the delivery service has no keys yet that could be rotated; leave --rotate out")
+    if stored and algorithm is not None:
+        raise UsageFault("the delivery service has keys, and its signing key stays; leave --algorithm out")
     if stored:
-        keys = read_service_keys(stored).rotated()
+        try:
+            keys = read_service_keys(stored)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UsageFault("the deployment's secret of dm3 keys holds something else; nothing was changed") from None
+        keys = keys.rotated() if rotate else keys
     else:
         keys = ServiceKeys.generate(str(algorithm or SigningAlgorithm.SECP256K1))
     profile = _service_profile(keys, url)
-    secret.put(keys.as_json())
+    if rotate or not stored:
+        secret.put(keys.as_json())
     told: dict[str, JsonValue] = {"url": url, "rpc_url": rpc_url(url), "encryption_keys": len(keys.encryption)}
     line = f"private keys  in the deployment's secret; {len(keys.encryption)} encryption keys are live"
     _print(line, keys.signing.public, SERVICE_KEY, profile.as_json(), told, as_json)

@@ -60,7 +60,10 @@ def add(
     except TheirError as error:
         raise UsageFault(f"these rules cannot be told: {error.detail}") from None
     mailbox = Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), unverified)
-    open_office(stack_name, local, deployment).operators().put_dm3_mailbox(mailbox)
+    operators = open_office(stack_name, local, deployment).operators()
+    if name in operators.domains():
+        raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
+    operators.put_dm3_mailbox(mailbox)
     taken, senders, verified = _cells(mailbox)
     print_either(as_json, _describe(mailbox), f"{name}: takes {taken} from {senders}, {verified}")
 
@@ -106,7 +109,7 @@ def _senders(rules: "FilterRules") -> str:
     parts = [
         ", ".join(rules.allow) or "anybody",
         f"but {', '.join(rules.block)}" if rules.block else "",
-        f"of nonce {rules.min_nonce} or more" if rules.min_nonce is not None else "",
-        f"of {rules.min_balance} wei or more" if rules.min_balance is not None else "",
+        f"of nonce {rules.min_nonce} or more" if rules.min_nonce is not None and not rules.allow else "",
+        f"of {rules.min_balance} wei or more" if rules.min_balance is not None and not rules.allow else "",
     ]
     return " ".join(part for part in parts if part)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.dm3.inputs import KeyFile, RegistryFile, load_user_keys, open_profiles, profiles_of
 from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, read_input
@@ -33,6 +33,8 @@ def open_letter(
     """Open a letter and check all that it says. Exit code 0: all is well; 1: it is not; 3: could not find out."""
     from postroom.dm3.explain import explain
 
+    if local is None and registry is None:
+        local = stack_of_this_folder("opening")
     profiles = open_profiles(registry, local, deployment) or profiles_of(_NoRegistry())
     told = explain(read_input(file), load_user_keys(key), profiles)
     if as_json:
@@ -50,7 +52,7 @@ def open_letter(
 class _NoRegistry:
     """What is asked where no registry is named."""
 
-    def text(self, name: str, key: str) -> NoReturn:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> NoReturn:  # noqa: ARG002 - nothing is kept
         """Raises NotNowError."""
         from postroom.errors import NotNowError
         from postroom.reasons import Reason
@@ -83,7 +85,7 @@ def _print_message(message: "Message", digest: str) -> None:
         print(f"attachment  {safe(_shown(attachment))}")
     print()
     for line in (message.message or "").split("\n"):
-        print(safe(line))
+        print(f"  {safe(line)}")
     print()
 
 

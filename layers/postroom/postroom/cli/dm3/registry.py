@@ -1,5 +1,6 @@
 """`postroom dm3 registry`: the names that a deployment knows by itself, as one document. Seen within a minute."""
 
+import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,11 +35,13 @@ def put(
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a registry and store it in place of the one that is there."""
+    """Check a registry and store it, as JSON, in place of the one that is there."""
     data = read_input(file)
     texts = read_registry(data, file)
     _check_profiles(texts, file)
-    open_office(stack_name, local, deployment).objects().put(REGISTRY_OBJECT, data, "application/yaml")
+    # The door reads it anew all the time, and JSON is read a hundred times faster than YAML.
+    stored = json.dumps(texts, indent=1, ensure_ascii=False).encode()
+    open_office(stack_name, local, deployment).objects().replace(REGISTRY_OBJECT, stored, "application/json")
     names = sorted(texts)
     print_either(as_json, {"names": list(names)}, f"{len(names)} names: {', '.join(names)}")
 

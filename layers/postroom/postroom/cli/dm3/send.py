@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.descriptor import Local, stack_of_this_folder
-from postroom.cli.dm3.inputs import KeyFile, RegistryFile, dm3_name, load_user_keys, message_types, open_profiles
+from postroom.cli.dm3.inputs import (
+    KeyFile,
+    RegistryFile,
+    dm3_name,
+    load_user_keys,
+    message_hash,
+    message_types,
+    open_profiles,
+)
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import CaFile, Resolver, build_https, choose_network, open_resolvers
@@ -35,7 +43,9 @@ def send(
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="What it is for.", show_default="NEW, or REPLY")
     ] = None,
-    ref: Annotated[str | None, typer.Option(metavar="HASH", help="The hash of the message it is about.")] = None,
+    ref: Annotated[
+        str | None, typer.Option(metavar="HASH", help="The hash of the message it is about.", parser=message_hash)
+    ] = None,
     reply_to: Annotated[
         str | None,
         typer.Option(
@@ -107,7 +117,8 @@ def _answer(
 ) -> "Letter":
     """A letter back to the sender of an envelope. Raises TheirError where it cannot be opened."""
     from postroom.client.dm3 import reply
-    from postroom.dm3.envelope import message_hash, open_message, read_envelope
+    from postroom.dm3.envelope import message_hash as hash_of
+    from postroom.dm3.envelope import open_message, read_envelope
     from postroom.dm3.names import normalize
     from postroom.ijson import parse
 
@@ -116,7 +127,7 @@ def _answer(
     original = open_message(envelope, [keys.encryption])
     if normalize(original.metadata.sender) != to:
         raise UsageFault(f"{reply_to} is from {safe(original.metadata.sender)}, not from {to}: an answer goes back")
-    return reply(original, message_hash(envelope), text, type=type_, attachments=attachments)
+    return reply(original, hash_of(envelope), text, type=type_, attachments=attachments)
 
 
 def _attachment(file: Path) -> "Attachment":

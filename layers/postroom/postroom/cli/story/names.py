@@ -42,8 +42,15 @@ class Names:
         self.registry_file = self._keys / "registry.json"
         self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
         # A town whose state survived keeps what its operator made of it.
-        if not office.operators.dm3_mailboxes():
+        if not self._has_registry():
             self._open()
+
+    def _has_registry(self) -> bool:
+        deployment = self.office.deployment
+        found = deployment.client("s3").list_objects_v2(
+            Bucket=deployment.outputs["Bucket"], Prefix=Settings().dm3_registry
+        )
+        return found["KeyCount"] > 0
 
     def _open(self) -> None:
         office = self.office
