@@ -216,10 +216,15 @@ def check_envelope(envelope: Envelope, key: PublicSigningKey) -> None:
 
     Raises TheirError: SENDER_SIGNATURE_INVALID, or ENVELOPE_INVALID as `check_hashes` does.
     """
+    check_signature(envelope, key)
+    check_hashes(envelope)
+
+
+def check_signature(envelope: Envelope, key: PublicSigningKey) -> None:
+    """Check that the metadata are signed by this key. Raises TheirError(SENDER_SIGNATURE_INVALID)."""
     metadata = envelope.metadata
     if not verify_struct(metadata.unsigned(), metadata.signature, key):
         raise TheirError(Reason.SENDER_SIGNATURE_INVALID, "metadata.signature is not by the sender's key")
-    check_hashes(envelope)
 
 
 def check_hashes(envelope: Envelope, message: Message | None = None) -> None:

@@ -6,11 +6,11 @@ Whose delivery service set the postmark stands nowhere in it: it is held against
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from postroom.dm3.dialect import postmark_hash, reference_postmark_hash, verify_postmark, verify_struct
 from postroom.dm3.envelope import (
     DeliveryInformation,
     Envelope,
     check_hashes,
+    check_signature,
     message_hash,
     open_message,
     read_envelope,
@@ -18,7 +18,7 @@ from postroom.dm3.envelope import (
 from postroom.dm3.keys import PublicSigningKey, UserKeys
 from postroom.dm3.message import Message, MessageMetadata, check_message
 from postroom.dm3.names import normalize
-from postroom.dm3.postmark import Postmark, read_postmark
+from postroom.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
 from postroom.dm3.profile import ServiceProfile, UserProfile
 from postroom.dm3.sealing import open_sealed
 from postroom.errors import NotNowError, TheirError
@@ -145,22 +145,15 @@ def _look_at_signatures(told: Opened, envelope: Envelope, sender: str, profiles:
         told.look("message signature", "dm3 §2.2.2; settlement dm3 2", f"a signature by {_named(key)}",
                   _short(message.signature), lambda: check_message(message, key))  # fmt: skip
 
-    def check_metadata() -> None:
-        if not verify_struct(envelope.metadata.unsigned(), envelope.metadata.signature, key):
-            raise TheirError(Reason.SENDER_SIGNATURE_INVALID, "metadata.signature is not by the sender's key")
-
     told.look("envelope signature", "dm3 §2.2.6; settlement dm3 2", f"a signature by {_named(key)}",
-              _short(envelope.metadata.signature), check_metadata)  # fmt: skip
+              _short(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
 
 
 def _look_at_postmark_hash(told: Opened, envelope: Envelope, postmark: Postmark) -> None:
-    expected = (reference_postmark_hash if postmark.is_reference else postmark_hash)(envelope.message)
-
-    def check() -> None:
-        if postmark.message_hash != expected:
-            raise TheirError(Reason.POSTMARK_INVALID, "it is the postmark of another message")
-
-    told.look("postmark hash", "dm3 §2.2.8; settlement dm3 6", expected, _short(postmark.message_hash), check)
+    told.look(
+        "postmark hash", "dm3 §2.2.8; settlement dm3 6", expected_hash(postmark, envelope),
+        _short(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
+    )  # fmt: skip
 
 
 def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ProfileSource) -> None:
@@ -185,7 +178,7 @@ def _postmarked_by(postmark: Postmark, receiver: str, profiles: ProfileSource) -
         except (TheirError, NotNowError) as error:
             fault = fault or error
             continue
-        if verify_postmark(postmark.unsigned(), postmark.signature, key):
+        if is_signed_by(postmark, key):
             return name
     raise fault or TheirError(Reason.POSTMARK_INVALID, "it is not signed by any of them")
 

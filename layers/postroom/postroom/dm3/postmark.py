@@ -138,8 +138,22 @@ def check_postmark(postmark: Postmark, envelope: Envelope, key: PublicSigningKey
     Whether its delivery information says the same as the message's metadata, the receiver compares: names are
     equal when they are normalised. Raises TheirError(POSTMARK_INVALID).
     """
-    if not verify_postmark(postmark.unsigned(), postmark.signature, key):
+    if not is_signed_by(postmark, key):
         raise TheirError(_INVALID, "the postmark's signature is not by the delivery service's key")
-    hash_of = reference_postmark_hash if postmark.is_reference else postmark_hash
-    if postmark.message_hash != hash_of(envelope.message):
+    check_postmark_hash(postmark, envelope)
+
+
+def is_signed_by(postmark: Postmark, key: PublicSigningKey) -> bool:
+    """Tell whether the postmark is signed by this key."""
+    return verify_postmark(postmark.unsigned(), postmark.signature, key)
+
+
+def expected_hash(postmark: Postmark, envelope: Envelope) -> str:
+    """The hash that a postmark of this form has for this envelope's message."""
+    return (reference_postmark_hash if postmark.is_reference else postmark_hash)(envelope.message)
+
+
+def check_postmark_hash(postmark: Postmark, envelope: Envelope) -> None:
+    """Check that the postmark is this envelope's. Raises TheirError(POSTMARK_INVALID)."""
+    if postmark.message_hash != expected_hash(postmark, envelope):
         raise TheirError(_INVALID, "messageHash is not that of the envelope's message")
