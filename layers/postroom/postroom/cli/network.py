@@ -30,6 +30,8 @@ CaFile = Annotated[
     Path | None,
     typer.Option("--ca-file", metavar="FILE", help="Certificates (PEM) to trust instead of the public ones."),
 ]
+Port = Annotated[int | None, typer.Option(help="The port to post to.", min=1, max=65535, show_default="443")]
+AllowPrivate = Annotated[bool, typer.Option("--allow-private", help="Connect also to addresses that are not public.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import typer
 from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.network import CaFile, Resolver, build_https, choose_network, open_resolvers
+from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_https, choose_network, open_resolvers
 from postroom.cli.output import print_json, safe
 from postroom.settings import Settings
 
@@ -20,10 +20,8 @@ def send(
     ] = None,
     resolver: Resolver = None,
     ca_file: CaFile = None,
-    port: Annotated[int | None, typer.Option(help="The port to post to.", min=1, max=65535, show_default="443")] = None,
-    allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="Connect also to addresses that are not public.")
-    ] = False,
+    port: Port = None,
+    allow_private: AllowPrivate = False,
     local: Local = None,
     as_json: AsJson = False,
 ) -> None:

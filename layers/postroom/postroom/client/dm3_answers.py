@@ -1,15 +1,13 @@
 """What a delivery service's answer to a call means for the sender (JSON-RPC 2.0 §5; dm3 §2.3.1; settlement dm3 11)."""
 
-from http import HTTPStatus
 from typing import Final
 
-from postroom.client.sending import Fate
+from postroom.client.sending import Fate, fate_of, text_or_empty
 from postroom.dm3.codes import INTERNAL_ERROR, UNAVAILABLE
 from postroom.errors import NotNowError, TheirError
 from postroom.https import Response
 from postroom.ijson import JsonValue, parse
 
-_PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 _LONGEST_SHOWN: Final = 200
 
 
@@ -44,7 +42,7 @@ def read_result(answer: Response | NotNowError) -> JsonValue:
     if isinstance(value, dict) and "result" in value and 200 <= answer.status < 300:
         return value["result"]
     detail = f"HTTP {answer.status} with no JSON-RPC answer: {answer.body[:_LONGEST_SHOWN].decode(errors='replace')!r}"
-    refused = 400 <= answer.status < 500 and answer.status not in _PASSING
+    refused = fate_of(answer.status) is Fate.REFUSED
     raise NoResultError(Fate.REFUSED if refused else Fate.NOT_NOW, detail)
 
 
@@ -53,13 +51,13 @@ def _refusal(error: JsonValue) -> NoResultError:
     members = error if isinstance(error, dict) else {}
     code, data = members.get("code"), members.get("data")
     said = data if isinstance(data, dict) else {}
-    detail = _text(said.get("detail")) or _text(members.get("message")) or "no reason was given"
+    detail = text_or_empty(said.get("detail")) or text_or_empty(members.get("message")) or "no reason was given"
     number = code if type(code) is int else None
     return NoResultError(
         Fate.NOT_NOW if number in (UNAVAILABLE, INTERNAL_ERROR) else Fate.REFUSED,
         detail,
         code=number,
-        reason=_text(said.get("reason")),
+        reason=text_or_empty(said.get("reason")),
         is_unavailable=number == UNAVAILABLE,
     )
 
@@ -69,7 +67,3 @@ def _json(answer: Response) -> JsonValue:
         return parse(answer.body, max_bytes=len(answer.body))
     except TheirError:
         return None
-
-
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else ""

@@ -36,6 +36,15 @@ class Fate(StrEnum):
     """Anything else: the same message may be sent again later."""
 
 
+def fate_of(status: int) -> Fate:
+    """What a status of HTTP means for the sender."""
+    if 200 <= status < 300:
+        return Fate.TAKEN
+    if 400 <= status < 500 and status not in _PASSING:
+        return Fate.REFUSED
+    return Fate.NOT_NOW
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """The receiver's answer to a message.
@@ -53,11 +62,7 @@ class Sent:
     @property
     def fate(self) -> Fate:
         """Whether the message was taken, refused for good, or may be sent again."""
-        if 200 <= self.status < 300:
-            return Fate.TAKEN
-        if 400 <= self.status < 500 and self.status not in _PASSING:
-            return Fate.REFUSED
-        return Fate.NOT_NOW
+        return fate_of(self.status)
 
 
 class Sender:
@@ -111,7 +116,9 @@ def deliver(https: HttpsClient, url: str, envelope: bytes, correlation: str = ""
     reply = _read(response)
     if 200 <= response.status < 300 or not isinstance(reply, dict):
         return Sent(correlation, response.status, reply)
-    return Sent(correlation, response.status, reply, _text(reply.get("reason")), _text(reply.get("detail")))
+    return Sent(
+        correlation, response.status, reply, text_or_empty(reply.get("reason")), text_or_empty(reply.get("detail"))
+    )
 
 
 def _read(response: Response) -> JsonValue:
@@ -123,5 +130,6 @@ def _read(response: Response) -> JsonValue:
         return response.body.decode("utf-8", "replace")
 
 
-def _text(value: JsonValue) -> str:
+def text_or_empty(value: JsonValue) -> str:
+    """A string; empty where a stranger's answer has something else, or nothing."""
     return value if isinstance(value, str) else ""

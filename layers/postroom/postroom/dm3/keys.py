@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 import coincurve
+from coincurve.ecdsa import cdata_to_der, deserialize_compact
 from nacl.bindings import crypto_core_ed25519_is_valid_point
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
@@ -78,8 +79,10 @@ class PublicSigningKey:
                     return False
                 self._key.verify(text, signature)
                 return True
-            return self._key.verify(_der(signature) if len(signature) == 64 else signature, text)
-        except (BadSignatureError, ValueError):  # ValueError: not DER
+            # coincurve verifies DER only.
+            der = cdata_to_der(deserialize_compact(signature)) if len(signature) == 64 else signature
+            return self._key.verify(der, text)
+        except (BadSignatureError, ValueError):  # ValueError: not DER, or no compact form
             return False
 
 
@@ -211,19 +214,6 @@ def _checksum_address(address: str) -> str:
 def _is_hex(lower: str, length: int) -> bool:
     digits = lower.removeprefix("0x")
     return len(lower) == 2 + 2 * length == len(digits) + 2 and not digits.strip("0123456789abcdef")
-
-
-def _der(compact: bytes) -> bytes:
-    """The DER form of r ‖ s (SEC 1 C.5), which is the only one coincurve reads."""
-    numbers = b"".join(
-        bytes([0x02, len(number)]) + number for number in (_der_integer(compact[:32]), _der_integer(compact[32:]))
-    )
-    return bytes([0x30, len(numbers)]) + numbers
-
-
-def _der_integer(number: bytes) -> bytes:
-    stripped = number.lstrip(b"\0")
-    return stripped if stripped and stripped[0] < 0x80 else b"\0" + stripped
 
 
 def _of_32_bytes(secret: bytes) -> bytes:

@@ -21,9 +21,9 @@ from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue, parse
 from postroom.post.answers import Answer
 from postroom.post.claims import Dm3Found
-from postroom.post.dm3_judge import ProfileSource, ServiceKeySource, open_for_us
+from postroom.post.dm3_judge import open_for_us
 from postroom.post.intake import Intake
-from postroom.post.ports import Clock, Dm3Directory
+from postroom.post.ports import Clock, Dm3Directory, ProfileSource, ServiceKeySource
 from postroom.post.timebox import TimeBox
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import orjson
 
@@ -16,24 +15,15 @@ from postroom.dm3.envelope import (
 )
 from postroom.dm3.names import normalize
 from postroom.dm3.postmark import make_postmark
-from postroom.dm3.profile import UserProfile
 from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError, OurError, TheirError
 from postroom.ijson import JsonValue, parse
 from postroom.post.claims import Claim
-from postroom.post.ports import Clock
+from postroom.post.ports import Clock, ProfileSource, ServiceKeySource
 from postroom.post.times import Times
 from postroom.post.verdicts import Accepted, Identity, Retry, Verdict, given_up
 from postroom.reasons import Reason
 from postroom.store.keys import conversation_shelf, seen_key_dm3
-
-
-class ServiceKeySource(Protocol):
-    """Where the delivery service's keys come from."""
-
-    def get(self, *, fresh: bool = False) -> ServiceKeys:
-        """`fresh`: not from the cache. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
-        ...
 
 
 def open_for_us(envelope: Envelope, keys: ServiceKeySource) -> DeliveryInformation:
@@ -51,14 +41,6 @@ def open_for_us(envelope: Envelope, keys: ServiceKeySource) -> DeliveryInformati
         if now.encryption == known.encryption:
             raise
         return open_delivery(envelope, now.encryption)
-
-
-class ProfileSource(Protocol):
-    """Where dm3 profiles come from."""
-
-    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        """`fresh`: not from the cache. Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from postroom.dm3.profile import UserProfile
+from postroom.dm3.service import ServiceKeys
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PublicKey
 from postroom.reasons import Reason
@@ -57,6 +59,22 @@ class Dm3Directory(Protocol):
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         """A mailbox of ours by its normalised name, or None. Raises NotNowError(STORE_UNAVAILABLE)."""
+        ...
+
+
+class ServiceKeySource(Protocol):
+    """Where the delivery service's keys come from."""
+
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        """`fresh`: not from the cache. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        ...
+
+
+class ProfileSource(Protocol):
+    """Where dm3 profiles come from."""
+
+    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """`fresh`: not from the cache. Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
         ...
 
 

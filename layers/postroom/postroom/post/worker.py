@@ -84,7 +84,7 @@ class Worker:
         failed: list[str] = []
         outcomes: list[Outcome] = []
         letters: list[_Letter] = []
-        suspected = 0
+        suspected = held = 0
         for record in records:
             try:
                 if record.received >= SUSPECT_AFTER and not suspects:
@@ -93,13 +93,14 @@ class Worker:
                     suspected += 1
                     continue
                 letters.append(_Letter(record, unpack(record.body, self._objects)))
+                held += _memory_of(letters[-1])
             except Exception:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
                 _log.exception("message %s could not be read", record.message_id)
                 failed.append(record.message_id)
-            if sum(map(_memory_of, letters)) > SLICE_BYTES:
+            if held > SLICE_BYTES:
                 self._finish(letters, outcomes, failed)
-                letters = []
+                letters, held = [], 0
         self._finish(letters, outcomes, failed)
         return Report(tuple(outcomes), tuple(failed), suspected)
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT
 from postroom.cli.story.office import Office
 from postroom.dm3.envelope import DeliveryInformation, Envelope, write_envelope
 from postroom.dm3.extension import FilterRules, ProfileExtension
@@ -18,7 +19,6 @@ from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-from postroom.settings import Settings
 from postroom.store.directory import Dm3Mailbox
 from postroom.store.dm3_keys import DeliveryServiceKeys
 
@@ -46,22 +46,17 @@ class Names:
             self._open()
 
     def _has_registry(self) -> bool:
-        deployment = self.office.deployment
-        found = deployment.client("s3").list_objects_v2(
-            Bucket=deployment.outputs["Bucket"], Prefix=Settings().dm3_registry
-        )
-        return found["KeyCount"] > 0
+        try:
+            self.office.objects.get(REGISTRY_OBJECT)
+        except KeyError:
+            return False
+        return True
 
     def _open(self) -> None:
-        office = self.office
-        office.deployment.client("s3").put_object(
-            Bucket=office.deployment.outputs["Bucket"],
-            Key=Settings().dm3_registry,
-            Body=self.registry_file.read_bytes(),
-        )
+        self.office.objects.replace(REGISTRY_OBJECT, self.registry_file.read_bytes(), "application/json")
         rules = FilterRules(block=(MALLORY,))
         extension = ProfileExtension(message_types=("NEW", "REPLY", "REACTION"), rules=rules)
-        office.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
+        self.office.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
 
     def key_file(self, name: str) -> Path:
         """Where the private keys of a name are kept."""

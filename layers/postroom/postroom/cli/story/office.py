@@ -37,6 +37,11 @@ class Office:
         return Operators(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
 
     @property
+    def objects(self) -> Objects:
+        """Its bucket."""
+        return Objects(self.deployment.client("s3"), self.deployment.outputs["Bucket"])
+
+    @property
     def signing_keys(self) -> SigningKeys:
         """Its own keys."""
         secrets = self.deployment.client("secretsmanager")
@@ -54,8 +59,7 @@ class Office:
     def filed(self, mailbox: str, conversation: str = "") -> Sequence[Filed]:
         """The messages of a mailbox, with their receipts."""
         dynamodb, table = self.deployment.client("dynamodb"), self.deployment.outputs["PostTable"]
-        objects = Objects(self.deployment.client("s3"), self.deployment.outputs["Bucket"])
-        reader = Reader(dynamodb, table, Register(dynamodb, table), objects)
+        reader = Reader(dynamodb, table, Register(dynamodb, table), self.objects)
         return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversation=conversation)))
 
     def waiting(self, *queues: str) -> int:
