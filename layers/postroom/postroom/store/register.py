@@ -17,7 +17,7 @@ LIVE: Final = "L"
 GONE: Final = "G"
 ACKED: Final = "acked"
 FORWARDED: Final = "forwarded"
-_DISCARDED: Final = "discarded:"
+DISCARDED: Final = "discarded:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Row:
     @property
     def discarded(self) -> Reason | None:
         """Why the claim was discarded; None: it was not."""
-        return reason_of(self.why.removeprefix(_DISCARDED)) if self.why.startswith(_DISCARDED) else None
+        return reason_of(self.why.removeprefix(DISCARDED)) if self.why.startswith(DISCARDED) else None
 
 
 class Register:
@@ -62,7 +62,7 @@ class Register:
 
     def discard(self, key: RowKey, reason: Reason, forget_at: int) -> Row | None:
         """Step 5: make the row a tombstone that says why, if it is absent; else the row that stands there."""
-        return self._bury_if_absent(key, f"{_DISCARDED}{reason}", forget_at)
+        return self._bury_if_absent(key, f"{DISCARDED}{reason}", forget_at)
 
     def forwarded(self, key: RowKey, forget_at: int) -> Row | None:
         """The message was handed on: a tombstone, if the row is absent; else the row that stands there."""
