@@ -19,7 +19,7 @@ from typing import Final
 from postroom.reasons import Kind, reason_of
 from postroom.store.evidence import Evidence, Standing
 from postroom.store.keys import UNVERIFIED, VERIFIED, RowKey
-from postroom.store.ledger import Accepted, text_of
+from postroom.store.ledger import Accepted
 from postroom.store.problems import Problem
 from postroom.store.register import ACKED, DISCARDED, FORWARDED
 
@@ -40,6 +40,7 @@ class End(StrEnum):
     LOST = "lost"
 
 
+ENDS_OF_ROWS: Final = (End.FILED, End.ACKNOWLEDGED, End.FORWARDED, End.EXPIRED, End.DISCARDED)
 _GONE: Final = {ACKED: End.ACKNOWLEDGED, FORWARDED: End.FORWARDED, "expired": End.EXPIRED}
 
 
@@ -213,7 +214,7 @@ class _Auditor:
 
     def _is_copy(self, claim: Accepted, key: str) -> bool:
         known = self._found.seen.get(key)
-        if known is None or known.ttl < self._found.at or text_of(known.hash) != claim.text:
+        if known is None or known.ttl < self._found.at or known.text != claim.text:
             return False
         return known.answered if known.home is None else self._has_row(key)
 

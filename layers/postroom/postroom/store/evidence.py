@@ -28,9 +28,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A row of table `seen`. `ttl`: epoch seconds. `answered`: a synchronous request whose reply is remembered."""
+    """A row of table `seen`. `text`: as in the ledger. `ttl`: epoch seconds.
 
-    hash: str | None
+    `answered`: a synchronous request whose reply is remembered.
+    """
+
+    text: str
     home: RowKey | None
     ttl: int
     answered: bool = False

@@ -7,13 +7,14 @@ memory, the bytes of messages are not.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from postroom.store.aws import passing_faults
 from postroom.store.evidence import Evidence, Held, Remembered, Standing, held_in
 from postroom.store.keys import ROW_PREFIX, RowKey
+from postroom.store.ledger import text_of
 from postroom.store.problems import Problem
 from postroom.store.register import read_row
 from postroom.store.segments import Objects, Place, neighbours
@@ -75,7 +76,7 @@ class _Gatherer:
         self._rows: dict[RowKey, Standing] = {}
         self._seen: dict[str, Remembered] = {}
         self._replies: dict[str, str] = {}
-        self._unreadable: list[str] = []
+        self._unreadable: set[str] = set()
         self._orphans = self._orphan_bytes = 0
 
     def gather(self, *, read_bytes: bool) -> Evidence:
@@ -92,7 +93,7 @@ class _Gatherer:
             rows=self._rows,
             seen=self._seen,
             held=held,
-            unreadable=self._unreadable,
+            unreadable=sorted(self._unreadable),
             replies_missing=sorted(self._replies.values()),
             claims_waiting=claims_waiting,
             notices_waiting=notices_waiting,
@@ -113,17 +114,20 @@ class _Gatherer:
         try:
             standing = read_standing(item)
         except (KeyError, ValueError, IndexError):
-            self._unreadable.append(f"post {item['pk']['S']} {item['sk']['S']}")
+            self._unreadable.add(f"post {item['pk']['S']} {item['sk']['S']}")
         else:
             self._rows[standing.row.key] = standing
 
     def _note_seen(self, item: "Item") -> None:
         key = item["pk"]["S"]
         try:
-            self._seen[key] = remembered = read_remembered(item)
+            remembered = read_remembered(item)
         except (KeyError, ValueError, IndexError):
-            self._unreadable.append(f"seen {key}")
+            self._unreadable.add(f"seen {key}")
             return
+        if remembered.home in self._rows:  # a million homes need not be held twice
+            remembered = replace(remembered, home=self._rows[remembered.home].row.key)
+        self._seen[key] = remembered
         if "reply_at" in item and remembered.ttl >= self._now:
             self._replies[item["reply_at"]["S"]] = key
 
@@ -211,8 +215,8 @@ def read_remembered(item: "Item") -> Remembered:
         named = item["home"]["M"]
         home = RowKey(named["pk"]["S"], named["sk"]["S"])
         _check_register(home)
-    digest = item["hash"]["S"] if "hash" in item else None
-    return Remembered(digest, home, int(item["ttl"]["N"]), answered="reply" in item or "reply_at" in item)
+    text = text_of(item["hash"]["S"] if "hash" in item else None)
+    return Remembered(text, home, int(item["ttl"]["N"]), answered="reply" in item or "reply_at" in item)
 
 
 def _check_register(key: RowKey) -> None:

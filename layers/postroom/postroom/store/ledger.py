@@ -45,7 +45,7 @@ def text_of(digest: str | None) -> str:
     return hashlib.sha256(digest.encode()).hexdigest()[:16] if digest else ""
 
 
-def read_ledger(lines: Iterable[str]) -> Iterator[Accepted]:
+def read_ledger(lines: Iterable[str | bytes]) -> Iterator[Accepted]:
     """The messages that the door's log lines (JSON Lines; further lines are passed over) tell of.
 
     Raises OurError for a line of a queued message that does not say all.

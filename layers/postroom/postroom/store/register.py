@@ -1,5 +1,6 @@
 """Steps 4 and 5, and acknowledge: the row of a claim, a register that goes absent → live → gone and never back."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -118,7 +119,8 @@ def read_row(item: "Mapping[str, AttributeValueTypeDef]") -> Row:
     key = RowKey(item["pk"]["S"], item["sk"]["S"])
     if item["st"]["S"] == GONE:
         return Row(key, why=item["why"]["S"])
-    return Row(key, Place(item["o"]["S"], int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
+    # Rows of one batch point to one object: whoever holds many rows holds its name once.
+    return Row(key, Place(sys.intern(item["o"]["S"]), int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
 
 
 def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":
