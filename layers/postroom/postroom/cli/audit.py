@@ -2,16 +2,15 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import Exit, UsageFault
-from postroom.cli.inputs import AsJson
+from postroom.cli.inputs import AsJson, open_input
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, print_table, safe
 from postroom.ijson import JsonValue
@@ -59,7 +58,7 @@ def audit(
     """
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both say what was accepted; say one of them")
-    with _opened(ledger) as file:
+    with nullcontext() if ledger is None else open_input(ledger) as file:
         office = open_office(stack_name, local, deployment)
         findings = _audit(office, file, since, read_bytes=not quick)
     if as_json:
@@ -68,15 +67,6 @@ def audit(
         _print(findings)
     if not findings.clean:
         raise typer.Exit(Exit.PROBLEMS)
-
-
-@contextmanager
-def _opened(name: str | None) -> Iterator[BinaryIO | None]:
-    if name is None or name == "-":
-        yield sys.stdin.buffer if name else None
-        return
-    with Path(name).open("rb") as file:
-        yield file
 
 
 def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
