@@ -270,6 +270,14 @@ def test_a_claim_that_nobody_need_remember_is_not_lost(office: Office) -> None:
     assert office.audit(now=NOW + RETAIN + 1).accepted == Counter({End.FORGOTTEN: 1})
 
 
+def test_a_home_whose_row_may_have_been_swept_is_not_missed(office: Office) -> None:
+    key = office.filed()
+    office.remove(key)
+    # The identity is remembered for a day longer than the row.
+    assert office.audit(now=NOW + RETAIN - 1).count(Problem.LOST) == 1
+    assert office.audit(now=NOW + RETAIN + 1).clean
+
+
 A, B = (row_key(BOB, 1, int(NOW) * 1000, claim) for claim in ("a", "b"))
 
 

@@ -175,7 +175,7 @@ class _Auditor:
         """A home that was named and has no row is a claim without an end, whether a ledger knows it or not."""
         for key, known in self._found.seen.items():
             home = known.home
-            if home is None or known.ttl < self._found.at or not self._found.is_remembered(home.received_at_ms):
+            if home is None or not self._found.is_remembered(home.received_at_ms):
                 continue
             if home in self._found.rows or self._has_row(_twin(key)):
                 continue
