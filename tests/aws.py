@@ -18,6 +18,8 @@ import yaml
 from moto import mock_aws
 from moto.backends import get_backend
 
+from postroom.store.gather import Premises
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).parent.parent / "template.yaml"
 _REGION = "eu-west-1"
 _ACCOUNT = "123456789012"
+CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "LettersQueue")
+NOTICE_QUEUES = ("CourierQueue", "CourierLettersQueue")
 
 Json = dict[str, Any]
 Gate = Callable[[str], AbstractContextManager[object]]
@@ -142,6 +146,16 @@ class Deployed:
             **{name: self.bodies(name) for name in self.queues},
             "objects": self.objects(),
         }
+
+    @property
+    def premises(self) -> Premises:
+        """The store, as an audit looks at it."""
+        return Premises(
+            self.clients.dynamodb, self.clients.s3, self.clients.sqs,
+            self.tables["PostTable"], self.tables["SeenTable"], self.bucket,
+            claim_queues=[self.queues[name] for name in CLAIM_QUEUES],
+            notice_queues=[self.queues[name] for name in NOTICE_QUEUES],
+        )  # fmt: skip
 
     def item(self, table: str, **key: str) -> Json | None:
         """One item, read consistently."""

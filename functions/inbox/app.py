@@ -16,6 +16,7 @@ from postroom.post.nlweb_door import Posted
 from postroom.post.wiring import build_doors
 from postroom.reasons import Reason
 from postroom.settings import read_settings
+from postroom.store.ledger import QUEUED
 
 DM3_PATHS = ("/dm3", "/rpc")
 ALLOWED = {"/inbox": "GET, HEAD, POST", "/manifest": "GET, HEAD", **dict.fromkeys(DM3_PATHS, "POST, OPTIONS")}
@@ -87,7 +88,7 @@ def _tell(answer: Answer, request: str) -> None:
         metrics.add_metric(f"Refused{answer.reason}", MetricUnit.Count, 1)
         logger.info("refused", reason=str(answer.reason), status=answer.status, request=request)
     elif answer.about:
-        logger.info("queued", extra=answer.about)
+        logger.info(QUEUED, extra=answer.about)
 
 
 def _answer(event: HttpEvent, method: str) -> Answer:

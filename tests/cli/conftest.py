@@ -98,31 +98,48 @@ class Rooms:
 
 
 @pytest.fixture(scope="session")
-def rooms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
+def emulator() -> Iterator[Emulator]:
+    with Emulator() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def rooms(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Rooms:
     """The template's store, without its functions: what operators and readers touch."""
+    return build_rooms(emulator, "700000000001", tmp_path_factory.mktemp("stack"))
+
+
+def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
     document = translate.read(template_path())
     kept = {
         name: resource
         for name, resource in document["Resources"].items()
-        if resource["Type"] in ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
+        if resource["Type"].rpartition("::")[0] in ("AWS::DynamoDB", "AWS::SQS", "AWS::SecretsManager")
+        or resource["Type"] == "AWS::S3::Bucket"
     }
-    outputs = {name: output for name, output in document["Outputs"].items() if output["Value"].get("Ref") in kept}
-    account = "700000000001"
-    with Emulator() as emulator:
-        clients = emulator.clients(account)
-        cloudformation = clients("cloudformation")
-        cloudformation.create_stack(StackName="rooms", TemplateBody=json.dumps({"Resources": kept, "Outputs": outputs}))
-        cloudformation.get_waiter("stack_create_complete").wait(StackName="rooms", WaiterConfig={"Delay": 1})
-        [stack] = cloudformation.describe_stacks(StackName="rooms")["Stacks"]
-        found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-        file = tmp_path_factory.mktemp("stack") / "local.json"
-        Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": Deployment(account, found)}).write(file)
-        aws = {
-            "AWS_ENDPOINT_URL": emulator.endpoint,
-            "AWS_ACCESS_KEY_ID": account,
-            "AWS_SECRET_ACCESS_KEY": "local",
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        }
-        yield Rooms(("--local", str(file)), aws, "rooms", clients, found, file)
+    parameters = {"RetainSeconds": document["Parameters"]["RetainSeconds"]}
+    outputs = {
+        name: output
+        for name, output in document["Outputs"].items()
+        if output["Value"].get("Ref") in {**kept, **parameters}
+    }
+    body = json.dumps({"Parameters": parameters, "Resources": kept, "Outputs": outputs})
+    clients = emulator.clients(account)
+    cloudformation = clients("cloudformation")
+    cloudformation.create_stack(StackName="rooms", TemplateBody=body)
+    cloudformation.get_waiter("stack_create_complete").wait(StackName="rooms", WaiterConfig={"Delay": 1})
+    [stack] = cloudformation.describe_stacks(StackName="rooms")["Stacks"]
+    found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    # The functions are not there; their logs are named by this.
+    found["InboxFunction"] = "inbox"
+    file = folder / "local.json"
+    Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": Deployment(account, found)}).write(file)
+    aws = {
+        "AWS_ENDPOINT_URL": emulator.endpoint,
+        "AWS_ACCESS_KEY_ID": account,
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+    return Rooms(("--local", str(file)), aws, "rooms", clients, found, file)

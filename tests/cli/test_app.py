@@ -40,7 +40,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_every_command_has_help(postroom: Postroom) -> None:
-    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["up"], ["demo"]]
+    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["audit"], ["up"], ["demo"]]
     commands += [["domain", name] for name in ("add", "list", "remove")]
     commands += [["subject", name] for name in ("add", "list", "remove")]
     commands += [["wallet", name] for name in ("add", "list", "remove")]

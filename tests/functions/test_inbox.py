@@ -9,6 +9,8 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, events, http
 
 from postroom.reasons import Reason
+from postroom.store.keys import seen_key_nlweb
+from postroom.store.ledger import read_ledger
 
 
 def post_event() -> Json:
@@ -122,6 +124,10 @@ def test_what_is_taken_in_is_counted_and_can_be_followed_and_leaves_nothing_of_i
     assert line["correlation"] == envelope["Header"]["Correlation"]
     assert f'"id":"{line["claim"]}"' in running.deployed.bodies("ClaimsQueue")[0]
     assert metrics(output) == {"Answered": [1.0]}
+    [accepted] = read_ledger(output.splitlines())
+    header = envelope["Header"]
+    key = seen_key_nlweb(header["To"], header["From"], header["Correlation"])
+    assert (accepted.claim, accepted.seen) == (line["claim"], key)
     for told in ("Good morning", envelope["Signature"], envelope["Hash"]):
         assert told not in output
 

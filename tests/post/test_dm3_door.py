@@ -277,7 +277,9 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
     assert [part.reason for part in answer.parts] == [
         None, Reason.SENDER_SIGNATURE_INVALID, None, Reason.RPC_NOT_A_REQUEST, Reason.SENDER_SIGNATURE_INVALID,
     ]  # fmt: skip
-    assert [sorted(part.about) for part in answer.parts if part.about] == [["claim", "mailbox"]] * 2
+    assert [sorted(part.about) for part in answer.parts if part.about] == [
+        ["claim", "mailbox", "received_at_ms", "seen", "text"]
+    ] * 2
     assert queued(service) == 2
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from postroom.cli import dm3, domain, mailbox, subject, wallet
+from postroom.cli.audit import audit
 from postroom.cli.exits import Commands
 from postroom.cli.keygen import keygen
 from postroom.cli.read import read
@@ -18,7 +19,7 @@ app = typer.Typer(
     name="postroom",
     cls=Commands,
     help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
-    epilog="Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out.",
+    epilog="Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Boxes and colours are for people.
@@ -34,6 +35,7 @@ app.add_typer(subject.app, name="subject")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(dm3.app, name="dm3")
+app.command()(audit)
 app.command()(up)
 
 

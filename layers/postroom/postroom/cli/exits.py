@@ -1,4 +1,7 @@
-"""How a command ends: 0 good, 1 the message is bad, 2 usage, 3 could not find out; an error is one sentence."""
+"""How a command ends: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.
+
+An error is one sentence.
+"""
 
 import errno
 import os
@@ -21,6 +24,7 @@ class Exit(IntEnum):
     BAD_MESSAGE = 1
     USAGE = 2
     NOT_FOUND_OUT = 3
+    PROBLEMS = 4
     NOBODY_READS = 141
     """As the shell tells of a program that SIGPIPE ended."""
 

@@ -3,8 +3,10 @@
 import sys
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -18,13 +20,22 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
 
+@contextmanager
+def open_input(name: str) -> Iterator[BinaryIO]:
+    """A file, open to read; `-`: standard input. Raises OSError or UsageFault."""
+    if name != "-":
+        with Path(name).open("rb") as file:
+            yield file
+    elif sys.stdin is None:
+        raise UsageFault("standard input is closed; name a file, or pipe one in")
+    else:
+        yield sys.stdin.buffer
+
+
 def read_input(name: str) -> bytes:
     """The bytes of a file; `-`: of standard input. Raises OSError or UsageFault."""
-    if name != "-":
-        return Path(name).read_bytes()
-    if sys.stdin is None:
-        raise UsageFault("standard input is closed; name a file, or pipe one in")
-    return sys.stdin.buffer.read()
+    with open_input(name) as file:
+        return file.read()
 
 
 def domain_name(text: str) -> str:

@@ -1,7 +1,7 @@
 """Which deployment a command works on: one on AWS by its stack's name, or one of a local stack."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,10 +13,13 @@ from postroom.cli.exits import NotFoundOut, UsageFault
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
 
     from postroom.store.directory import Directory
+    from postroom.store.gather import Premises
     from postroom.store.operators import Operators
     from postroom.store.reader import Reader
     from postroom.store.register import Register
@@ -53,6 +56,8 @@ class Office:
     dynamodb: "DynamoDBClient"
     s3: "S3Client"
     secrets: "SecretsManagerClient"
+    sqs: "SQSClient"
+    logs: "CloudWatchLogsClient"
 
     def operators(self) -> "Operators":
         """What writes the directory."""
@@ -96,6 +101,29 @@ class Office:
 
         return Secret(self.secrets, self._output("DeliveryServiceKeysSecret"), time.monotonic)
 
+    def premises(self) -> "Premises":
+        """The store, as an audit looks at it."""
+        from postroom.store.gather import Premises
+
+        return Premises(
+            self.dynamodb, self.s3, self.sqs,
+            self._output("PostTable"), self._output("SeenTable"), self._output("Bucket"),
+            claim_queues=[self._output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "Letters")],
+            notice_queues=[self._output(f"{name}QueueUrl") for name in ("Courier", "CourierLetters")],
+        )  # fmt: skip
+
+    @property
+    def retain_seconds(self) -> int:
+        """How long the deployment remembers identities and tombstones."""
+        return int(self._output("RetainSeconds"))
+
+    def door_log(self, *, since: float, until: float) -> Iterator[str]:
+        """The door's log lines of the messages that it queued. `since`, `until`: epoch seconds."""
+        from postroom.store.ledger import logged_lines
+
+        group = f"/aws/lambda/{self._output('InboxFunction')}"
+        return logged_lines(self.logs, group, since_ms=int(since * 1000), until_ms=int(until * 1000))
+
     def _output(self, name: str) -> str:
         if name not in self.outputs:
             raise UsageFault(f"the stack has no output {name}: it is not a deployment of postroom, or an older one")
@@ -133,7 +161,10 @@ def _on_aws(stack_name: str) -> Office:
             raise UsageFault(f"there is no stack {stack_name!r} in this AWS account and region") from None
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
-    return Office(outputs, session.client("dynamodb"), session.client("s3"), session.client("secretsmanager"))
+    return Office(
+        outputs, session.client("dynamodb"), session.client("s3"), session.client("secretsmanager"),
+        session.client("sqs"), session.client("logs"),
+    )  # fmt: skip
 
 
 def _in_local_stack(path: Path, name: str | None) -> Office:
@@ -149,4 +180,7 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
         raise NotFoundOut(f"the local stack of {path} does not run; `postroom up` starts it")
     deployment = stack.deployments[chosen]
     clients = Clients(stack.endpoint, deployment.account)
-    return Office(deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"))
+    return Office(
+        deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"),
+        clients("sqs"), clients("logs"),
+    )  # fmt: skip

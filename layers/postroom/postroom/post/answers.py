@@ -1,6 +1,7 @@
 """What the door answers: plain values that any HTTP skin can shape."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -16,7 +17,7 @@ RETRY_AFTER_SECONDS: Final = 5
 class Answer:
     """Status, media type, body, further headers.
 
-    For logs and metrics: `reason` of a refusal; `about` a queued message: its claim, correlation and mailbox;
+    For logs and metrics: `reason` of a refusal; `about` a queued message: what its line in the ledger says;
     `parts`: what became of each call of a body that holds several, in that same way.
     """
 
@@ -25,7 +26,7 @@ class Answer:
     body: str
     headers: dict[str, str] = field(default_factory=dict)
     reason: Reason | None = None
-    about: dict[str, str] = field(default_factory=dict)
+    about: Mapping[str, str | int] = field(default_factory=dict)
     parts: "tuple[Answer, ...]" = ()
 
 

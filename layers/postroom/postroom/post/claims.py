@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from postroom.ijson import JsonValue
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.keys import RowKey, claim_name
+from postroom.store.ledger import Accepted, text_of
 from postroom.store.queues import MAX_BODY_BYTES
 from postroom.store.segments import Objects
 
@@ -61,6 +62,10 @@ class Claim:
             "rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None,
             **({"dm3": [b64encode(self.dm3.receiver_key).decode(), self.dm3.sender_key]} if self.dm3 else {}),
         }
+
+    def accepted(self, seen_key: str, digest: str | None = None) -> Accepted:
+        """What the door's ledger says of the claim. `seen_key`, `digest`: who its message is, as for `Seen`."""
+        return Accepted(self.id, self.mailbox, self.received_at_ms, seen_key, text_of(digest))
 
 
 def read_claim(value: Mapping[str, Any]) -> Claim:

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from postroom.dm3 import jsonrpc
-from postroom.dm3.envelope import Envelope, check_envelope, read_submitted
+from postroom.dm3.envelope import Envelope, check_envelope, message_hash, read_submitted
 from postroom.dm3.extension import Properties, check_sender
 from postroom.dm3.jsonrpc import Call, RpcError, RpcResult
 from postroom.dm3.keys import PublicSigningKey
@@ -27,6 +27,7 @@ from postroom.post.ports import Clock, Dm3Directory, ProfileSource, ServiceKeySo
 from postroom.post.timebox import TimeBox
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox
+from postroom.store.keys import seen_key_dm3
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda takes no more."""
@@ -120,7 +121,7 @@ class Dm3Door:
             raise TheirError(Reason.RPC_METHOD_NOT_OFFERED)
         raise TheirError(Reason.RPC_UNKNOWN_METHOD)
 
-    def _submit(self, param: JsonValue, source: str) -> dict[str, str]:
+    def _submit(self, param: JsonValue, source: str) -> dict[str, str | int]:
         received_at_ms = int(self._clock() * 1000)
         submitted = self._read(param)
         envelope = submitted.envelope
@@ -140,7 +141,8 @@ class Dm3Door:
             source=source,
             dm3=Dm3Found(receiver_key, sender_key),
         )
-        return {"claim": claim.id, "mailbox": claim.mailbox}
+        key = seen_key_dm3(receiver, sender, message_hash(envelope), verified=bool(sender_key))
+        return claim.accepted(key).as_log()
 
     def _read(self, param: JsonValue) -> _Submitted:
         """The envelope, given as an object or as JSON text."""

@@ -17,6 +17,7 @@ from postroom.post.ports import Clock, Directory
 from postroom.post.sync import Sync
 from postroom.reasons import Reason
 from postroom.store.directory import Domain
+from postroom.store.keys import seen_key_nlweb
 
 MAX_FORWARDED_BYTES: Final = 200_000
 """Of ASCII JSON. An event bus takes 256 kB an entry; what is beyond could be accepted, but never handed on."""
@@ -106,8 +107,9 @@ class NlwebDoor:
             rule=rule,
         )
         answer = json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
-        about = {"claim": claim.id, "correlation": envelope.correlation, "mailbox": claim.mailbox}
-        return replace(answer, about=about)
+        key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
+        line = claim.accepted(key, envelope.claimed_hash).as_log()
+        return replace(answer, about={**line, "correlation": envelope.correlation})
 
     def _is_ours(self, receiver: str) -> bool:
         domain: Domain | None = self._directory.domain(receiver)

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 ROW_PREFIX = "m#"
+VERIFIED, UNVERIFIED = "d#", "u#"
+"""Before the keys of dm3 messages in `seen`, by whether the sender was verified."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,7 +79,7 @@ def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: boo
     The sender belongs to the key, or a stranger's copy could suppress the original; copies whose sender is not
     verified have a key space of their own, for the same reason.
     """
-    return ("d#" if verified else "u#") + _digest(receiver, sender, message_hash)
+    return (VERIFIED if verified else UNVERIFIED) + _digest(receiver, sender, message_hash)
 
 
 def conversation_shelf(mailbox: str, partner: str) -> str:

@@ -1,5 +1,6 @@
 """Steps 4 and 5, and acknowledge: the row of a claim, a register that goes absent → live → gone and never back."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,7 @@ LIVE: Final = "L"
 GONE: Final = "G"
 ACKED: Final = "acked"
 FORWARDED: Final = "forwarded"
-_DISCARDED: Final = "discarded:"
+DISCARDED: Final = "discarded:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Row:
     @property
     def discarded(self) -> Reason | None:
         """Why the claim was discarded; None: it was not."""
-        return reason_of(self.why.removeprefix(_DISCARDED)) if self.why.startswith(_DISCARDED) else None
+        return reason_of(self.why.removeprefix(DISCARDED)) if self.why.startswith(DISCARDED) else None
 
 
 class Register:
@@ -62,7 +63,7 @@ class Register:
 
     def discard(self, key: RowKey, reason: Reason, forget_at: int) -> Row | None:
         """Step 5: make the row a tombstone that says why, if it is absent; else the row that stands there."""
-        return self._bury_if_absent(key, f"{_DISCARDED}{reason}", forget_at)
+        return self._bury_if_absent(key, f"{DISCARDED}{reason}", forget_at)
 
     def forwarded(self, key: RowKey, forget_at: int) -> Row | None:
         """The message was handed on: a tombstone, if the row is absent; else the row that stands there."""
@@ -118,7 +119,8 @@ def read_row(item: "Mapping[str, AttributeValueTypeDef]") -> Row:
     key = RowKey(item["pk"]["S"], item["sk"]["S"])
     if item["st"]["S"] == GONE:
         return Row(key, why=item["why"]["S"])
-    return Row(key, Place(item["o"]["S"], int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
+    # Rows of one batch point to one object: whoever holds many rows holds its name once.
+    return Row(key, Place(sys.intern(item["o"]["S"]), int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
 
 
 def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":

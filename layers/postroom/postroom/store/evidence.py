@@ -1,0 +1,85 @@
+"""What an audit looks at: the rows of both tables, what the live ones point to, how much waits. Values only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from postroom.store.keys import RowKey
+from postroom.store.problems import Problem
+from postroom.store.register import Row
+from postroom.store.segments import decode_line
+
+Held = bytes | Problem
+"""What the bytes of a live row hold, as a digest that copies of one message share; or what is wrong with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A row of table `post`. `ttl`: epoch seconds; None: for ever.
+
+    `begun`: a Feedback about it has its identity. `sent`: nothing is left to tell.
+    """
+
+    row: Row
+    ttl: int | None = None
+    begun: bool = False
+    sent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A row of table `seen`. `text`: as in the ledger. `ttl`: epoch seconds.
+
+    `answered`: a synchronous request whose reply is remembered.
+    """
+
+    text: str
+    home: RowKey | None
+    ttl: int
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that was found.
+
+    `at`: when, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
+    `held`: of live rows, what their bytes hold or what is wrong with them; sound ones that were not read are absent.
+    `unreadable`: rows that are not of the form. `replies_missing`: keys in `seen`. `claims_waiting`: messages in the
+    queues of claims, dead letters included. `notices_waiting`: those in the courier's. `orphans`, `orphan_bytes`:
+    objects for messages that no row points to: nobody is shown them, and they wait for compaction.
+    """
+
+    at: int
+    retain_seconds: int
+    rows: Mapping[RowKey, Standing]
+    seen: Mapping[str, Remembered]
+    held: Mapping[RowKey, Held] = field(default_factory=dict)
+    unreadable: Sequence[str] = ()
+    replies_missing: Sequence[str] = ()
+    claims_waiting: int = 0
+    notices_waiting: int = 0
+    orphans: int = 0
+    orphan_bytes: int = 0
+
+    def is_past(self, standing: Standing) -> bool:
+        """Whether a row is past its time: then it may go at any moment, and its bytes with it."""
+        return standing.ttl is not None and standing.ttl < self.at
+
+    def is_remembered(self, received_at_ms: int) -> bool:
+        """Whether what came in then must still be known."""
+        return received_at_ms // 1000 + self.retain_seconds > self.at
+
+
+def held_in(key: RowKey, data: bytes) -> Held:
+    """What the line of a row holds, from the bytes the row points to."""
+    try:
+        line = decode_line(data)
+        digest, unverified = line.receipt.get("message_hash"), line.receipt.get("unverified")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Problem.BYTES_WRONG
+    if line.row != key:
+        return Problem.BYTES_WRONG
+    # dm3: the postmark differs between copies, and those of unverified senders are kept apart (settlement dm3 9).
+    what = f"{line.conversation}\n{digest}\n{unverified is None}" if digest else line.envelope
+    return blake2b(what.encode(), digest_size=16).digest()

@@ -1,0 +1,77 @@
+"""What an audit may find: each problem with its sentence, and what to do about it."""
+
+from enum import Enum
+
+
+class Problem(Enum):
+    """What must never be: machine code (`value`), `sentence` for people, `remedy`: what to do."""
+
+    sentence: str
+    remedy: str
+
+    def __new__(cls, code: str, sentence: str, remedy: str) -> "Problem":
+        """Keep the machine code as the value and the rest as attributes."""
+        member = object.__new__(cls)
+        member._value_ = code
+        member.sentence, member.remedy = sentence, remedy
+        return member
+
+    LOST = (
+        "Lost",
+        "A message was accepted and is nowhere: no row, no row of a copy, and too few messages in the queues.",
+        "Audit again after some minutes: SQS counts late. If it stays, the functions' logs tell of the claim; "
+        "its sender has to send it again.",
+    )
+    FILED_TWICE = (
+        "FiledTwice",
+        "One message was filed in two rows: its owner is shown it twice.",
+        "The owner acknowledges one of them. It is a bug: report it.",
+    )
+    DISCARDED_TWICE = (
+        "DiscardedTwice",
+        "One claim was discarded in two rows: its sender may be told twice.",
+        "It is a bug: report it.",
+    )
+    BOTH = (
+        "FiledAndDiscarded",
+        "One claim was both filed and discarded: its owner may have it, and its sender be told otherwise.",
+        "It is a bug: report it.",
+    )
+    NOT_HOME = (
+        "NotHome",
+        "A row was filed that is the home of no remembered message: another copy would be filed once more.",
+        "Somebody wrote into a table, or one was restored without the other; else it is a bug: report it.",
+    )
+    BYTES_MISSING = (
+        "BytesMissing",
+        "A row is live, and the bytes that it points to are gone.",
+        "Restore the object, if there is a copy of it; else its sender has to send it again.",
+    )
+    BYTES_WRONG = (
+        "BytesWrong",
+        "A row is live, and the bytes that it points to are not its line.",
+        "As for BytesMissing; nobody but the functions may write into the bucket.",
+    )
+    NO_REASON = (
+        "NoReason",
+        "A message is gone, and its row gives no reason that is known.",
+        "A newer release or somebody else wrote it; audit with the release that is deployed.",
+    )
+    TOLD_THOUGH_KEPT = (
+        "ToldThoughKept",
+        "A row that is not discarded says that its sender was told of a discard.",
+        "It is a bug: report it.",
+    )
+    REPLY_MISSING = (
+        "ReplyMissing",
+        "A synchronous request was answered, and the object of its remembered reply is gone.",
+        "Who asks again gets no answer until the request is forgotten.",
+    )
+    UNREADABLE = (
+        "Unreadable",
+        "A row is not of the form that this release writes.",
+        "A newer release or somebody else wrote it; audit with the release that is deployed.",
+    )
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,168 @@
+"""`postroom audit` on a deployed store: zeros and exit code 0, or what is wrong, where, what to do, and exit code 4."""
+
+import json
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Postroom, Rooms, build_rooms
+from typer.testing import Result
+
+from postroom.local.emulator import Emulator
+from postroom.reasons import Reason
+from postroom.store.keys import RowKey, row_key, segment_name
+from postroom.store.ledger import Accepted
+from postroom.store.problems import Problem
+from postroom.store.register import Register
+from postroom.store.seen import Seen
+from postroom.store.segments import Line, Objects, lay_out
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
+
+DAY = 86_400
+_accounts = count(700_000_000_100)
+
+
+class Store:
+    """A deployment of its own, and what stands in it."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+        self.register = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"])
+        self.seen = Seen(rooms.clients("dynamodb"), rooms.outputs["SeenTable"])
+        self.objects = Objects(rooms.clients("s3"), rooms.outputs["Bucket"])
+        self.now = int(time.time())
+
+    def accepted(self, claim: str) -> Accepted:
+        return Accepted(claim, "shop.example", self.now * 1000, f"n#{claim}")
+
+    def row(self, claim: str) -> RowKey:
+        return row_key("shop.example", 1, self.now * 1000, claim)
+
+    def file(self, claim: str) -> Accepted:
+        key, name = self.row(claim), segment_name(self.now * 1000, claim)
+        self.seen.claim_home(f"n#{claim}", None, key, now=self.now, forget_at=self.now + DAY)
+        data, [place] = lay_out([Line(key, "a.example", claim, {})], name)
+        self.objects.put(name, data)
+        self.register.file(key, place, "a.example")
+        return self.accepted(claim)
+
+    def discard(self, claim: str) -> Accepted:
+        self.register.discard(self.row(claim), Reason.SIGNATURE_INVALID, self.now + DAY)
+        return self.accepted(claim)
+
+
+def log(*accepted: Accepted) -> list[str]:
+    return [json.dumps({"level": "INFO", "message": "queued", **each.as_log()}) for each in accepted]
+
+
+@pytest.fixture
+def store(emulator: Emulator, tmp_path: Path) -> Store:
+    return Store(build_rooms(emulator, str(next(_accounts)), tmp_path))
+
+
+@pytest.fixture
+def audited(postroom: Postroom, store: Store) -> Callable[..., Result]:
+    return lambda *options, **more: postroom("audit", *options, *store.rooms.options, **more)
+
+
+def described(result: Result) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(result.stdout)
+    return said
+
+
+def test_a_store_in_which_all_is_well_gives_zeros(store: Store, audited: Callable[..., Result], tmp_path: Path) -> None:
+    lines = log(store.file("a"), store.discard("b"))
+    (tmp_path / "door.log").write_text("START RequestId: 1\n" + "\n".join(lines))
+    shown = audited("--ledger", "door.log")
+    assert shown.exit_code == 0, shown.output
+    words = [line.split() for line in shown.stdout.splitlines()]
+    assert ["filed", "1", "1"] in [line[:3] for line in words]
+    assert ["discarded,", "SignatureInvalid:", "1"] in words
+    assert shown.stdout.splitlines()[-1] == "nothing is wrong"
+    for problem in Problem:
+        assert [str(problem), "0", *problem.sentence.split()] in words
+    said = described(audited("--ledger", "-", "--json", input="\n".join(lines)))
+    assert said["clean"]
+    assert {end: n for end, n in said["accepted"].items() if n} == {"filed": 1, "discarded": 1}
+    assert {end: n for end, n in said["rows"].items() if n} == {"filed": 1, "discarded": 1}
+    assert set(said["problems"]) == {str(problem) for problem in Problem}
+    assert (set(said["problems"].values()), said["findings"]) == ({0}, [])
+
+
+def test_what_the_door_accepted_is_read_from_its_log(store: Store, audited: Callable[..., Result]) -> None:
+    logs, group = store.rooms.clients("logs"), "/aws/lambda/inbox"
+    logs.create_log_group(logGroupName=group)
+    logs.create_log_stream(logGroupName=group, logStreamName="1")
+    told = log(store.file("a"), store.accepted("b"))
+    events = [{"timestamp": store.now * 1000 - 1000, "message": line} for line in ("START RequestId: 1", *told)]
+    logs.put_log_events(logGroupName=group, logStreamName="1", logEvents=events)  # type: ignore[arg-type]
+    result = audited("--since", "1", "--json")
+    assert result.exit_code == 4
+    assert {end: n for end, n in described(result)["accepted"].items() if n} == {"filed": 1, "lost": 1}
+    # Before that hour began, or with a log level that is too quiet, there is nothing to go by, and that is said.
+    nothing = audited("--since", "0.0001", "--json")
+    assert nothing.exit_code == 0
+    assert "tells of no message" in nothing.stderr
+
+
+def test_what_is_wrong_is_told_with_where_and_what_to_do(
+    store: Store, audited: Callable[..., Result], tmp_path: Path
+) -> None:
+    lines = log(store.file("a"), store.accepted("b"))
+    (tmp_path / "door.log").write_text("\n".join(lines))
+    for entry in store.rooms.clients("s3").list_objects_v2(Bucket=store.rooms.outputs["Bucket"])["Contents"]:
+        store.rooms.clients("s3").delete_object(Bucket=store.rooms.outputs["Bucket"], Key=entry["Key"])
+    shown = audited("--ledger", "door.log")
+    assert shown.exit_code == 4
+    key = store.row("a")
+    for told in (f"row {key.pk} {key.sk}: it points to", "claim b: received at", Problem.BYTES_MISSING.remedy):
+        assert told in shown.stdout
+    assert shown.stdout.splitlines()[-1] == "2 problems"
+    said = described(audited("--ledger", "door.log", "--json", "--quick"))
+    assert [finding["problem"] for finding in said["findings"]] == ["BytesMissing", "Lost"]
+    assert {problem for problem, n in said["problems"].items() if n} == {"BytesMissing", "Lost"}
+
+
+def test_without_a_ledger_the_store_is_looked_at_alone_and_that_is_said(
+    store: Store, audited: Callable[..., Result]
+) -> None:
+    for claim in "abc":
+        store.file(claim)
+    assert described(audited("--json"))["accepted"] is None
+    shown = audited()
+    assert (shown.exit_code, "--since HOURS" in shown.stdout) == (0, True)
+
+
+def test_of_many_findings_some_are_shown_and_the_rest_is_counted(store: Store, audited: Callable[..., Result]) -> None:
+    for number in range(22):
+        store.seen.claim_home(f"n#{number}", None, store.row(f"{number}"), now=store.now, forget_at=store.now + DAY)
+    shown = audited()
+    assert (shown.exit_code, shown.stdout.count("received at")) == (4, 20)
+    assert "and 2 more; --json tells all" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--ledger", "door.log", "--since", "1"), "say one of them"),
+        (("--ledger", "none.log"), "none.log: No such file"),
+        (("--since", "-1"), "greater than or equal to 0"),
+    ],
+)
+def test_what_cannot_be_asked_that_way_is_a_usage_error(
+    postroom: Postroom, rooms: Rooms, options: tuple[str, ...], sentence: str
+) -> None:
+    result = postroom("audit", *options, *rooms.options)
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+
+
+def test_a_ledger_of_another_release_could_not_be_found_out_about(
+    postroom: Postroom, rooms: Rooms, tmp_path: Path
+) -> None:
+    (tmp_path / "door.log").write_text('{"message": "queued", "claim": "a"}')
+    result = postroom("audit", "--ledger", "door.log", *rooms.options)
+    assert (result.exit_code, "line 1 of the ledger" in result.stderr) == (3, True)
