@@ -1,0 +1,448 @@
+"""Explicit-state model of the flow: door, queue, workers, keeper, courier, owner.
+
+One step of an actor is one AWS call (item operations of DynamoDB and object operations of S3 are atomic, nothing else
+is), or one Feedback sent. An actor may be overtaken by any other between two of its steps for as long as the schedule
+likes, or die there. SQS may deliver a message again at any time, also to two workers at once, also after it was
+deleted. All schedules are explored.
+
+`Rules()` is the protocol: every field's default is what docs/store-protocol.md says, a variant changes one. Messages
+are numbered by the time at which the door mints their claims. Taken as given: memory outlives every copy (RETAIN).
+Left out: compaction, the head hint, the summaries of withheld Feedback.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, NamedTuple, TypeVar
+
+from tests.model.explore import BrokenError, Explored, explore
+
+REUSED, BAD, LATE, ACKED = "CorrelationReused", "SignatureInvalid", "TooLate", "acked"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a variant may do otherwise."""
+
+    door: Literal["queue, then answer", "answer, then queue"] = "queue, then answer"
+    large: Literal["store, then queue", "queue, then store"] = "store, then queue"
+    known: Literal["help", "drop"] = "help"
+    reuse: Literal["discard", "adopt"] = "discard"
+    segment: Literal["whole", "empty"] = "whole"
+    file: Literal["if absent", "always"] = "if absent"
+    discard: Literal["register", "only tell"] = "register"
+    done: Literal["after telling", "before telling"] = "after telling"
+    home: Literal["asked", "not asked"] = "asked"
+    told: Literal["noted before", "noted after", "noted always"] = "noted before"
+    sent: Literal["after sending", "before sending"] = "after sending"
+    shards: Literal["read anew", "remembered"] = "read anew"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is posted. `key`: To, From and Correlation; `text`: what its Hash is of; `good`: the signature holds."""
+
+    key: int
+    text: int = 0
+    good: bool = True
+    large: bool = False
+    shard: int = 0
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A case. `deliveries`: of each claim by SQS; `notices`: of each notice. `flips`: two judgements may differ."""
+
+    name: str
+    messages: tuple[Message, ...]
+    deliveries: int = 2
+    notices: int = 1
+    workers: int = 2
+    couriers: int = 1
+    flips: bool = False
+    ages: bool = False
+    acks: bool = True
+    passes: int = 0
+
+
+class Row(NamedTuple):
+    """A register: live at a segment, or gone, with what was told of it."""
+
+    segment: int | None = None
+    why: str = ""
+    told: int = 0
+    sent: bool = False
+
+
+class Worker(NamedTuple):
+    phase: str
+    batch: tuple[int, ...]
+    homes: tuple[int, ...] = ()
+    bad: tuple[tuple[int, str], ...] = ()
+    i: int = 0
+    segment: int = 0
+    forces: bool = False
+    """To this one the message looks bad, whatever it is: its key was not published yet, or the keeper gives it up."""
+
+
+class Courier(NamedTuple):
+    phase: str
+    row: int
+    innocent: bool
+    """The message had been accepted, by another claim, before this courier began."""
+    identity: int = 0
+
+
+class Pass(NamedTuple):
+    shards: int
+    must: frozenset[int]
+    shown: frozenset[int] = frozenset()
+    next: int = 0
+
+
+class State(NamedTuple):
+    doors: tuple[str, ...]
+    stored: frozenset[int]
+    queue: tuple[tuple[int, bool], ...]
+    seen: tuple[tuple[int, int] | None, ...]
+    rows: tuple[Row | None, ...]
+    segments: tuple[frozenset[int], ...]
+    notices: tuple[tuple[int, bool], ...]
+    workers: tuple[Worker, ...] = ()
+    couriers: tuple[Courier, ...] = ()
+    reading: tuple[Pass, ...] = ()
+    passes: int = 0
+    shards: int = 1
+    noticed: frozenset[int] = frozenset()
+    silent: frozenset[int] = frozenset()
+    heard: frozenset[tuple[int, int]] = frozenset()
+    minted: int = 0
+    acked: frozenset[tuple[int, int]] = frozenset()
+    old: frozenset[int] = frozenset()
+
+
+Steps = Iterator[tuple[str, State]]
+
+
+T = TypeVar("T")
+
+
+def at(items: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
+    return (*items[:index], value, *items[index + 1 :])
+
+
+def without(items: tuple[T, ...], index: int) -> tuple[T, ...]:
+    return items[:index] + items[index + 1 :]
+
+
+def crowd(actors: tuple[T, ...]) -> tuple[T, ...]:
+    """Actors of one kind are interchangeable: keep them in one order."""
+    return tuple(sorted(actors, key=repr))
+
+
+class Flow:
+    """The protocol under `rules`, in one case."""
+
+    def __init__(self, rules: Rules, scope: Scope) -> None:
+        self.rules, self.scope, self.messages = rules, scope, scope.messages
+        self.claims = range(len(scope.messages))
+
+    def explore(self) -> Explored:
+        nothing, many = (0, False), len(self.messages)
+        keys = max(message.key for message in self.messages) + 1
+        start = State(
+            doors=("new",) * many, stored=frozenset(), queue=(nothing,) * many, seen=(None,) * keys,
+            rows=(None,) * many, segments=(), notices=(nothing,) * many, passes=self.scope.passes,
+        )  # fmt: skip
+        return explore(start, self.check, self.following)
+
+    def is_accepted(self, row: Row | None) -> bool:
+        return row is not None and (row.segment is not None or row.why == ACKED)
+
+    def who(self, claim: int) -> tuple[int, int]:
+        return self.messages[claim].key, self.messages[claim].text
+
+    # ---- what must be true of every state --------------------------------------------------------------------
+    def check(self, s: State) -> None:
+        listed = [claim for claim, row in enumerate(s.rows) if row and row.segment is not None]
+        names = [self.who(claim) for claim in listed]
+        if len(set(names)) < len(names):
+            raise BrokenError("DOUBLED: one message is listed twice")
+        if s.acked.intersection(names):
+            raise BrokenError("RESURRECTED: an acknowledged message is listed again")
+        if len({key for key, _ in {*names, *s.acked}}) < len({*names, *s.acked}):
+            raise BrokenError("REUSED: two texts were accepted under one Correlation")
+        for claim in listed:
+            row = s.rows[claim]
+            if row is None or row.segment is None or claim not in s.segments[row.segment]:
+                raise BrokenError("DANGLING: a listed message has no bytes")
+        for claim in self.claims:
+            self._check_claim(s, claim)
+        if not (s.workers or s.couriers or any(left or there for left, there in (*s.queue, *s.notices))):
+            self._check_told(s)
+
+    def _check_claim(self, s: State, claim: int) -> None:
+        queued, row = s.queue[claim], s.rows[claim]
+        if self.messages[claim].large and any(queued) and claim not in s.stored:
+            raise BrokenError("WITHOUT BYTES: a claim is queued whose object is not there")
+        if s.doors[claim] == "answered" and not queued[1] and not self._is_settled(s, claim):
+            raise BrokenError(
+                "LOST: answered 200, out of the queue, neither accepted nor discarded and the courier asked"
+            )
+        heard = {identity for about, identity in s.heard if about == claim}
+        if len(heard) > 1:
+            raise BrokenError("TOLD TWICE: two Feedbacks about one claim")
+        if heard and self.is_accepted(row):
+            raise BrokenError("BOTH: one claim was accepted, and its sender told that it was discarded")
+
+    def _is_settled(self, s: State, claim: int) -> bool:
+        """Accepted, or discarded; as itself or by the row it has as its home."""
+        known = s.seen[self.messages[claim].key]
+        same = known is not None and known[1] == self.messages[claim].text
+        rows = {claim} | ({known[0]} if known is not None and same else set())
+        accepted = any(self.is_accepted(s.rows[each]) and self.who(each) == self.who(claim) for each in rows)
+        discarded = any((row := s.rows[each]) and row.why not in ("", ACKED) and each in s.noticed for each in rows)
+        # Past its horizon a home is nobody's to finish for another; its own copy ends it.
+        waits = known is not None and same and known[0] in s.old and s.queue[known[0]][1]
+        return accepted or discarded or waits
+
+    def _check_told(self, s: State) -> None:
+        for claim, row in enumerate(s.rows):
+            if row and row.why not in ("", ACKED) and not row.sent and claim not in s.silent:
+                raise BrokenError(
+                    "UNTOLD: everything is at rest, and a discard was neither told nor rightly kept silent"
+                )
+            if row and row.sent and not any(about == claim for about, _ in s.heard):
+                raise BrokenError("UNTOLD: noted as sent, and nobody heard of it")
+
+    # ---- what may happen next --------------------------------------------------------------------------------
+    def following(self, s: State) -> Steps:
+        for claim in self.claims:
+            yield from self._door(s, claim)
+        yield from self._queues(s)
+        for i, worker in enumerate(s.workers):
+            rest = without(s.workers, i)
+            yield f"worker dies at {worker.phase}", s._replace(workers=rest)
+            for label, after, new in getattr(self, f"_{worker.phase}")(s, worker):
+                yield label, after._replace(workers=crowd(rest + new))
+        for i, courier in enumerate(s.couriers):
+            others = without(s.couriers, i)
+            yield f"courier dies at {courier.phase}", s._replace(couriers=others)
+            label, after, on = self._courier(s, courier)
+            yield label, after._replace(couriers=crowd(others + on))
+        yield from self._owner(s)
+        yield from self._reader(s)
+        if self.scope.passes and s.shards == 1:
+            yield "the mailbox gets a second shard", s._replace(shards=2)
+
+    # ---- the door: may stop at any step, which is its death --------------------------------------------------
+    def _door(self, s: State, claim: int) -> Steps:
+        message = self.messages[claim]
+        order = ["queued", "answered"] if self.rules.door == "queue, then answer" else ["answered", "queued"]
+        if message.large:
+            order.insert(order.index("queued") + (self.rules.large == "queue, then store"), "stored")
+        done = order.index(s.doors[claim]) + 1 if s.doors[claim] in order else 0
+        if done == len(order) or message.shard >= s.shards:
+            return
+        step = order[done]
+        after = s._replace(doors=at(s.doors, claim, step))
+        if step == "queued":
+            after = after._replace(queue=at(s.queue, claim, (self.scope.deliveries, True)))
+        elif step == "stored":
+            after = after._replace(stored=s.stored | {claim})
+        yield f"door: {claim} {step}", after
+
+    # ---- SQS and time ----------------------------------------------------------------------------------------
+    def _queues(self, s: State) -> Steps:
+        ready = [claim for claim in self.claims if s.queue[claim][0]]
+        if len(s.workers) < self.scope.workers:
+            for size in range(1, len(ready) + 1):
+                for batch in combinations(ready, size):
+                    queue = tuple((q[0] - 1, q[1]) if c in batch else q for c, q in enumerate(s.queue))
+                    for forces in (False, True) if self.scope.flips else (False,):
+                        worker = Worker("judge", batch, forces=forces)
+                        yield f"SQS delivers {batch}", s._replace(queue=queue, workers=crowd((*s.workers, worker)))
+        if len(s.couriers) < self.scope.couriers:
+            for row in [claim for claim in self.claims if s.notices[claim][0]]:
+                left, there = s.notices[row]
+                known = s.seen[self.messages[row].key]
+                innocent = known is not None and known[0] != row and self.is_accepted(s.rows[known[0]])
+                told_of = s.rows[row]
+                innocent = innocent and not (told_of is not None and told_of.why == REUSED)
+                yield (
+                    f"SQS delivers the notice of {row}",
+                    s._replace(
+                        notices=at(s.notices, row, (left - 1, there)),
+                        couriers=crowd((*s.couriers, Courier("seen", row, innocent))),
+                    ),
+                )
+        for claim in self.claims if self.scope.ages else ():
+            if claim not in s.old and s.doors[claim] != "new":
+                yield f"claim {claim} passes the horizon", s._replace(old=s.old | {claim})
+
+    # ---- the worker: each phase yields what is done, the state after it, and the worker that goes on ------------
+    def _judge(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 1 and 2: no call where it is bad, else the conditional put of `seen`."""
+        claim = w.batch[w.i]
+        message, homes, bad, after = self.messages[claim], w.homes, w.bad, s
+        look = False
+        if w.forces or not message.good or claim in s.old:
+            bad += ((claim, LATE if claim in s.old else BAD),)
+        elif (known := s.seen[message.key]) is None:
+            after, homes = s._replace(seen=at(s.seen, message.key, (claim, message.text))), (*homes, claim)
+        elif known[1] != message.text and self.rules.reuse == "discard":
+            bad += ((claim, REUSED),)
+        elif self.rules.known == "drop":
+            homes += (claim,) if known[0] == claim else ()
+        elif known[0] == claim:
+            homes += (claim,)
+        elif known[0] not in s.old:
+            look = True
+        new = w._replace(homes=homes, bad=bad)
+        yield f"judge {claim}", after, (new._replace(phase="look") if look else self._judged(new),)
+
+    def _look(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """A home that is another's: looked at before a line is written for it."""
+        known = s.seen[self.messages[w.batch[w.i]].key]
+        home = known[0] if known else w.batch[w.i]
+        row, new = s.rows[home], w
+        if row is None:
+            new = w._replace(homes=w.homes if home in w.homes else (*w.homes, home))
+        elif row.why not in ("", ACKED):
+            new = w._replace(bad=(*w.bad, (home, row.why)))
+        yield f"look at row {home}", s, (self._judged(new),)
+
+    def _judged(self, w: Worker) -> Worker:
+        if w.i + 1 < len(w.batch):
+            return w._replace(phase="judge", i=w.i + 1)
+        return w._replace(phase="segment", i=0) if w.homes else self._filed(w)
+
+    def _segment(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 3."""
+        lines = frozenset(w.homes if self.rules.segment == "whole" else ())
+        after = s._replace(segments=(*s.segments, lines))
+        yield f"put segment {w.homes}", after, (w._replace(phase="file", segment=len(s.segments)),)
+
+    def _file(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 4."""
+        home = w.homes[w.i]
+        row, new, after = s.rows[home], w, s
+        if row is None or self.rules.file == "always":
+            after = s._replace(rows=at(s.rows, home, Row(w.segment)))
+        elif row.why not in ("", ACKED):
+            new = w._replace(bad=(*w.bad, (home, row.why)))
+        yield f"file {home}", after, (new._replace(i=w.i + 1) if w.i + 1 < len(w.homes) else self._filed(new),)
+
+    def _filed(self, w: Worker) -> Worker:
+        begin = "delete" if self.rules.done == "before telling" and w.bad else "discard"
+        return w._replace(phase=begin if w.bad else "delete", i=0)
+
+    def _discard(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 5; what another worker discarded is only told."""
+        claim, why = w.bad[w.i]
+        row, after = s.rows[claim], s
+        if row is None and self.rules.discard == "register":
+            row = Row(why=why)
+            after = s._replace(rows=at(s.rows, claim, row))
+        ours = self.rules.discard != "register" or (row is not None and not self.is_accepted(row))
+        yield f"discard {claim}", after, (w._replace(phase="tell"),) if ours else self._told(w)
+
+    def _tell(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 6, the worker's half."""
+        claim = w.bad[w.i][0]
+        after = s._replace(
+            notices=at(s.notices, claim, (self.scope.notices, True)), noticed=s.noticed | {claim}
+        )  # fmt: skip
+        yield f"ask the courier about {claim}", after, self._told(w)
+
+    def _told(self, w: Worker) -> tuple[Worker, ...]:
+        if w.i + 1 < len(w.bad):
+            return (w._replace(phase="discard", i=w.i + 1),)
+        return () if self.rules.done == "before telling" else (w._replace(phase="delete", i=0),)
+
+    def _delete(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 7."""
+        queue = tuple((q[0], False) if claim in w.batch else q for claim, q in enumerate(s.queue))
+        on = (w._replace(phase="discard", i=0),) if self.rules.done == "before telling" and w.bad else ()
+        yield f"delete {w.batch}", s._replace(queue=queue), on
+
+    # ---- the courier: each phase answers what the state is after it, and the courier that goes on -------------
+    def _courier(self, s: State, c: Courier) -> tuple[str, State, tuple[Courier, ...]]:
+        after, on = getattr(self, f"_courier_{c.phase}")(s, c)
+        return f"courier about {c.row}: {c.phase}", after, on
+
+    def _courier_seen(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        """Does the message live in another home? A reused Correlation is told in spite of it."""
+        known, row = s.seen[self.messages[c.row].key], s.rows[c.row]
+        elsewhere = known is not None and known[0] != c.row and self.rules.home == "asked"
+        proven = known is not None and row is not None and row.why == REUSED and known[1] != self.messages[c.row].text
+        return s, (c._replace(phase="home" if elsewhere and not proven else "find"),)
+
+    def _courier_home(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        known = s.seen[self.messages[c.row].key]
+        home = s.rows[known[0]] if known else None
+        if home is None or self.is_accepted(home):
+            return s._replace(silent=s.silent | {c.row}), (c._replace(phase="delete"),)
+        return s, (c._replace(phase="find"),)
+
+    def _courier_find(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        """Was it told, or begun? Then the same Feedback is sent again."""
+        row = s.rows[c.row]
+        if row is not None and row.sent:
+            return s, (c._replace(phase="delete"),)
+        if row is not None and row.told:
+            return s, (self._with_identity(c, row.told),)
+        if self.rules.told == "noted after":
+            return s._replace(minted=s.minted + 1), (c._replace(phase="send", identity=s.minted + 1),)
+        return s, (c._replace(phase="note"),)
+
+    def _courier_note(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        row = s.rows[c.row]
+        if row is None:
+            return s, (c._replace(phase="delete"),)
+        if row.told and self.rules.told != "noted always":
+            return s, (c._replace(phase="find"),)
+        noted = s._replace(minted=s.minted + 1, rows=at(s.rows, c.row, row._replace(told=s.minted + 1)))
+        return noted, (self._with_identity(c, s.minted + 1),)
+
+    def _with_identity(self, c: Courier, identity: int) -> Courier:
+        return c._replace(phase="send" if self.rules.sent == "after sending" else "sent", identity=identity)
+
+    def _courier_send(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        if c.innocent:
+            raise BrokenError("SLANDER: told as discarded, though the message had been accepted by another claim")
+        phase = "sent" if self.rules.sent == "after sending" else "delete"
+        return s._replace(heard=s.heard | {(c.row, c.identity)}), (c._replace(phase=phase),)
+
+    def _courier_sent(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        row = s.rows[c.row]
+        after = s._replace(rows=at(s.rows, c.row, row._replace(sent=True))) if row else s
+        return after, (c._replace(phase="delete" if self.rules.sent == "after sending" else "send"),)
+
+    def _courier_delete(self, s: State, c: Courier) -> tuple[State, tuple[Courier, ...]]:
+        return s._replace(notices=at(s.notices, c.row, (s.notices[c.row][0], False))), ()
+
+    # ---- the owner -------------------------------------------------------------------------------------------
+    def _owner(self, s: State) -> Steps:
+        for claim, row in enumerate(s.rows) if self.scope.acks else ():
+            if row and row.segment is not None:
+                yield (
+                    f"owner acknowledges {claim}",
+                    s._replace(rows=at(s.rows, claim, Row(why=ACKED)), acked=s.acked | {self.who(claim)}),
+                )
+
+    def _reader(self, s: State) -> Steps:
+        """A pass asks each shard it knows of; what was listed when it began, and still is, must be shown."""
+        listed = frozenset(claim for claim, row in enumerate(s.rows) if row and row.segment is not None)
+        if s.passes and not s.reading:
+            known = s.shards if self.rules.shards == "read anew" else 1
+            yield "a pass begins", s._replace(passes=s.passes - 1, reading=(Pass(known, listed),))
+        for reading in s.reading:
+            if reading.next < reading.shards:
+                page = {claim for claim in listed if self.messages[claim].shard == reading.next}
+                new = reading._replace(shown=reading.shown | page, next=reading.next + 1)
+                yield f"the pass reads shard {reading.next}", s._replace(reading=(new,))
+            elif reading.must & listed - reading.shown:
+                raise BrokenError("SKIPPED: listed all the time, yet not shown in a complete pass")
+            else:
+                yield "the pass ends", s._replace(reading=())

@@ -1,0 +1,60 @@
+"""The flow's protocol holds in every schedule of these cases, and breaks without any one of its rules."""
+
+import pytest
+from tests.model.flow import Flow, Message, Rules, Scope
+
+GOOD, FORGED = Message(0), Message(0, good=False)
+TWICE = Scope("one message, handed out twice", (GOOD,))
+LARGE = Scope("a claim too large for the queue", (Message(0, large=True),))
+RETRY = Scope("a message and its sender's retry", (GOOD, GOOD), deliveries=1)
+REUSE = Scope("two texts under one Correlation", (GOOD, Message(0, text=1)), deliveries=1)
+STRANGER = Scope("a forgery under the Correlation of a good message", (GOOD, Message(0, 1, good=False)), 1, notices=2)
+DISCARD = Scope("a forgery, its notice handed out twice to two couriers", (FORGED,), notices=2, couriers=2)
+FLIPS = Scope("judgements that differ", (GOOD,), deliveries=3, flips=True)
+SHARDS = Scope("a second shard while an owner reads", (GOOD, Message(1, shard=1)), 1, workers=1, passes=1)
+
+CASES = (
+    TWICE,
+    Scope("one message, handed out three times to three workers", (GOOD,), deliveries=3, workers=3),
+    LARGE,
+    Scope("two messages in changing batches, one of them large", (GOOD, Message(1, large=True)), deliveries=1),
+    RETRY,
+    Scope("the same, both handed out twice", (GOOD, GOOD), acks=False),
+    REUSE,
+    STRANGER,
+    DISCARD,
+    FLIPS,
+    Scope("judgements that differ, and a retry", (GOOD, GOOD), deliveries=1, flips=True),
+    Scope("a retry, and the horizon passes", (GOOD, GOOD), deliveries=1, ages=True),
+    SHARDS,
+)
+
+
+@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
+    explored = Flow(Rules(), scope).explore()
+    assert explored.fault == "", "\n".join(explored.story)
+    assert explored.states > 100
+
+
+@pytest.mark.parametrize(
+    ("rules", "scope", "fault"),
+    [
+        (Rules(door="answer, then queue"), TWICE, "LOST"),
+        (Rules(large="queue, then store"), LARGE, "WITHOUT BYTES"),
+        (Rules(known="drop"), RETRY, "LOST"),
+        (Rules(reuse="adopt"), REUSE, "LOST"),
+        (Rules(segment="empty"), TWICE, "DANGLING"),
+        (Rules(file="always"), TWICE, "RESURRECTED"),
+        (Rules(discard="only tell"), FLIPS, "LOST"),
+        (Rules(done="before telling"), DISCARD, "LOST"),
+        (Rules(home="not asked"), STRANGER, "SLANDER"),
+        (Rules(told="noted after"), DISCARD, "TOLD TWICE"),
+        (Rules(told="noted always"), DISCARD, "TOLD TWICE"),
+        (Rules(sent="before sending"), DISCARD, "UNTOLD"),
+        (Rules(shards="remembered"), SHARDS, "SKIPPED"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_rule_is_needed(rules: Rules, scope: Scope, fault: str) -> None:
+    assert Flow(rules, scope).explore().fault.startswith(fault)
