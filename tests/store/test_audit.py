@@ -13,6 +13,7 @@ from tests.post.dm3_house import BOB, MALLORY, DeliveryService
 from tests.post.house import ASK, DAY, NOW, ORDER, OTHER_KEY, RETAIN, SHOP, UNKNOWN, House
 
 from postroom.errors import OurError
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.answers import Answer
 from postroom.post.worker import Record
 from postroom.reasons import Reason
@@ -189,6 +190,19 @@ def test_objects_that_no_row_points_to_are_counted_and_are_no_problem(office: Of
     findings = office.audit()
     assert findings.clean
     assert (findings.evidence.orphans, findings.evidence.orphan_bytes) == (1, 4)
+
+
+def test_a_claim_for_a_request_that_was_answered_is_a_copy(office: Office) -> None:
+    house = office.house
+    house.handlers.handlers["ask"] = lambda request: request
+    body = house.envelope(ASK)
+    assert house.post(body).status == 200
+    house.operators.put_subject(SHOP, SubjectRule(ASK, Treatment.MAILBOX, SHOP))
+    house.clock.now += 31
+    office.settle(office.post(body))
+    findings = office.audit()
+    assert findings.problems == ()
+    assert findings.accepted == Counter({End.COPY: 1})
 
 
 def test_a_request_that_died_without_a_reply_is_told_apart(office: Office) -> None:
