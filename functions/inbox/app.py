@@ -55,7 +55,9 @@ class HttpResult(TypedDict):
     isBase64Encoded: bool
 
 
-logger = Logger()
+# Logs are paid by the byte (docs/cost.md): where in the code, and the trace that Lambda makes of every invocation
+# though nothing is traced, say nothing here.
+logger = Logger(location=None, xray_trace_id=None)
 metrics = Metrics()
 settings = read_settings(os.environ)
 doors = build_doors(settings)

@@ -2,18 +2,21 @@
 
 import os
 import time
+from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
-from postroom.post.filing import Outcome
+from postroom.post.filing import Fate, Outcome
 from postroom.post.wiring import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
 
-logger = Logger()
+# Logs are paid by the byte (docs/cost.md): where in the code, and the trace that Lambda makes of every invocation
+# though nothing is traced, say nothing here.
+logger = Logger(location=None, xray_trace_id=None)
 metrics = Metrics()
 settings = read_settings(os.environ)
 worker = build_worker(settings)
@@ -29,8 +32,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     ]
     source = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
     report = worker.work(records, suspects=source == suspects_queue)
-    for outcome in report.outcomes:
-        tell(outcome)
+    tell(report.outcomes)
     if report.suspected:
         metrics.add_metric("Suspected", MetricUnit.Count, report.suspected)
     if report.failed:
@@ -39,14 +41,22 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     return hand_out_again(report.failed)
 
 
-def tell(outcome: Outcome) -> None:
-    """One log line and the metrics of one claim; never its body."""
-    claim = outcome.claim
-    fields = {"claim": claim.id, "mailbox": claim.mailbox, "correlation": outcome.correlation}
-    if outcome.reason:
-        fields |= {"reason": str(outcome.reason), "detail": outcome.detail}
-    logger.info(str(outcome.fate), extra=fields)
-    metrics.add_metric(outcome.fate.title(), MetricUnit.Count, 1)
-    if outcome.reason:
-        metrics.add_metric(f"{outcome.fate.title()}{outcome.reason}", MetricUnit.Count, 1)
-    metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
+def tell(outcomes: Sequence[Outcome]) -> None:
+    """The log lines and the metrics of claims; never their bodies.
+
+    Those that were filed share a line: the door told the mailbox and the correlation of each.
+    """
+    filed = [outcome.claim.id for outcome in outcomes if outcome.fate is Fate.ACCEPTED]
+    if filed:
+        logger.info("accepted", claims=filed)
+    for outcome in outcomes:
+        claim = outcome.claim
+        if outcome.fate is not Fate.ACCEPTED:
+            fields = {"claim": claim.id, "mailbox": claim.mailbox, "correlation": outcome.correlation}
+            if outcome.reason:
+                fields |= {"reason": str(outcome.reason), "detail": outcome.detail}
+            logger.info(str(outcome.fate), extra=fields)
+        metrics.add_metric(outcome.fate.title(), MetricUnit.Count, 1)
+        if outcome.reason:
+            metrics.add_metric(f"{outcome.fate.title()}{outcome.reason}", MetricUnit.Count, 1)
+        metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, int(time.time() * 1000) - claim.received_at_ms)

@@ -109,17 +109,20 @@ def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_tha
     assert row["why"]["S"] == "forwarded"
 
 
-def test_each_claim_is_told_in_one_line_and_never_its_contents(
+def test_what_was_filed_shares_a_line_what_was_not_has_its_own_and_neither_tells_contents(
     running: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    running.invoke("WorkerFunction", events()["worker-claims.json"])
+    event = events()["worker-claims.json"]
+    filed, refused = (json.loads(record["body"])["claim"]["id"] for record in event["Records"])
+    running.invoke("WorkerFunction", event)
     output = capsys.readouterr().out
     told = {line["message"]: line for line in log_lines(output)}
     assert set(told) == {"accepted", "discarded"}
-    assert told["accepted"]["correlation"] == CORRELATION.format(1)
+    assert told["accepted"]["claims"] == [filed]
+    assert told["discarded"]["claim"] == refused
     assert told["discarded"]["correlation"] == CORRELATION.format(3)
     assert told["discarded"]["reason"] == str(Reason.SIGNATURE_INVALID)
-    assert {line["mailbox"] for line in told.values()} == {RECEIVER}
+    assert told["discarded"]["mailbox"] == RECEIVER
     for content in (envelope(1, MADE_AT, {"Text": "Good morning ☀"}), forged(3, MADE_AT)):
         for secret in ("Good morning", "Send money", content["Signature"], content["Hash"], "p="):
             assert str(secret) not in output
