@@ -1,13 +1,18 @@
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 from tests.aws import Deployed
 from tests.post.ports import Clock
 
 from postroom.errors import NotNowError, OurError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
-from postroom.store.secret import MAX_SECRET_BYTES
+from postroom.store.secret import MAX_SECRET_BYTES, Secret
 from postroom.store.secrets import SigningKeys
 
 KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
@@ -70,3 +75,49 @@ def test_a_new_key_is_seen_within_a_minute(deployed: Deployed) -> None:
     assert reading.of("a.com") is None
     clock.now = 45
     assert reading.of("a.com") is not None
+
+
+class Secrets:
+    """A Secrets Manager that takes a moment to answer, and counts; or is away."""
+
+    def __init__(self, *, away: bool = False) -> None:
+        self.asked, self._away = 0, away
+
+    def get_secret_value(self, SecretId: str) -> dict[str, str]:  # noqa: N803 - boto3 names it so
+        self.asked += 1
+        time.sleep(0.05)
+        if self._away:
+            raise ConnectTimeoutError(endpoint_url="https://secretsmanager.example")
+        return {"SecretString": json.dumps({"a": 1})}
+
+
+def by_many_threads(secret: Secret) -> list[Any]:
+    """What 8 threads that ask at the same moment are told, or what stops them."""
+
+    def ask(_: int) -> object:
+        together.wait()
+        try:
+            return secret.entries()
+        except NotNowError as error:
+            return error.reason
+
+    together = Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(ask, range(8)))
+
+
+def test_threads_that_need_a_secret_at_the_same_moment_share_one_request() -> None:
+    secrets: Any = Secrets()
+    assert by_many_threads(Secret(secrets, "s", Clock(0))) == [{"a": 1}] * 8
+    assert secrets.asked == 1
+
+
+def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_for_again_soon() -> None:
+    secrets: Any = Secrets(away=True)
+    clock = Clock(0)
+    secret = Secret(secrets, "s", clock)
+    assert by_many_threads(secret) == [Reason.SIGNING_KEY_UNAVAILABLE] * 8
+    assert secrets.asked == 1
+    clock.now = 2
+    assert by_many_threads(secret) == [Reason.SIGNING_KEY_UNAVAILABLE] * 8
+    assert secrets.asked == 2

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -28,7 +29,9 @@ class Secret:
         self._secret = secret
         self._clock = clock
         self._read_at = float("-inf")
+        self._failed_at = float("-inf")
         self._entries: dict[str, Any] = {}
+        self._lock = Lock()
 
     def entries(self, *, fresh: bool = False) -> dict[str, Any]:
         """What the secret holds, or held a moment ago; `fresh`: not longer ago than two seconds.
@@ -36,10 +39,20 @@ class Secret:
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
         kept_for = _FRESH_SECONDS if fresh else _CACHE_SECONDS
-        if self._clock() >= self._read_at + kept_for:
-            self._entries = self.read()
-            self._read_at = self._clock()
-        return self._entries
+        # A batch of the worker's needs it in all threads at once, and every request is paid for: one reads, the others
+        # wait for that, and share its answer or its failure.
+        with self._lock:
+            if self._clock() >= self._read_at + kept_for:
+                # A clock that is set back must not make it fail for as long.
+                if 0 <= self._clock() - self._failed_at < _FRESH_SECONDS:
+                    raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+                try:
+                    self._entries = self.read()
+                except NotNowError:
+                    self._failed_at = self._clock()
+                    raise
+                self._read_at = self._clock()
+            return self._entries
 
     def read(self) -> dict[str, Any]:
         """What the secret holds now. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
@@ -60,4 +73,4 @@ class Secret:
                 "use Ed25519 keys, or a second deployment"
             )
         self._secrets.put_secret_value(SecretId=self._secret, SecretString=text)
-        self._read_at = float("-inf")
+        self._read_at = self._failed_at = float("-inf")
