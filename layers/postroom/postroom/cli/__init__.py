@@ -7,6 +7,7 @@ import typer
 
 from postroom.cli import dm3, domain, mailbox, subject, wallet
 from postroom.cli.audit import audit
+from postroom.cli.cost import cost
 from postroom.cli.exits import Commands
 from postroom.cli.keygen import keygen
 from postroom.cli.read import read
@@ -37,6 +38,7 @@ app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(dm3.app, name="dm3")
 app.command()(audit)
 app.command()(up)
+app.command()(cost)
 
 
 @app.command()

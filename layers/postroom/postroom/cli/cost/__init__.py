@@ -1,0 +1,115 @@
+"""`postroom cost`: what a post office costs on AWS, from what was counted of a message and a file of prices."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from postroom.cli.cost.model import Item, Mail
+    from postroom.cli.cost.prices import Prices
+
+
+def cost(
+    messages: Annotated[
+        int, typer.Option("--messages-per-month", min=1, help="Messages that the door takes in.")
+    ] = 1_000_000,
+    size: Annotated[int, typer.Option(min=1, max=5_000_000, help="Bytes of a message.")] = 2_000,
+    batch: Annotated[
+        float | None,
+        typer.Option(min=1, max=100, help="Messages in one batch of the worker's [default: what the window gathers]."),
+    ] = None,
+    window: Annotated[
+        float, typer.Option(min=1, max=10, help="Seconds for which a batch is gathered: BatchingWindowSeconds.")
+    ] = 1,
+    discarded: Annotated[float, typer.Option(min=0, max=1, help="Share of them that is discarded.")] = 0,
+    duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of them that was sent before.")] = 0,
+    acknowledged: Annotated[float, typer.Option(min=0, max=1, help="Share of what is filed that is fetched.")] = 1,
+    front: Annotated[
+        str, typer.Option(metavar="FRONT", help="http-api, function-url, or cloudfront (before a Function URL).")
+    ] = "http-api",
+    region: Annotated[str, typer.Option(help="Where it is deployed.")] = "us-east-1",
+    prices: Annotated[Path | None, typer.Option(help="A file of prices instead of ours.")] = None,
+    door_ms: Annotated[
+        float | None, typer.Option(min=0, help="Milliseconds of the door for a message, as your CloudWatch has them.")
+    ] = None,
+    worker_ms: Annotated[
+        float | None, typer.Option(min=0, help="The worker's, for a batch, divided by its messages.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what a month's mail costs on AWS, line by line, and a million of such messages."""
+    from postroom.cli.cost.model import Front, Mail, batch_of, bill
+    from postroom.cli.cost.prices import OURS, read_prices
+
+    if front not in set(Front):
+        raise UsageFault(f"--front is {front!r}; it must be one of {', '.join(Front)}")
+    if discarded + duplicates > 1:
+        raise UsageFault("--discarded and --duplicates are shares of the same messages: together at most 1")
+    mail = Mail(
+        messages=messages,
+        size=size,
+        batch=batch if batch is not None else batch_of(messages, window),
+        discarded=discarded,
+        duplicates=duplicates,
+        acknowledged=acknowledged,
+        front=Front(front),
+        door_ms=door_ms,
+        worker_ms=worker_ms,
+    )
+    known = read_prices(prices or OURS, region)
+    items = [item for item in bill(mail, known) if item.amount]
+    if as_json:
+        _print_json(mail, known, region, items)
+    else:
+        _print(mail, known, region, items)
+
+
+def _print_json(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> None:
+    print_json({
+        "messages": mail.messages,
+        "size": mail.size,
+        "batch": mail.batch,
+        "region": region,
+        "prices_noted": prices.noted.isoformat(),
+        "items": [
+            {"name": item.name, "amount": item.amount, "unit": item.unit, "usd": item.usd, "standing": item.standing}
+            for item in items
+        ],
+        "usd_per_month": _sum(items),
+        "usd_standing": _sum([item for item in items if item.standing]),
+        "usd_per_million": _per_million(mail, _sum([item for item in items if not item.standing])),
+    })  # fmt: skip
+
+
+def _print(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> None:
+    print(
+        f"{mail.messages:,} messages of {mail.size:,} bytes a month, {mail.batch:.1f} in a batch, in {region}; "
+        f"US dollars, prices of {prices.noted}"
+    )
+    by_message = [item for item in items if not item.standing]
+    standing = [item for item in items if item.standing]
+    rows = [
+        *((item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in by_message),
+        ("all that", "", f"{_sum(by_message):.2f}", f"{_per_million(mail, _sum(by_message)):.3f}"),
+        *((item.name, _amount(item), f"{item.usd:.2f}", "") for item in standing),
+        ("whether or not there is mail", "", f"{_sum(standing):.2f}", ""),
+        ("together", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
+    ]
+    print_table(("", "a month", "$ a month", "$ a million messages"), rows)
+
+
+def _amount(item: "Item") -> str:
+    return f"{item.amount:,.0f} {item.unit}" if item.amount >= 100 else f"{item.amount:.3g} {item.unit}"
+
+
+def _sum(items: "list[Item]") -> float:
+    return sum(item.usd for item in items)
+
+
+def _per_million(mail: "Mail", usd: float) -> float:
+    return usd / mail.messages * 1_000_000

@@ -1,0 +1,71 @@
+"""What a message asks of AWS, counted. tests/cost hold each of these numbers against the code and the template.
+
+Bytes are those of a message of NLWeb with a text as body; what depends on its size is said by `…_BESIDE`.
+"""
+
+from typing import Final
+
+# --- the door, of each message --------------------------------------------------------------------------------------
+DOOR_MEMORY_MB: Final = 512
+CLAIM_BYTES_BESIDE: Final = 355
+"""Of the queue message, beside the envelope in it."""
+DOOR_LOG_LINES: Final = 2
+DOOR_LOG_BYTES: Final = 415
+ANSWER_BYTES: Final = 72
+"""The body of the answer."""
+
+# --- the worker, of each batch and of each message in it ------------------------------------------------------------
+WORKER_MEMORY_MB: Final = 1024
+LARGEST_BATCH: Final = 100
+BATCH_PUTS: Final = 1
+"""Of S3: the segment."""
+FILE_WRITES: Final = 2
+"""Write units: `seen` and the row."""
+LINE_BYTES_BESIDE: Final = 1_280
+"""Of a line in a segment, beside the envelope: the receipt, most of it the evidence under DNSSEC."""
+BATCH_LOG_LINES: Final = 2
+BATCH_LOG_BYTES: Final = 365
+FILED_LOG_BYTES: Final = 50
+"""Beyond that, of each message that is filed."""
+OVERSIZE_PUTS: Final = 1
+OVERSIZE_GETS: Final = 1
+"""Of a claim that no queue message holds."""
+
+# --- what happens to some -------------------------------------------------------------------------------------------
+DUPLICATE_WRITES: Final = 1
+DUPLICATE_READS: Final = 1
+DUPLICATE_LOG_BYTES: Final = 226
+DISCARD_WRITES: Final = 1
+DISCARD_SENDS: Final = 1
+"""Of SQS: the notice for the courier."""
+DISCARD_LOG_BYTES: Final = 266
+TELL_WRITES: Final = 3
+TELL_READS: Final = 2
+"""The courier's, where a sender's buffer takes the Feedback."""
+ACKNOWLEDGE_WRITES: Final = 1
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+SEEN_BYTES: Final = 224
+ROW_BYTES: Final = 158
+
+# --- the template ---------------------------------------------------------------------------------------------------
+ALARMS: Final = 6
+SECRETS: Final = 2
+QUEUES_POLLED: Final = 4
+COURIER_BATCH: Final = 5
+WINDOW_SECONDS: Final = 1
+"""For which Lambda gathers a batch of the worker's, unless BatchingWindowSeconds says more."""
+KEEPER_ROUND_MINUTES: Final = 15
+KEEPER_SECONDS: Final = 2.1
+"""A round over no letters: one long poll."""
+RETAIN_DAYS: Final = 22
+MAX_AGE_DAYS: Final = 1
+STEADY_METRICS: Final = ("Accepted", "AgeMilliseconds", "Answered", "DeadLetters", "Undeliverable")
+"""Written wherever there is mail, and none of it strange."""
+DUPLICATE_METRICS: Final = 1
+DISCARD_METRICS: Final = 3
+
+# --- time: measured by `python -m benchmarks requests`, and the only numbers here that no test holds ----------------
+DOOR_CPU_MS: Final = 1.9
+WORKER_CPU_MS: Final = 4.0
+"""Of a message in a batch of 100, on the machine of docs/benchmarks.md, as of 2026-11-21."""

@@ -1,0 +1,242 @@
+"""What the functions ask of AWS and write into their logs, counted: the real handlers over the embedded AWS.
+
+    with post_office() as office:
+        door, claims = office.take_in("nlweb", [office.message("nlweb", 0)])
+        worker = office.work(claims)
+
+Requests are counted where botocore sends them, retries too. DynamoDB's units are those that it reports; a write whose
+condition did not hold reports none, and costs what the item would have: counted from its size.
+"""
+
+import io
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final, Literal
+from unittest.mock import patch
+
+import boto3
+from tests.aws import Clients, Deployed, deploy
+from tests.cost.items import Item, item_bytes, write_units
+from tests.functions.delivery_service import open_service
+from tests.functions.lambdas import MOTO_REGION, Office, office
+from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
+
+from postroom.local.dns import DnsServer
+from postroom.local.emulator import Emulator
+from postroom.local.zones import ZoneTree
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.keys import RowKey
+from postroom.store.operators import Operators
+from postroom.store.register import Register
+
+Protocol = Literal["nlweb", "dm3"]
+SENDER, RECEIVER, SUBJECT = "sender.example", "receiver.example", "Hello@Host"
+SMALL: Final = 2_000
+"""Bytes of an envelope of the usual size."""
+OVERSIZE: Final = 1_000_000
+"""Bytes of an envelope that no queue message holds."""
+_ACCOUNT: Final = "123456789012"
+_TRACE: Final = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"
+"""What Lambda sets whether or not anything is traced."""
+_WRITES: Final = {"PutItem", "UpdateItem", "DeleteItem"}
+
+
+@dataclass
+class Counted:
+    """What was asked of AWS, and written: `requests` by service and operation, `items` as they were put."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    write_units: float = 0.0
+    read_units: float = 0.0
+    items: list[Item] = field(default_factory=list)
+    log: str = ""
+    answer_bytes: int = 0
+
+    def of(self, service: str) -> int:
+        """Requests to one service."""
+        return sum(number for name, number in self.requests.items() if name.startswith(f"{service} "))
+
+    @property
+    def log_lines(self) -> list[str]:
+        return self.log.splitlines()
+
+    def metrics(self) -> set[str]:
+        """The names of the metrics that were written."""
+        documents = [json.loads(line).get("_aws", {}) for line in self.log_lines]
+        return {
+            metric["Name"]
+            for document in documents
+            for directive in document.get("CloudWatchMetrics", [])
+            for metric in directive["Metrics"]
+        }
+
+
+class PostOffice:
+    """A deployment whose functions are counted."""
+
+    def __init__(self, running: Office, key: PrivateKey, session: boto3.Session) -> None:
+        self.running = running
+        self._key = key
+        self._counted = Counted()
+        self._bodies: list[str] = []
+        self._output = io.StringIO()
+        self._lock = Lock()
+        events: Any = session.events
+        events.register("before-send.*", self._on_request)
+        events.register("before-parameter-build.dynamodb.*", self._on_dynamodb)
+        events.register("before-parameter-build.sqs.SendMessage", self._on_message)
+        events.register("after-call.dynamodb.*", self._on_answer)
+
+    # ---- messages --------------------------------------------------------------------------------------------
+    def message(self, protocol: Protocol, number: int) -> bytes:
+        """A good message, ready to be posted; `number` makes it another."""
+        if protocol == "dm3":
+            return json.dumps(dm3_submit(int(time.time()), f"Good morning {number:04d}")).encode()
+        return self.nlweb(number)
+
+    def forged(self, number: int) -> bytes:
+        """A message of NLWeb with the signature of another."""
+        forged = json.loads(self.nlweb(number))
+        return json.dumps(forged | {"Signature": json.loads(self.nlweb(number + 1))["Signature"]}).encode()
+
+    def nlweb(self, number: int, size: int = SMALL) -> bytes:
+        """A message of NLWeb of `size` bytes."""
+
+        def envelope(filling: int) -> bytes:
+            draft = Draft(
+                SENDER, RECEIVER, SUBJECT, f"5f0d8f9e-0000-4000-8000-{number:012d}", at_ms, {"Text": "." * filling}
+            )
+            return json.dumps(sign(draft, self._key), ensure_ascii=False, separators=(",", ":")).encode()
+
+        at_ms = int(time.time() * 1000)
+        return envelope(size - len(envelope(0)))
+
+    def rows(self) -> list[RowKey]:
+        """The keys of all registers, oldest first."""
+        return [RowKey(row["pk"]["S"], row["sk"]["S"]) for row in self.running.deployed.rows("PostTable")]
+
+    # ---- functions -------------------------------------------------------------------------------------------
+    def take_in(self, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, list[str]]:
+        """Post messages one by one: what the door cost, and the claims that it queued."""
+        url = DM3_URL if protocol == "dm3" else f"https://{NLWEB.host(RECEIVER)}/inbox"
+        with self._counting() as counted:
+            for message in messages:
+                headers = {"content-type": "application/json"}
+                answer = self._invoke("InboxFunction", http("POST", url, int(time.time()), message, headers))
+                assert answer["statusCode"] == 200, answer
+                assert "error" not in json.loads(answer["body"]), answer
+                counted.answer_bytes += len(answer["body"])
+        bodies, self._bodies = self._bodies, []
+        return counted, bodies
+
+    def work(self, claims: Sequence[str]) -> Counted:
+        """Work off claims in one batch."""
+        with self._counting() as counted:
+            answer = self._invoke("WorkerFunction", sqs("ClaimsQueue", int(time.time()), *claims))
+            assert answer == {"batchItemFailures": []}
+        self._bodies = []
+        return counted
+
+    def go_round(self) -> Counted:
+        """One round of the keeper, over no letters."""
+        with self._counting() as counted:
+            self._invoke("KeeperFunction", {})
+        return counted
+
+    def acknowledge(self, rows: Sequence[RowKey]) -> Counted:
+        """What the owner's acknowledging of messages costs."""
+        store = self.running.deployed
+        with self._counting() as counted:
+            register = Register(boto3.client("dynamodb"), store.tables["PostTable"])
+            assert all(register.acknowledge(row, int(time.time()) + 1) for row in rows)
+        return counted
+
+    def _invoke(self, function: str, event: Mapping[str, object]) -> Any:
+        with redirect_stdout(self._output):
+            return self.running.invoke(function, dict(event))
+
+    @contextmanager
+    def _counting(self) -> Iterator[Counted]:
+        self._counted = Counted()
+        self._output.seek(0)
+        self._output.truncate()
+        yield self._counted
+        self._counted.log = self._output.getvalue()
+
+    # ---- what botocore tells -----------------------------------------------------------------------------------
+    def _on_request(self, event_name: str, **_: object) -> None:
+        _, service, operation = event_name.split(".")
+        with self._lock:
+            self._counted.requests[f"{service} {operation}"] += 1
+
+    def _on_dynamodb(self, params: dict[str, Any], **_: object) -> None:
+        # Of `params` alone botocore makes the request: nothing of the functions' is changed.
+        params["ReturnConsumedCapacity"] = "TOTAL"
+        if "Item" in params:
+            with self._lock:
+                self._counted.items.append(params["Item"])
+
+    def _on_message(self, params: dict[str, Any], **_: object) -> None:
+        self._bodies.append(params["MessageBody"])
+
+    def _on_answer(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: object) -> None:
+        writes = model.name in _WRITES
+        if "ConsumedCapacity" in parsed:
+            units = parsed["ConsumedCapacity"]["CapacityUnits"]
+        else:
+            assert parsed["Error"]["Code"] == "ConditionalCheckFailedException", parsed
+            units = write_units(item_bytes(parsed["Item"]))
+        with self._lock:
+            if writes:
+                self._counted.write_units += units
+            else:
+                self._counted.read_units += units
+
+
+@contextmanager
+def post_office() -> Iterator[PostOffice]:
+    """A fresh deployment of the template's store in an embedded AWS of its own, and its functions in this process."""
+    key = PrivateKey.generate("ed25519")
+    zones = ZoneTree()
+    zones.put(SENDER, zone_line(NLWEB.key_name(SENDER, "nlweb"), record_text(key.public)) + "\n")
+    with ExitStack() as stack:
+        dns = stack.enter_context(DnsServer(zones))
+        emulator = stack.enter_context(Emulator())
+        aws = {"AWS_ENDPOINT_URL": emulator.endpoint, "_X_AMZN_TRACE_ID": _TRACE}
+        stack.enter_context(patch.dict(os.environ, aws))
+        deployed = deploy(_clients(_session()))
+        _set_up(deployed)
+        running = stack.enter_context(
+            office(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
+        )
+        counted = _session()
+        stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", counted))
+        yield PostOffice(running, key, counted)
+
+
+def _session() -> boto3.Session:
+    # Whoever signs with an account number is its root, to the embedded AWS.
+    return boto3.Session(_ACCOUNT, "local", region_name=MOTO_REGION)
+
+
+def _clients(session: boto3.Session) -> Clients:
+    return Clients(*(session.client(name) for name in ("dynamodb", "s3", "sqs", "secretsmanager")))
+
+
+def _set_up(deployed: Deployed) -> None:
+    operators = Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators.put_domain(Domain(RECEIVER))
+    operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+    profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
+    open_service(deployed, service_keys(), profiles, [Dm3Mailbox(BOB)])

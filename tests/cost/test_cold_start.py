@@ -1,0 +1,19 @@
+"""What is read once and kept for a while: never again with the next message."""
+
+from collections import Counter
+
+from tests.cost.counting import post_office
+
+from postroom.cli.cost import counted
+
+
+def test_a_cold_start_reads_what_it_needs_once() -> None:
+    with post_office() as office:
+        door, claims = office.take_in("nlweb", [office.nlweb(number) for number in range(3)])
+        assert door.requests == Counter({"dynamodb Query": 2, "sqs SendMessage": 3})
+        assert office.work(claims).of("dynamodb") == 3 * counted.FILE_WRITES
+        door, claims = office.take_in("dm3", [office.message("dm3", number) for number in range(3)])
+        reads = {"dynamodb Query": 2, "secrets-manager GetSecretValue": 1, "s3 GetObject": 1}
+        assert door.requests == Counter({"sqs SendMessage": 3, **reads})
+        worker = office.work(claims)
+        assert (worker.of("dynamodb"), worker.of("secrets-manager"), worker.of("s3")) == (6, 1, 1)

@@ -1,0 +1,68 @@
+"""What the cost model says of the template and of the courier is what is there."""
+
+import re
+
+from tests.aws import Deployed, resources, template
+from tests.post.house import UNKNOWN, House
+
+from postroom.cli.cost import counted
+from postroom.post.courier import Delivery
+from postroom.post.notices import Notice
+from postroom.settings import Settings
+
+
+def test_the_template_has_what_is_paid_by_the_month() -> None:
+    assert len(resources("AWS::CloudWatch::Alarm")) == counted.ALARMS
+    assert len(resources("AWS::SecretsManager::Secret")) == counted.SECRETS
+
+
+def test_the_functions_have_the_memory_that_is_reckoned_with() -> None:
+    default = template()["Globals"]["Function"]["MemorySize"]
+    memory = {
+        name: said.get("MemorySize", default) for name, said in resources("AWS::Serverless::Function").items()
+    }
+    others = dict.fromkeys(("InboxFunction", "KeeperFunction", "CourierFunction"), counted.DOOR_MEMORY_MB)
+    assert memory == {"WorkerFunction": counted.WORKER_MEMORY_MB, **others}
+
+
+def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
+    events = [
+        event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()
+    ]
+    sources = [event["Properties"] for event in events if event["Type"] == "SQS"]
+    assert len(sources) == counted.QUEUES_POLLED
+    sizes = {source["Queue"]["Fn::GetAtt"]: source["BatchSize"] for source in sources}
+    assert sizes["ClaimsQueue.Arn"] == counted.LARGEST_BATCH
+    assert sizes["CourierQueue.Arn"] == counted.COURIER_BATCH
+    [window] = [s["MaximumBatchingWindowInSeconds"] for s in sources if s["Queue"]["Fn::GetAtt"] == "ClaimsQueue.Arn"]
+    assert template()["Parameters"][window["Ref"]]["Default"] == counted.WINDOW_SECONDS
+    [schedule] = [event["Properties"]["ScheduleExpression"] for event in events if event["Type"] == "ScheduleV2"]
+    assert re.findall(r"\d+", schedule) == [str(counted.KEEPER_ROUND_MINUTES)]
+
+
+def test_rows_are_kept_as_long_as_is_reckoned_with() -> None:
+    at = Settings()
+    assert at.retain_seconds == counted.RETAIN_DAYS * 86_400
+    assert at.nlweb_max_age_seconds == counted.MAX_AGE_DAYS * 86_400
+
+
+def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> None:
+    house = House(deployed)
+    house.settle(house.queued(house.envelope(UNKNOWN)))
+    [notice] = house.notices()
+    assert isinstance(notice, Notice)
+    called: list[str] = []
+
+    def note(model: object, **_: object) -> None:
+        called.append(str(getattr(model, "name", "")))
+
+    events = deployed.clients.dynamodb.meta.events
+    events.register("before-call.dynamodb.*", note)
+    try:
+        assert house.courier().deliver(notice) is Delivery.DELIVERED
+    finally:
+        events.unregister("before-call.dynamodb.*", note)
+    # Each of an item well under 1 kB.
+    assert called.count("UpdateItem") == counted.TELL_WRITES
+    assert called.count("GetItem") == counted.TELL_READS
+    assert len(called) == counted.TELL_WRITES + counted.TELL_READS
