@@ -5,12 +5,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import bench_canonical, bench_dm3, bench_ijson, bench_key_record, bench_start, bench_verify
+from benchmarks import (
+    bench_canonical,
+    bench_dm3,
+    bench_ijson,
+    bench_key_record,
+    bench_requests,
+    bench_start,
+    bench_verify,
+)
 from benchmarks.harness import NORMAL, Benchmark, Effort
 
 BENCHMARKS: Final = tuple(
     module.BENCHMARK
-    for module in (bench_verify, bench_dm3, bench_ijson, bench_canonical, bench_key_record, bench_start)
+    for module in (
+        bench_verify,
+        bench_dm3,
+        bench_ijson,
+        bench_canonical,
+        bench_key_record,
+        bench_start,
+        bench_requests,
+    )
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -22,10 +38,11 @@ _INTRODUCTION: Final = """\
 prints these tables, measured anew on your machine; `.venv/bin/python -m benchmarks --write` writes this page, and
 `.venv/bin/python -m benchmarks verify` runs one of them.
 
-Every number is a ratio of two things measured side by side in one run: all ways take short turns, round after round;
-each round keeps the best turn of each way, and the median over the rounds is what stands here; for `verify` and `dm3`,
-the median over seven fresh processes, for these move with the place of things in memory. Ratios of such small times
-still differ between machines and Python versions, and by some hundredths from run to run.
+Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted: all
+ways take short turns, round after round; each round keeps the best turn of each way, and the median over the rounds is
+what stands here; for `verify` and `dm3`, the median over seven fresh processes, for these move with the place of things
+in memory. Ratios of such small times still differ between machines and Python versions, and by some hundredths from run
+to run.
 """
 
 
@@ -44,7 +61,7 @@ def report(benchmark: Benchmark, effort: Effort) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> None:
     """Run the named benchmarks, or all."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, measured side by side.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, and requests to AWS.")
     names = [benchmark.name for benchmark in BENCHMARKS]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; without: all of them")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} (all benchmarks)")

@@ -164,7 +164,7 @@ class PostOffice:
 
     def _invoke(self, function: str, event: Mapping[str, object]) -> Any:
         with redirect_stdout(self._output):
-            return self.running.invoke(function, dict(event))
+            return self.running.handle(function, dict(event))
 
     @contextmanager
     def _counting(self) -> Iterator[Counted]:

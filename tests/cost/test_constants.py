@@ -1,11 +1,16 @@
 """What the cost model says of the template and of the courier is what is there."""
 
+import json
 import re
+import sys
 
+import pytest
 from tests.aws import Deployed, resources, template
+from tests.functions.samples import MADE_AT, envelope
 from tests.post.house import UNKNOWN, House
 
 from postroom.cli.cost import counted
+from postroom.post import worker
 from postroom.post.courier import Delivery
 from postroom.post.notices import Notice
 from postroom.settings import Settings
@@ -44,6 +49,12 @@ def test_rows_are_kept_as_long_as_is_reckoned_with() -> None:
     at = Settings()
     assert at.retain_seconds == counted.RETAIN_DAYS * 86_400
     assert at.nlweb_max_age_seconds == counted.MAX_AGE_DAYS * 86_400
+
+
+def test_large_messages_are_worked_off_in_such_parts() -> None:
+    assert worker.SLICE_BYTES == counted.PART_BYTES
+    text = json.dumps(envelope(1, MADE_AT, None), ensure_ascii=False)
+    assert sys.getsizeof(text * 100) == pytest.approx(100 * len(text) * counted.CHARACTER_BYTES, rel=0.01)
 
 
 def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> None:

@@ -43,7 +43,7 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """Tell what a month's mail costs on AWS, line by line, and a million of such messages."""
-    from postroom.cli.cost.model import Front, Mail, batch_of, bill
+    from postroom.cli.cost.model import Front, Mail, bill, gathered, largest_batch
     from postroom.cli.cost.prices import OURS, read_prices
 
     if front not in set(Front):
@@ -53,7 +53,7 @@ def cost(
     mail = Mail(
         messages=messages,
         size=size,
-        batch=batch if batch is not None else batch_of(messages, window),
+        batch=min(largest_batch(size), gathered(messages, window) if batch is None else batch),
         discarded=discarded,
         duplicates=duplicates,
         acknowledged=acknowledged,

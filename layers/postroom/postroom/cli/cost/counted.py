@@ -18,7 +18,11 @@ ANSWER_BYTES: Final = 72
 WORKER_MEMORY_MB: Final = 1024
 LARGEST_BATCH: Final = 100
 BATCH_PUTS: Final = 1
-"""Of S3: the segment."""
+"""Of S3: the segment of a batch, or of a part of it:"""
+PART_BYTES: Final = 8 * 1024 * 1024
+"""A batch of large messages is worked off in parts, by the memory that Python holds their text in."""
+CHARACTER_BYTES: Final = 4
+"""Of that memory, for each character: an envelope of NLWeb has one from beyond the Basic Multilingual Plane."""
 FILE_WRITES: Final = 2
 """Write units: `seen` and the row."""
 LINE_BYTES_BESIDE: Final = 1_280

@@ -17,6 +17,8 @@ _MONTH_SECONDS: Final = _MONTH_DAYS * 86_400
 _SQS_REQUEST_BYTES: Final = 65_536
 _RECEIVED_AT_ONCE: Final = 10
 """Messages that one request of SQS receives, or deletes."""
+_EVENT_BYTES: Final = 6 * 1024 * 1024
+"""What Lambda hands to a function at once, at most."""
 _HTTP_API_REQUEST_BYTES: Final = 512 * 1024
 _HTTP_API_FIRST: Final = 300 * MILLION
 _HEADER_BYTES: Final = 500
@@ -80,9 +82,14 @@ class Item:
     standing: bool = False
 
 
-def batch_of(messages: int, window_seconds: float) -> float:
-    """The batches that `window_seconds` gather of a month's mail that comes evenly: the first message, and the next."""
-    return min(float(counted.LARGEST_BATCH), 1 + messages / _MONTH_SECONDS * window_seconds)
+def gathered(messages: int, window_seconds: float) -> float:
+    """The batch that `window_seconds` gather of a month's mail that comes evenly: the first message, and the next."""
+    return 1 + messages / _MONTH_SECONDS * window_seconds
+
+
+def largest_batch(size: int) -> float:
+    """How many messages of so many bytes Lambda hands out at once."""
+    return max(1.0, min(float(counted.LARGEST_BATCH), _EVENT_BYTES / max(1, _claim_bytes(size))))
 
 
 def bill(mail: Mail, prices: Prices) -> list[Item]:
@@ -114,7 +121,7 @@ def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
 
 
 def _queue(mail: Mail, prices: Prices) -> Iterator[Item]:
-    claim = 0 if _is_oversize(mail) else mail.size + counted.CLAIM_BYTES_BESIDE
+    claim = _claim_bytes(mail.size)
     at_once = min(_RECEIVED_AT_ONCE, mail.batch)
     sends = mail.messages * _sqs_requests(claim)
     received = mail.messages / at_once * (_sqs_requests(claim * at_once) + 1)
@@ -145,9 +152,10 @@ def _store(mail: Mail, prices: Prices) -> Iterator[Item]:
     reads = repeated * counted.DUPLICATE_READS
     yield Item("DynamoDB: duplicates, read", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million)
     # A batch of duplicates and discards alone writes no segment; there are hardly any.
-    puts = (filed > 0) * mail.messages / mail.batch * counted.BATCH_PUTS
+    parts = max(1.0, mail.batch * mail.size * counted.CHARACTER_BYTES / counted.PART_BYTES)
+    puts = (filed > 0) * mail.messages / mail.batch * parts * counted.BATCH_PUTS
     gets = 0.0
-    if _is_oversize(mail):
+    if _is_oversize(mail.size):
         puts += mail.messages * counted.OVERSIZE_PUTS
         gets += mail.messages * counted.OVERSIZE_GETS
     yield Item("S3: put", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand)
@@ -212,8 +220,13 @@ def _filed(mail: Mail) -> float:
     return mail.messages * (1 - mail.discarded - mail.duplicates)
 
 
-def _is_oversize(mail: Mail) -> bool:
-    return mail.size + counted.CLAIM_BYTES_BESIDE > MAX_BODY_BYTES
+def _is_oversize(size: int) -> bool:
+    return size + counted.CLAIM_BYTES_BESIDE > MAX_BODY_BYTES
+
+
+def _claim_bytes(size: int) -> int:
+    """Of the queue message; one that is oversize holds next to nothing."""
+    return 0 if _is_oversize(size) else size + counted.CLAIM_BYTES_BESIDE
 
 
 def _sqs_requests(size: float) -> int:

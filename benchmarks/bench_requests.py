@@ -1,0 +1,90 @@
+"""What a message asks of AWS, and the processor time that Lambda bills: what `postroom cost` reckons with."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Final, TypeVar
+
+from benchmarks.harness import Benchmark, Effort, Table
+from tests.cost.counting import OVERSIZE, Counted, PostOffice, Protocol, post_office
+
+T = TypeVar("T")
+
+NOTES: Final = """\
+The functions as they are deployed, over the embedded AWS; requests are counted where botocore sends them, units are
+those that DynamoDB is said to have consumed. Each number is of one message: what the batch asked for, divided by its
+messages, once all that is read now and then is in memory. *SQS* is what the functions send beyond the door's own
+message; Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or hold a few words (dm3), the large ones
+1,000,000: no queue message holds them, and a batch of them is worked off, and put into segments, in several parts.
+
+Wanted at a batch of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost hold all of this.
+
+Processor time is the only time on this page that is no ratio, because it is what Lambda bills: the best of some rounds
+of 100 messages, boto3 included, the embedded AWS in a process of its own.
+"""
+
+BATCHES: Final = (1, 10, 100)
+_LARGE_BATCH: Final = 10
+_PROTOCOLS: Final[tuple[Protocol, ...]] = ("nlweb", "dm3")
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """A table of requests and units, and one of processor time."""
+    with post_office() as office:
+        numbers = count(1)
+        for protocol in _PROTOCOLS:
+            _work_off(office, protocol, [office.message(protocol, next(numbers))])
+        requests = tuple(_requests(office, numbers))
+        columns = ("a message of", "door: SQS", "door: S3", "SQS", "S3", "DynamoDB", "write units", "read units")
+        processor = tuple(_processor(office, numbers, max(1, effort.rounds // 4)))
+        return [
+            Table("Requests and units", columns, requests),
+            Table("Processor time", ("a message of", "the door, ms", "the worker, ms"), processor),
+        ]
+
+
+def _requests(office: PostOffice, numbers: Iterator[int]) -> Iterator[tuple[str, ...]]:
+    for protocol in _PROTOCOLS:
+        for batch in BATCHES:
+            messages = [office.message(protocol, next(numbers)) for _ in range(batch)]
+            yield _row(f"{protocol}, batch {batch}", batch, *_work_off(office, protocol, messages))
+    large = [office.nlweb(next(numbers), OVERSIZE) for _ in range(_LARGE_BATCH)]
+    yield _row(f"nlweb, large, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", large))
+    again = [office.nlweb(next(numbers)) for _ in range(_LARGE_BATCH)]
+    _work_off(office, "nlweb", again)
+    yield _row(f"nlweb, sent again, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", again))
+    forged = [office.forged(next(numbers)) for _ in range(_LARGE_BATCH)]
+    yield _row(f"nlweb, discarded, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", forged))
+
+
+def _work_off(office: PostOffice, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, Counted]:
+    door, claims = office.take_in(protocol, messages)
+    return door, office.work(claims)
+
+
+def _row(name: str, messages: int, door: Counted, worker: Counted) -> tuple[str, ...]:
+    sums = (door.of("sqs"), door.of("s3"), *map(worker.of, ("sqs", "s3", "dynamodb")))
+    return name, *(f"{number / messages:.2f}" for number in (*sums, worker.write_units, worker.read_units))
+
+
+def _processor(office: PostOffice, numbers: Iterator[int], rounds: int) -> Iterator[tuple[str, ...]]:
+    for protocol in _PROTOCOLS:
+        taken = []
+        for _ in range(rounds):
+            messages = [office.message(protocol, next(numbers)) for _ in range(BATCHES[-1])]
+            door, (_, claims) = _timed(partial(office.take_in, protocol, messages))
+            worker, _ = _timed(partial(office.work, claims))
+            taken.append((door, worker))
+        best = [min(column) / BATCHES[-1] for column in zip(*taken, strict=True)]
+        yield f"{protocol}, batch {BATCHES[-1]}", *(f"{milliseconds:.2f}" for milliseconds in best)
+
+
+def _timed(way: Callable[[], T]) -> tuple[float, T]:
+    """The milliseconds of processor time that it took, in all threads of this process, and what came of it."""
+    begun = time.process_time()
+    came = way()
+    return (time.process_time() - begun) * 1000, came
+
+
+BENCHMARK = Benchmark("requests", "What a message asks of AWS", NOTES, measure)

@@ -1,0 +1,191 @@
+"""postroom cost: a month's bill, from what was counted and a file of prices."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Postroom
+
+from postroom.cli.cost.prices import OURS
+
+Bill = dict[str, Any]
+
+
+@pytest.fixture
+def bill(postroom: Postroom) -> Any:
+    """The bill as programs read it."""
+
+    def told(*options: str) -> Bill:
+        result = postroom("cost", "--json", *options)
+        assert result.exit_code == 0, result.output
+        value: Bill = json.loads(result.stdout)
+        return value
+
+    return told
+
+
+def usd(told: Bill, name: str) -> float:
+    [found] = [item["usd"] for item in told["items"] if item["name"] == name]
+    return float(found)
+
+
+def names(told: Bill) -> set[str]:
+    return {item["name"] for item in told["items"]}
+
+
+def test_the_sums_are_those_of_the_lines(bill: Any) -> None:
+    told = bill("--messages-per-month", "3000000")
+    standing = sum(item["usd"] for item in told["items"] if item["standing"])
+    others = sum(item["usd"] for item in told["items"] if not item["standing"])
+    assert told["usd_standing"] == pytest.approx(standing)
+    assert told["usd_per_month"] == pytest.approx(standing + others)
+    assert told["usd_per_million"] == pytest.approx(others / 3)
+
+
+def test_what_the_store_protocol_reckons_with_is_what_is_charged(bill: Any) -> None:
+    told = bill("--batch", "100")
+    expected = {
+        "HTTP API": 1.00,
+        "SQS: send": 0.40,
+        "SQS: receive, delete": 0.08,
+        "DynamoDB: file": 1.25,
+        "DynamoDB: acknowledge": 0.625,
+        "S3: put": 0.05,
+    }
+    assert {name: usd(told, name) for name in expected} == pytest.approx(expected)
+
+
+def test_people_are_told_the_same_in_a_table(postroom: Postroom, bill: Any) -> None:
+    result = postroom("cost", "--batch", "100")
+    assert result.exit_code == 0
+    told = bill("--batch", "100")
+    first, *lines = result.stdout.splitlines()
+    assert first.startswith("1,000,000 messages of 2,000 bytes a month, 100.0 in a batch, in us-east-1; US dollars")
+    assert told["prices_noted"] in first
+    assert f"{told['usd_per_month']:.2f}" in lines[-1]
+    assert all(any(line.startswith(item["name"]) for line in lines) for item in told["items"])
+
+
+def test_a_function_url_saves_what_the_api_costs_and_cloudfront_before_it_takes_it_back(bill: Any) -> None:
+    api, url, cloudfront = (bill("--front", front) for front in ("http-api", "function-url", "cloudfront"))
+    assert api["usd_per_million"] - url["usd_per_million"] == pytest.approx(1.00)
+    assert cloudfront["usd_per_million"] > api["usd_per_million"]
+    assert names(api) - names(url) == {"HTTP API"}
+
+
+def test_an_api_is_cheaper_beyond_300_million(bill: Any) -> None:
+    assert usd(bill("--messages-per-month", "400000000"), "HTTP API") == pytest.approx(300 * 1.00 + 100 * 0.90)
+
+
+def test_little_mail_comes_in_small_batches_and_a_longer_window_makes_them_larger(bill: Any) -> None:
+    alone, gathered, given = bill("--messages-per-month", "1000"), bill("--window", "10"), bill("--batch", "50")
+    assert alone["batch"] == pytest.approx(1, abs=0.001)
+    assert usd(alone, "S3: put") == pytest.approx(1000 * 5e-6, rel=0.001)
+    assert gathered["batch"] == pytest.approx(1 + 1_000_000 / (30 * 86_400) * 10)
+    assert given["batch"] == 50
+    assert bill("--messages-per-month", "1000000000")["batch"] == 100
+
+
+def test_what_is_sent_again_costs_a_read_instead_of_a_row(bill: Any) -> None:
+    told = bill("--duplicates", "1")
+    assert usd(told, "DynamoDB: duplicates") == pytest.approx(0.625)
+    assert usd(told, "DynamoDB: duplicates, read") == pytest.approx(0.125)
+    assert not {"DynamoDB: file", "DynamoDB: acknowledge", "S3: put"} & names(told)
+
+
+def test_what_is_discarded_costs_a_row_a_notice_and_the_courier(bill: Any) -> None:
+    told = bill("--discarded", "0.5")
+    assert usd(told, "DynamoDB: discards") == pytest.approx(0.5 * 0.625)
+    assert usd(told, "SQS: notices of discards") == pytest.approx(0.5 * 1.4 * 0.40)
+    assert {"DynamoDB: telling of discards", "Lambda: courier"} <= names(told)
+    assert usd(told, "CloudWatch metrics") > usd(bill(), "CloudWatch metrics")
+
+
+def test_what_is_not_fetched_is_not_acknowledged(bill: Any) -> None:
+    assert "DynamoDB: acknowledge" not in names(bill("--acknowledged", "0"))
+
+
+@pytest.mark.parametrize(
+    ("size", "sends", "requests"), [(65_000, 1, 1), (65_300, 2, 1), (600_000, 10, 2), (999_000, 16, 2)]
+)
+def test_large_messages_are_charged_by_the_pieces_that_sqs_and_the_api_count(
+    bill: Any, size: int, sends: int, requests: int
+) -> None:
+    told = bill("--size", str(size))
+    assert usd(told, "SQS: send") == pytest.approx(sends * 0.40)
+    assert usd(told, "HTTP API") == pytest.approx(requests * 1.00)
+
+
+def test_a_message_that_no_queue_holds_goes_by_the_bucket(bill: Any) -> None:
+    told = bill("--size", "1000000", "--batch", "100")
+    assert usd(told, "SQS: send") == pytest.approx(0.40)
+    assert usd(told, "S3: put") == pytest.approx(5.00 * (1 + 4_000_000 / 8_388_608))
+    assert usd(told, "S3: get") == pytest.approx(0.40)
+
+
+def test_lambda_hands_out_6_mb_at_once(bill: Any) -> None:
+    told = bill("--size", "600000", "--batch", "100")
+    assert told["batch"] == pytest.approx(6 * 1024 * 1024 / 600_355)
+
+
+def test_milliseconds_that_aws_bills_take_the_place_of_ours(bill: Any) -> None:
+    told = bill("--door-ms", "20", "--worker-ms", "5", "--batch", "100")
+    per_gb_second = 0.0000166667
+    assert usd(told, "Lambda: door, running") == pytest.approx(1e6 * 0.020 * 0.5 * per_gb_second)
+    assert usd(told, "Lambda: worker, running") == pytest.approx(1e6 * 0.005 * per_gb_second)
+
+
+def test_other_regions_have_other_prices(bill: Any) -> None:
+    sums = [bill("--region", region)["usd_per_month"] for region in ("us-east-1", "eu-west-1", "eu-central-1")]
+    assert sums == sorted(set(sums))
+
+
+def test_a_file_of_ones_own_replaces_our_prices(bill: Any, tmp_path: Path) -> None:
+    text = OURS.read_text().replace("sqs_per_million = 0.40", "sqs_per_million = 0.80")
+    (tmp_path / "prices.toml").write_text(text.replace("[regions.us-east-1]", "[regions.here]"))
+    told = bill("--prices", str(tmp_path / "prices.toml"), "--region", "here")
+    assert usd(told, "SQS: send") == pytest.approx(0.80)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("noted = ", "noted"), "is no TOML"),
+        (("noted = ", "written = "), "must say when the prices were `noted`"),
+        (("sqs_per_million = 0.40", ""), "under each known name: sqs_per_million"),
+        (("sqs_per_million = 0.40", "sqs_per_million = -1"), "under each known name: sqs_per_million"),
+        (("sqs_per_million = 0.40", 'sqs_per_million = "0.40"'), "under each known name: sqs_per_million"),
+        (("sqs_per_million", "sqs_price = 1\nsqs_per_million"), "under each known name: sqs_price"),
+        (("regions.us-east-1", "regions.elsewhere"), "has no prices of 'us-east-1'; it has those of elsewhere"),
+    ],
+)
+def test_a_file_of_prices_that_is_wrong_is_said_so(
+    postroom: Postroom, tmp_path: Path, change: tuple[str, str], sentence: str
+) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(OURS.read_text().replace(*change))
+    result = postroom("cost", "--prices", str(file))
+    assert result.exit_code == 2
+    assert str(file) in result.stderr
+    assert sentence in result.stderr
+
+
+def test_a_file_that_is_not_there_is_named(postroom: Postroom) -> None:
+    result = postroom("cost", "--prices", "nowhere.toml")
+    assert (result.exit_code, "nowhere.toml" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--front", "alb"), "http-api, function-url, cloudfront"),
+        (("--discarded", "0.6", "--duplicates", "0.6"), "together at most 1"),
+        (("--batch", "101"), "'--batch': Input should be less than or equal to 100"),
+        (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_reckoned_with_is_usage(postroom: Postroom, options: tuple[str, ...], sentence: str) -> None:
+    result = postroom("cost", *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
