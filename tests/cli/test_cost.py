@@ -1,6 +1,7 @@
 """postroom cost: a month's bill, from what was counted and a file of prices."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from tests.cli.conftest import Postroom
 
 from postroom.cli.cost.prices import OURS
 
+PAGE = (Path(__file__).parents[2] / "docs" / "cost.md").read_text(encoding="utf-8")
 Bill = dict[str, Any]
 
 
@@ -189,3 +191,42 @@ def test_what_cannot_be_reckoned_with_is_usage(postroom: Postroom, options: tupl
     result = postroom("cost", *options)
     assert result.exit_code == 2
     assert sentence in result.stderr
+
+
+# --- docs/cost.md -----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_what_the_command_prints(postroom: Postroom) -> None:
+    shown = re.findall(r"^```\n\$ postroom (.*?)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 1
+    for command, printed in shown:
+        assert postroom(*command.split()).stdout == printed
+
+
+def test_the_page_has_the_sums_from_door_to_filed(bill: Any) -> None:
+    sentences = {"http-api": "From door to filed that is **${}**", "function-url": "it would be **${}**"}
+    for front, sentence in sentences.items():
+        told = bill("--batch", "100", "--acknowledged", "0", "--front", front)
+        assert sentence.format(f"{told['usd_per_million']:.2f}") in PAGE
+
+
+def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:
+    rows = re.findall(r"^\| ([0-9,]+) \| ([0-9.]+) \| ([0-9.]+) \|$", PAGE, re.MULTILINE)
+    assert len(rows) == 5
+    for messages, *sums in rows:
+        told = [bill("--messages-per-month", messages.replace(",", ""), "--window", window) for window in ("1", "10")]
+        assert [f"{each['usd_per_month']:.2f}" for each in told] == sums
+
+
+@pytest.mark.parametrize(
+    ("name", "front"),
+    [
+        ("HTTP API", "http-api"),
+        ("CloudFront before a Function URL", "cloudfront"),
+        ("Function URL alone", "function-url"),
+    ],
+)
+def test_the_page_has_the_sums_of_what_may_stand_before_the_door(bill: Any, name: str, front: str) -> None:
+    told = [bill("--batch", "100", "--front", front, "--region", region) for region in ("us-east-1", "eu-central-1")]
+    sums = " | ".join(f"{each['usd_per_million']:.2f}" for each in told)
+    assert f"\n| {name} | {sums} |\n" in PAGE
