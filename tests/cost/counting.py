@@ -4,8 +4,9 @@
         door, claims = office.take_in("nlweb", [office.message("nlweb", 0)])
         worker = office.work(claims)
 
-Requests are counted where botocore sends them, retries too. DynamoDB's units are those that it reports; a write whose
-condition did not hold reports none, and costs what the item would have: counted from its size.
+The clock stands still: what is kept for some seconds is not read again in the middle of a count, however busy the
+machine. Requests are counted where botocore sends them, retries too. DynamoDB's units are those that it reports; a
+write whose condition did not hold reports none, and costs what the item that stands there would: by its size.
 """
 
 import io
@@ -26,6 +27,7 @@ from tests.cost.items import Item, item_bytes, write_units
 from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import MOTO_REGION, Office, office
 from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
+from tests.post.ports import Clock
 
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
@@ -49,6 +51,10 @@ OVERSIZE: Final = 1_000_000
 _ACCOUNT: Final = "123456789012"
 _TRACE: Final = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"
 """What Lambda sets whether or not anything is traced."""
+_PATIENCE: Final = {"DM3_LOOKUP_SECONDS": "20", "DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "20"}
+"""How long is waited has no part in what is counted."""
+_AGE_SECONDS: Final = 1.234
+"""Of a claim when it is worked off."""
 _WRITES: Final = {"PutItem", "UpdateItem", "DeleteItem"}
 
 
@@ -85,8 +91,9 @@ class Counted:
 class PostOffice:
     """A deployment whose functions are counted."""
 
-    def __init__(self, running: Office, key: PrivateKey, session: boto3.Session) -> None:
+    def __init__(self, running: Office, key: PrivateKey, session: boto3.Session, clock: Clock) -> None:
         self.running = running
+        self._clock = clock
         self._key = key
         self._counted = Counted()
         self._bodies: list[str] = []
@@ -142,9 +149,11 @@ class PostOffice:
 
     def work(self, claims: Sequence[str]) -> Counted:
         """Work off claims in one batch."""
+        event = sqs("ClaimsQueue", int(time.time()), *claims)
+        self._clock.now += _AGE_SECONDS
         with self._counting() as counted:
-            answer = self._invoke("WorkerFunction", sqs("ClaimsQueue", int(time.time()), *claims))
-            assert answer == {"batchItemFailures": []}
+            assert self._invoke("WorkerFunction", event) == {"batchItemFailures": []}
+        self._clock.now -= _AGE_SECONDS
         self._bodies = []
         return counted
 
@@ -208,9 +217,11 @@ class PostOffice:
 def post_office() -> Iterator[PostOffice]:
     """A fresh deployment of the template's store in an embedded AWS of its own, and its functions in this process."""
     key = PrivateKey.generate("ed25519")
-    zones = ZoneTree()
-    zones.put(SENDER, zone_line(NLWEB.key_name(SENDER, "nlweb"), record_text(key.public)) + "\n")
     with ExitStack() as stack:
+        clock = Clock(time.time())
+        stack.enter_context(patch.object(time, "time", clock))
+        zones = ZoneTree(clock=clock)
+        zones.put(SENDER, zone_line(NLWEB.key_name(SENDER, "nlweb"), record_text(key.public)) + "\n")
         dns = stack.enter_context(DnsServer(zones))
         emulator = stack.enter_context(Emulator())
         aws = {"AWS_ENDPOINT_URL": emulator.endpoint, "_X_AMZN_TRACE_ID": _TRACE}
@@ -220,9 +231,10 @@ def post_office() -> Iterator[PostOffice]:
         running = stack.enter_context(
             office(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
         )
+        running.settings |= _PATIENCE
         counted = _session()
         stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", counted))
-        yield PostOffice(running, key, counted)
+        yield PostOffice(running, key, counted, clock)
 
 
 def _session() -> boto3.Session:

@@ -58,6 +58,8 @@ class Office:
 
     deployed: Deployed
     parameters: dict[str, str]
+    settings: dict[str, str] = field(default_factory=dict)
+    """Variables that take the place of the template's, from the next start on."""
     calls: list[Call] = field(default_factory=list)
     _modules: dict[str, ModuleType] = field(default_factory=dict)
 
@@ -92,7 +94,7 @@ class Office:
     def environment(self, function: str) -> dict[str, str]:
         """The variables of a function, as the template works them out for this deployment."""
         variables = self._evaluator().value(self._said(function)["Environment"]["Variables"])
-        return {name: str(value) for name, value in variables.items()}
+        return {name: str(value) for name, value in variables.items()} | self.settings
 
     def statements(self, function: str) -> list[Json]:
         """What the function's role allows."""

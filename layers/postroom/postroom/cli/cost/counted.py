@@ -10,7 +10,7 @@ DOOR_MEMORY_MB: Final = 512
 CLAIM_BYTES_BESIDE: Final = 355
 """Of the queue message, beside the envelope in it."""
 DOOR_LOG_LINES: Final = 2
-DOOR_LOG_BYTES: Final = 415
+DOOR_LOG_BYTES: Final = 548
 ANSWER_BYTES: Final = 72
 """The body of the answer."""
 
