@@ -72,4 +72,4 @@ DISCARD_METRICS: Final = 3
 # --- time: measured by `python -m benchmarks requests`, and the only numbers here that no test holds ----------------
 DOOR_CPU_MS: Final = 1.9
 WORKER_CPU_MS: Final = 4.0
-"""Of a message in a batch of 100, on the machine of docs/benchmarks.md, as of 2026-11-21."""
+"""Of a message in a batch of 100, 2026-11-21; a busy machine takes half as much again (docs/benchmarks.md)."""
