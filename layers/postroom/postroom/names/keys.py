@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from functools import lru_cache
+from typing import Final, Generic, TypeVar
 
 import dns.exception
 import dns.name
@@ -27,6 +28,9 @@ from postroom.names.dnssec import (
 from postroom.reasons import Reason
 
 K = TypeVar("K")
+
+_NAMES_READ: Final = 1024
+"""Names whose reading is remembered: senders write more than once, and to read a name costs as much as a hash."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,7 @@ class KeyDirectory(Generic[K]):
         Raises `TheirError` (SENDER_NOT_SIGNED, DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or what
         `parse` raised) or `NotNowError(KEY_LOOKUP_FAILED)`.
         """
-        owner = _owner(name)
-        key = owner.canonicalize().to_text()
+        owner, key = _owner(name)
         with self._lock:
             outcome = self._remembered(key, owner, fresh)
             if outcome is not None:
@@ -114,8 +117,7 @@ class KeyDirectory(Generic[K]):
         now = self._clock()
         remembered = self._known.get(key, now) or self._refused.get(key, now)
         if remembered and not (fresh and now - remembered.fetched_at >= self._times.fresh_floor_seconds):
-            outcome = remembered.value
-            return replace(outcome, cached=True) if isinstance(outcome, FoundKey) else outcome
+            return remembered.value
         failing = self._failing.get(_branch(owner), now)
         return failing.value if failing else None
 
@@ -135,7 +137,7 @@ class KeyDirectory(Generic[K]):
                 self._refused.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
                 self._known.drop(key)
             else:
-                self._known.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+                self._known.put(key, Kept(replace(kept.value, cached=True), kept.fetched_at, kept.expires_at))
                 self._refused.drop(key)
             del self._running[key]
         running.set_result(kept.value)
@@ -153,7 +155,7 @@ class KeyDirectory(Generic[K]):
                 known = self._known.get(key, self._clock())
             if known:
                 # Whoever can tamper with answers could else take a key away that is proven.
-                return Kept(replace(known.value, cached=True), started, known.expires_at)
+                return Kept(known.value, started, known.expires_at)
             ttl = verdict.ttl if isinstance(verdict, Absent) else times.max_negative_seconds
             return Kept(_wrong(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
         try:
@@ -192,13 +194,16 @@ def _branch(owner: dns.name.Name) -> str:
     return dns.name.Name(labels[after:]).to_text()
 
 
-def _owner(name: str) -> dns.name.Name:
+@lru_cache(_NAMES_READ)
+def _owner(name: str) -> tuple[dns.name.Name, str]:
+    """The name, and its canonical text, by which everything about it is remembered."""
     try:
         # As bytes and without escapes: a host name is ASCII, and a dot in it parts labels.
         if "\\" in name:
             raise dns.name.BadEscape
-        return dns.name.from_text(name.encode("ascii"))
+        owner = dns.name.from_text(name.encode("ascii"))
     except (dns.exception.DNSException, UnicodeError):
         raise TheirError(
             Reason.KEY_NOT_FOUND, f"{name[:80]!r} is not a DNS name; expected SELECTOR._domainkey.HOST"
         ) from None
+    return owner, owner.canonicalize().to_text()

@@ -1,11 +1,11 @@
 """Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as they came."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import orjson
 from botocore.exceptions import ClientError
 
 from postroom.store.aws import error_code, passing_faults
@@ -26,7 +26,7 @@ class Line:
 
     def encode(self) -> bytes:
         """The line as stored, its newline not included. `src`: the object the row pointed to before (none here)."""
-        return json.dumps(
+        return orjson.dumps(
             {
                 "pk": self.row.pk,
                 "sk": self.row.sk,
@@ -34,15 +34,13 @@ class Line:
                 "c": self.conversation,
                 "receipt": dict(self.receipt),
                 "envelope": self.envelope,
-            },
-            ensure_ascii=False,
-            separators=(",", ":"),
-        ).encode()
+            }
+        )
 
 
 def decode_line(data: bytes) -> Line:
     """The line in one byte range of an object."""
-    value = json.loads(data)
+    value = orjson.loads(data)
     return Line(RowKey(value["pk"], value["sk"]), value["c"], value["envelope"], value["receipt"])
 
 

@@ -1,8 +1,9 @@
 """What a verdict rests on, as data: the zones from the anchor down, their keys, the windows of signatures."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import dns.dnssec
 import dns.dnssectypes
@@ -71,8 +72,13 @@ class Evidence:
         keys = " → ".join(f"{algorithm_name(key.algorithm)} {key.key_tag}" for key in self._windows())
         return f"{zones} ({keys})"
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> Mapping[str, object]:
         """JSON-ready, at most 2 kB as compact JSON; what had to be left out is counted in `omitted`."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> Mapping[str, object]:
+        # Once: it stands in the receipt of every message that a key in memory proves.
         aliases, chain = list(self.aliases), list(self.chain)
         while True:
             value: dict[str, object] = {
