@@ -2,16 +2,17 @@
 
 import os
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
+from postroom.post.logs import json_logger
 from postroom.post.notices import Notice, read_notice
 from postroom.post.wiring import build_courier
 from postroom.settings import read_settings
 
-logger = Logger()
+logger = json_logger()
 metrics = Metrics()
 courier = build_courier(read_settings(os.environ))
 

@@ -5,13 +5,14 @@ import os
 from dataclasses import replace
 from typing import TypedDict
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.errors import NotNowError, TheirError
 from postroom.post.answers import Answer, problem
 from postroom.post.cors import Cors
+from postroom.post.logs import json_logger
 from postroom.post.nlweb_door import Posted
 from postroom.post.wiring import build_doors
 from postroom.reasons import Reason
@@ -55,9 +56,7 @@ class HttpResult(TypedDict):
     isBase64Encoded: bool
 
 
-# Logs are paid by the byte (docs/cost.md): where in the code, and the trace that Lambda makes of every invocation
-# though nothing is traced, say nothing here.
-logger = Logger(location=None, xray_trace_id=None)
+logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
 doors = build_doors(settings)

@@ -2,21 +2,21 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.filing import Fate, Outcome
+from postroom.post.logs import json_logger
 from postroom.post.wiring import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
 
-# Logs are paid by the byte (docs/cost.md): where in the code, and the trace that Lambda makes of every invocation
-# though nothing is traced, say nothing here.
-logger = Logger(location=None, xray_trace_id=None)
+logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
 worker = build_worker(settings)
@@ -56,7 +56,8 @@ def tell(outcomes: Sequence[Outcome]) -> None:
             if outcome.reason:
                 fields |= {"reason": str(outcome.reason), "detail": outcome.detail}
             logger.info(str(outcome.fate), extra=fields)
-        metrics.add_metric(outcome.fate.title(), MetricUnit.Count, 1)
-        if outcome.reason:
-            metrics.add_metric(f"{outcome.fate.title()}{outcome.reason}", MetricUnit.Count, 1)
         metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, int(time.time() * 1000) - claim.received_at_ms)
+    for (fate, reason), number in Counter((outcome.fate, outcome.reason) for outcome in outcomes).items():
+        metrics.add_metric(fate.title(), MetricUnit.Count, number)
+        if reason:
+            metrics.add_metric(f"{fate.title()}{reason}", MetricUnit.Count, number)

@@ -4,11 +4,12 @@ import os
 import time
 
 import boto3
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.post.keeper import Letter
+from postroom.post.logs import json_logger
 from postroom.post.wiring import build_keeper
 from postroom.settings import read_settings
 
@@ -17,7 +18,7 @@ ROUND_SECONDS = 40
 LOOKED_AT_SECONDS = 300
 """A letter that stays is not seen again in the same round, and free again before the next."""
 
-logger = Logger()
+logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
 keeper = build_keeper(settings)

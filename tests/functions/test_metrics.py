@@ -18,9 +18,9 @@ CALLS = {
     r'"(\w+)",': lambda name: {name},
     r'"(\w+)" if answer\.reason else "(\w+)",': lambda one, other: {one, other},
     r'f"Refused\{answer\.reason\}",': lambda: {"Refused…"},
-    r"outcome\.fate\.title\(\),": lambda: FATES,
+    r"fate\.title\(\),": lambda: FATES,
     # Of the fates only these two have a reason that varies.
-    r'f"\{outcome\.fate\.title\(\)\}\{outcome\.reason\}",': lambda: {"Discarded…", "Retried…"},
+    r'f"\{fate\.title\(\)\}\{reason\}",': lambda: {"Discarded…", "Retried…"},
     r"""f"Feedback\{delivery\.name\.title\(\)\.replace\('_', ''\)\}",""": lambda: {
         f"Feedback{delivery.name.title().replace('_', '')}" for delivery in Delivery
     },

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+import orjson
+
 from postroom.ijson import JsonValue
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.keys import RowKey, claim_name
@@ -104,14 +106,14 @@ class Queued:
         return replace(self, tries=self.tries + 1)
 
 
-def pack(claim: Claim, store: Callable[[str, bytes], None]) -> Queued:
-    """A claim made ready for the queue; one too large for it goes to S3 first (`store`), and the queue points at it."""
-    queued = Queued(claim)
-    if len(queued.body()) <= MAX_BODY_BYTES:
-        return queued
+def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
+    """A claim's queue message; one too large for the queue goes to S3 first (`store`), and the message points at it."""
+    body = Queued(claim).body()
+    if len(body) <= MAX_BODY_BYTES:
+        return body
     name = claim_name(claim.received_at_ms, claim.id)
     store(name, json.dumps(claim.as_json(), ensure_ascii=False, separators=(",", ":")).encode())
-    return replace(queued, pointer=name)
+    return Queued(claim, name).body()
 
 
 def unpack(body: str, objects: Objects) -> Queued:
@@ -119,7 +121,7 @@ def unpack(body: str, objects: Objects) -> Queued:
 
     Raises NotNowError(STORE_UNAVAILABLE); ValueError, KeyError or TypeError where it is none of ours.
     """
-    value = json.loads(body)
+    value = orjson.loads(body)
     pointer = value.get("at", "")
-    claim = json.loads(objects.get(pointer)) if pointer else value["claim"]
+    claim = orjson.loads(objects.get(pointer)) if pointer else value["claim"]
     return Queued(read_claim(claim), pointer, int(value["tries"]))

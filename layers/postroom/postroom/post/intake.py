@@ -34,8 +34,8 @@ class Intake:
         row = row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id)
         claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3)
         try:
-            queued = pack(claim, self._objects.put)
+            body = pack(claim, self._objects.put)
         except NotNowError as error:
             raise NotNowError(Reason.NOT_QUEUED) from error
-        self._claims.send(queued.body(), reason=Reason.NOT_QUEUED)
+        self._claims.send(body, reason=Reason.NOT_QUEUED)
         return claim

@@ -63,8 +63,11 @@ _LOOK_UPS: Final = 4
 _THREADS: Final = 16
 """Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
 _AWS: Final = Config(
-    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=_THREADS
-)
+    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=_THREADS,
+    # A quarter of what botocore does for a small call (benchmarks, `flow`): the types of arguments are mypy's to check,
+    # and without a name of ours the user agent is made up anew, twice for each request.
+    parameter_validation=False, user_agent="postroom",
+)  # fmt: skip
 _AWS_ONCE: Final = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=15)
 """For handlers of operators: a call that was not answered in time may have been executed; it is not ours to repeat."""
 _KEEPER_MARGIN_SECONDS: Final = DAY_SECONDS
