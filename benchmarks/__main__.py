@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks import (
     bench_canonical,
     bench_dm3,
+    bench_flow,
     bench_ijson,
     bench_key_record,
     bench_requests,
@@ -21,6 +22,7 @@ BENCHMARKS: Final = tuple(
     for module in (
         bench_verify,
         bench_dm3,
+        bench_flow,
         bench_ijson,
         bench_canonical,
         bench_key_record,

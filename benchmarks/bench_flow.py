@@ -1,0 +1,207 @@
+"""What the door and the worker do for a message besides waiting for AWS: the processor's time, and where it goes."""
+
+import hashlib
+import time
+import timeit
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Final
+
+import orjson
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
+from benchmarks.lambdas import (
+    batch_of,
+    called,
+    claims,
+    instant_clients,
+    posted,
+    sender_of,
+    start,
+    unheard,
+    unsent_requests,
+)
+from benchmarks.samples import SIZE
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+from nacl.signing import VerifyKey
+
+from postroom.ijson import parse
+from postroom.nlweb.envelope import read_envelope
+from postroom.nlweb.keys import Algorithm, PrivateKey, PublicKey
+from postroom.nlweb.verify import check_signature
+from postroom.post.claims import Claim, Queued, unpack
+from postroom.post.filing import Fate
+from postroom.post.verdicts import Accepted
+from postroom.post.worker import Record, Worker
+from postroom.store.segments import Line, lay_out
+
+MOST_TO_BARE: Final = 3.0
+GOAL: Final = 100
+"""The batch that the template asks for, and the goal is about."""
+_KEYS: Final[tuple[tuple[str, Algorithm], ...]] = (("Ed25519", "ed25519"), ("RSA-2048", "rsa"))
+_SIZES: Final = (1, 10, GOAL)
+PARTS: Final = (
+    "the signature",
+    "the message: JSON, form, canonical text",
+    "the verdict: key, identity, receipt",
+    "the queue's message",
+    "the segment's lines",
+    "the registers' rows",
+    "threads, outcomes",
+    "logs, metrics",
+)
+_ROWS: Final = tuple((key, size) for key, _ in _KEYS for size in _SIZES)
+_WORLDS: Final = (instant_clients, unsent_requests)
+
+NOTES = f"""\
+The processor's time, of all threads, that the handlers of functions/worker and functions/inbox take for one message of
+{SIZE} bytes that is accepted; they are wired as in Lambda, and the sender's key is in memory. In place of AWS stands an
+answer at once: *ours* has no client of AWS; *with client* has botocore's, which make, sign and read every request, and
+send none. Neither has the network, TLS, and what the kernel does for them.
+
+*Bare* is, for the worker, `orjson.loads` of the message, one SHA-256, the signature check by the same library, and
+`orjson.dumps` of the same line of the segment (segments are not compressed); for the door, `orjson.loads` and the
+SHA-256. Wanted of the worker at batch {GOAL}: ours ≤ {MOST_TO_BARE} × bare; what is not reached is marked ✗.
+"""
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """The worker and the door to their bare work, and the shares of the worker's time."""
+    # In processes of their own: functions read their settings from the environment. A turn takes long enough.
+    few = Effort(min(effort.rounds, 6), min(effort.turns, 5), effort.turn_seconds, max(2, min(effort.processes, 3)))
+    *rows, parts = over_processes(measure_here, few)
+    workers, doors = rows[: len(_ROWS)], rows[len(_ROWS) :]
+    return [
+        Table(
+            "The worker",
+            ("key, batch", "with client : bare", "ours : bare"),
+            tuple(
+                (f"{key}, batch {size}", times(client), marked(ours, reached=size != GOAL or ours <= MOST_TO_BARE))
+                for (key, size), (ours, client) in zip(_ROWS, workers, strict=True)
+            ),
+        ),
+        Table(
+            f"Where the worker's time goes: {_KEYS[0][0]}, batch {GOAL}",
+            ("part", "of ours", "part : bare"),
+            tuple((part, f"{ratio / sum(parts):.0%}", times(ratio)) for part, ratio in zip(PARTS, parts, strict=True)),
+        ),
+        Table(
+            "The door",
+            ("key", "with client : bare", "ours : bare"),
+            tuple((key, times(client), times(ours)) for (key, _), (ours, client) in zip(_KEYS, doors, strict=True)),
+        ),
+    ]
+
+
+def measure_here(effort: Effort) -> list[list[float]]:
+    """Ours and with client, to bare: of the workers, then of the doors; last, the parts of the first key's worker."""
+    workers, doors, parts = [], [], []
+    with unheard():
+        for _, algorithm in _KEYS:
+            key = PrivateKey.generate(algorithm)
+            with sender_of(key) as variables:
+                functions = [start("worker", variables, world) for world in _WORLDS]
+                full = Batch(claims(key, GOAL), key.public, functions[0].worker)
+                for function in functions:
+                    full.must_be_accepted(function.worker)
+                for size in _SIZES:
+                    event = batch_of(full.claims[:size])
+                    handlers = [called(function, event) for function in functions]
+                    workers.append(_to_first([full.bare(size), *handlers], effort))
+                parts = parts or full.parts(functions[0], effort)
+                event = posted(full.claims[0].envelope)
+                handlers = [called(start("inbox", variables, world), event) for world in _WORLDS]
+                doors.append(_to_first([full.bare_door, *handlers], effort))
+    return [*workers, *doors, parts]
+
+
+def _to_first(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
+    """The processor's time of each further way, to that of the first."""
+    return ratios([timeit.Timer(way, timer=time.process_time) for way in ways], effort)[1:]
+
+
+class Batch:
+    """Claims, and all that is made of them on their way."""
+
+    def __init__(self, taken: Sequence[Claim], key: PublicKey, worker: Worker) -> None:
+        self.claims, self._key, self._worker = taken, key, worker
+        self._judge, self._filing = worker._judges["nlweb"], worker._filing
+        self._records = [Record(claim.id, Queued(claim).body(), 1) for claim in taken]
+        self._data = [claim.envelope.encode() for claim in taken]
+        self._envelopes = [read_envelope(parse(data, max_bytes=len(data))) for data in self._data]
+        self._accepted = [verdict for claim in taken if isinstance(verdict := self._judge.judge(claim), Accepted)]
+        self._lines = [
+            Line(claim.row, verdict.conversation, verdict.text, verdict.receipt)
+            for claim, verdict in zip(taken, self._accepted, strict=True)
+        ]
+        self._segment, self._places = lay_out(self._lines, "seg/2026/11/21/09/benchmark.jsonl")
+
+    def must_be_accepted(self, worker: Worker) -> None:
+        """What is discarded or retried takes another way, and its time would say nothing."""
+        fates = {outcome.fate for outcome in worker.work(self._records).outcomes}
+        if fates != {Fate.ACCEPTED}:
+            raise AssertionError(fates)
+
+    def bare(self, size: int) -> Callable[[], object]:
+        """What no worker can do without."""
+        load, sha256, check, dump = orjson.loads, hashlib.sha256, _check(self._key), orjson.dumps
+        work = [
+            (data, envelope.signed_text, envelope.signature, load(line))
+            for data, envelope, line in zip(self._data, self._envelopes, self._segment.splitlines(), strict=True)
+        ][:size]
+
+        def bare() -> None:
+            for data, text, signature, line in work:
+                load(data)
+                sha256(text).digest()
+                check(text, signature)
+                dump(line)
+
+        return bare
+
+    def bare_door(self) -> None:
+        """What no door can do without."""
+        orjson.loads(self._data[0])
+        hashlib.sha256(self._envelopes[0].signed_text).digest()
+
+    def parts(self, function: ModuleType, effort: Effort) -> list[float]:
+        """What each of PARTS takes, to bare."""
+        event = batch_of(self.claims)
+        ways = (
+            self.bare(len(self.claims)),
+            called(function, event),
+            lambda: self._worker.work(self._records),
+            lambda: [unpack(record.body, self._worker._objects) for record in self._records],
+            lambda: [self._judge.judge(claim) for claim in self.claims],
+            lambda: [read_envelope(parse(data, max_bytes=len(data))).signed_text for data in self._data],
+            lambda: [check_signature(envelope, self._key) for envelope in self._envelopes],
+            lambda: lay_out(self._lines, "seg/2026/11/21/09/benchmark.jsonl"),
+            self._register,
+        )
+        handler, work, unpacked, judged, read, checked, laid, put = _to_first(ways, effort)
+        return [
+            checked, read, judged - read - checked, unpacked, laid, put,
+            work - unpacked - judged - laid - put, handler - work,
+        ]  # fmt: skip
+
+    def _register(self) -> None:
+        seen, register = self._filing._seen, self._filing._register
+        for claim, verdict, place in zip(self.claims, self._accepted, self._places, strict=True):
+            who = verdict.identity
+            seen.claim_home(who.seen_key, who.digest, claim.row, now=0, forget_at=who.forget_at)
+            register.file(claim.row, place, verdict.conversation)
+
+
+def _check(public: PublicKey) -> Callable[[bytes, bytes], object]:
+    """The library's own check of a signature: of a text, by its bytes; it raises if the signature is wrong."""
+    if public.algorithm == "ed25519":
+        return VerifyKey(public.spki()[-32:]).verify
+    key, padding, algorithm = load_der_public_key(public.spki()), PKCS1v15(), SHA256()
+    if not isinstance(key, RSAPublicKey):
+        raise TypeError(public.algorithm)
+    return lambda text, signature: key.verify(signature, text, padding, algorithm)
+
+
+BENCHMARK = Benchmark("flow", "A message at the door and at the worker", NOTES, measure)

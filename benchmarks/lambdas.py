@@ -1,0 +1,208 @@
+"""The functions of the template in this process, as Lambda starts them, over an AWS that answers at once.
+
+    with sender_of(key) as variables:
+        worker = start("worker", variables, instant_clients)
+
+Two such worlds: `instant_clients`, where there is no client of AWS at all, and `unsent_requests`, where botocore makes,
+signs and reads everything, and nothing goes out. What the second takes longer is the client's own work.
+"""
+
+import hashlib
+import importlib.util
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+from unittest.mock import patch
+from uuid import UUID
+
+import boto3
+import orjson
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from benchmarks.samples import RECEIVER, SELECTOR, SENDER, SIZE, body_of_text, draft
+from botocore.awsrequest import AWSRequest, AWSResponse, HTTPHeaders
+
+from postroom.local.dns import DnsServer
+from postroom.local.zones import ZoneTree
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.sign import sign
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.post.claims import Claim, Queued
+from postroom.store.keys import row_key
+
+FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
+_NAMES: Final = ("POST_TABLE", "SEEN_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "BUCKET")
+_SECRETS: Final = ("SIGNING_KEYS_SECRET", "DM3_KEYS_SECRET")
+_QUEUES: Final = ("CLAIMS", "RETRY", "SUSPECTS", "LETTERS", "COURIER")
+ENVIRONMENT: Final = {
+    "PATH": os.defpath,
+    "AWS_DEFAULT_REGION": "eu-west-1",
+    "AWS_ACCESS_KEY_ID": "nobody",  # as in Lambda: without, boto3 would go and look for some
+    "AWS_SECRET_ACCESS_KEY": "nothing",
+    "POWERTOOLS_SERVICE_NAME": "benchmark",
+    "POWERTOOLS_METRICS_NAMESPACE": "postroom",
+    **dict.fromkeys((*_NAMES, *_SECRETS), "benchmark"),
+    **{f"{name}_QUEUE_URL": f"https://sqs.eu-west-1.amazonaws.com/123456789012/{name.lower()}" for name in _QUEUES},
+}
+"""What the template sets."""
+
+RULE: Final = SubjectRule("Order@Seller", Treatment.MAILBOX, RECEIVER)
+Event = Mapping[str, object]
+World = Callable[[], AbstractContextManager[object]]
+"""Within it clients of AWS are made."""
+
+
+@contextmanager
+def sender_of(key: PrivateKey) -> Iterator[dict[str, str]]:
+    """A world in which SENDER has published its key: the functions' variables in it."""
+    tree = ZoneTree(clock=time.time)
+    tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))}\n")
+    with DnsServer(tree) as server:
+        yield {**ENVIRONMENT, "RESOLVERS": f"udp://{server.address}", "TRUST_ANCHORS": tree.anchor_text.strip()}
+
+
+def start(function: str, variables: Mapping[str, str], world: World) -> ModuleType:
+    """A module of its own for each start, as `import app` makes one in Lambda."""
+    spec = importlib.util.spec_from_file_location(function, FUNCTIONS / function / "app.py")
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(function)
+    module = importlib.util.module_from_spec(spec)
+    with patch.dict(os.environ, variables), world():
+        spec.loader.exec_module(module)
+    return module
+
+
+def called(module: ModuleType, event: Event) -> Callable[[], object]:
+    """The way of handing `event` to the function's handler, once."""
+    context = LambdaContext()
+    context._aws_request_id = "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
+    return lambda: module.handler(event, context)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """What the functions print and log goes nowhere; they write it all the same."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
+def message(key: PrivateKey, number: int, at_ms: int) -> str:
+    """A signed message of about SIZE bytes."""
+
+    def made(size: int) -> str:
+        content = replace(draft(body_of_text(size)), correlation=str(UUID(int=number)), timestamp_ms=at_ms)
+        return orjson.dumps(sign(content, key)).decode()
+
+    return made(SIZE - len(made(0)))
+
+
+def claims(key: PrivateKey, many: int) -> list[Claim]:
+    """What the door makes of so many messages of now."""
+    at_ms = int(time.time() * 1000)
+    return [
+        Claim(
+            claim_id, at_ms, "nlweb", RECEIVER, row_key(RECEIVER, 1, at_ms, claim_id), "203.0.113.7",
+            message(key, number, at_ms), RULE,
+        )
+        for number in range(many)
+        if (claim_id := f"{number:032x}")
+    ]  # fmt: skip
+
+
+def batch(bodies: Sequence[str]) -> Event:
+    """The event that Lambda makes of messages in the queue of claims."""
+    return {
+        "Records": [
+            {
+                "messageId": f"059f36b4-87a3-44ab-83d2-66197551{number:04d}",
+                "body": body,
+                "attributes": {"ApproximateReceiveCount": "1"},
+                "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:claims",
+            }
+            for number, body in enumerate(bodies)
+        ]
+    }
+
+
+def batch_of(taken: Sequence[Claim]) -> Event:
+    """The same, of claims."""
+    return batch([Queued(claim).body() for claim in taken])
+
+
+def posted(text: str) -> Event:
+    """The event that API Gateway makes of a POST to the inbox."""
+    return {
+        "rawPath": "/inbox",
+        "headers": {"content-type": "application/json", "host": f"nlweb.{RECEIVER}"},
+        "requestContext": {"http": {"method": "POST", "sourceIp": "203.0.113.7"}, "domainName": f"nlweb.{RECEIVER}"},
+        "body": text,
+        "isBase64Encoded": False,
+    }
+
+
+class _Instant:
+    """A client that says yes to everything at once. RECEIVER is a domain of ours, and takes orders."""
+
+    def put_item(self, **_: object) -> dict[str, object]:
+        return {}
+
+    put_object = send_message = put_item
+
+    def get_paginator(self, _operation: str) -> "_Instant":
+        return self
+
+    def paginate(self, *, ExpressionAttributeValues: Mapping[str, Mapping[str, str]], **_: object) -> list[object]:  # noqa: N803
+        return [{"Items": _rows(ExpressionAttributeValues[":pk"]["S"])}]
+
+
+def _rows(pk: str) -> list[object]:
+    """What the directory has under a key."""
+    if not pk.startswith("domain#"):
+        return []
+    return [
+        {"pk": {"S": pk}, "sk": {"S": "!"}, "inbox": {"BOOL": True}, "buffer": {"BOOL": True}},
+        {
+            "pk": {"S": pk}, "sk": {"S": f"subject#{RULE.pattern}"},
+            "treatment": {"S": str(RULE.treatment)}, "target": {"S": RULE.target},
+        },
+    ]  # fmt: skip
+
+
+def instant_clients() -> AbstractContextManager[object]:
+    """No client of AWS at all: what is called in its place answers at once."""
+    return patch.object(boto3, "client", lambda *_args, **_options: _Instant())
+
+
+def unsent_requests() -> AbstractContextManager[object]:
+    """botocore's clients, whose requests are answered before they are sent."""
+    session = boto3.Session(region_name=ENVIRONMENT["AWS_DEFAULT_REGION"])
+    session.events.register("before-send", _answer)
+    return patch.object(boto3, "client", session.client)
+
+
+def _answer(request: AWSRequest, **_: object) -> AWSResponse:
+    said = b""
+    operation = request.headers.get("X-Amz-Target", b"").decode().rpartition(".")[2]
+    if operation == "SendMessage":
+        body = orjson.loads(request.body)["MessageBody"]
+        digest = hashlib.md5(body.encode(), usedforsecurity=False).hexdigest()
+        said = orjson.dumps({"MessageId": "1", "MD5OfMessageBody": digest})
+    elif operation == "Query":
+        said = orjson.dumps({"Items": _rows(orjson.loads(request.body)["ExpressionAttributeValues"][":pk"]["S"])})
+    elif operation == "PutItem":
+        said = b"{}"
+    return AWSResponse(request.url, 200, HTTPHeaders(), _Body(said))
+
+
+class _Body:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._data
