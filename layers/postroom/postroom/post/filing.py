@@ -15,6 +15,7 @@ from postroom.errors import NotNowError
 from postroom.post.claims import Claim
 from postroom.post.notices import Telling, notice_of
 from postroom.post.ports import Clock, Forwarding, NewId, SendQueue
+from postroom.post.side_by_side import side_by_side
 from postroom.post.times import Times
 from postroom.post.verdicts import Accepted, Discarded
 from postroom.reasons import Reason
@@ -87,7 +88,9 @@ class Filing:
 
     def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
         """Steps 2 to 4 for the accepted claims of a batch. A passing fault is an outcome, not an error."""
-        found = self._pool.map(lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted)
+        found = side_by_side(
+            self._pool, lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted
+        )
         homed: list[_Homed] = []
         outcomes: list[Outcome] = []
         for each in found:
@@ -106,13 +109,12 @@ class Filing:
             places = self._put_segment(list(lines.values()))
         except Exception as error:
             return outcomes + [failed(item.claim, error, item.verdict.correlation) for item in homed]
-        return outcomes + list(
-            self._pool.map(
-                lambda item: attempt(
-                    item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.correlation
-                ),
-                homed,
-            )
+        return outcomes + side_by_side(
+            self._pool,
+            lambda item: attempt(
+                item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.correlation
+            ),
+            homed,
         )
 
     def discard(self, claim: Claim, verdict: Discarded) -> Outcome:

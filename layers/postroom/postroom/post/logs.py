@@ -9,7 +9,7 @@ def _serialize(line: object) -> str:
 
 
 def json_logger() -> Logger:
-    """The logger of powertools, for lines of which there is one for each message.
+    """The logger of powertools, for lines that may be as many as the messages.
 
     Logs are paid by the byte (docs/cost.md): where in the code, and the trace that Lambda makes of every invocation
     though nothing is traced, say nothing here. And messages are words of ours: not each has to be tried as JSON.

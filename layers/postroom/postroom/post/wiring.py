@@ -37,6 +37,7 @@ from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
+from postroom.post.side_by_side import THREADS
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.timebox import TimeBox
 from postroom.post.times import Times
@@ -60,10 +61,8 @@ if TYPE_CHECKING:
 
 _LOOK_UPS: Final = 4
 """At once; each may wait for its own time."""
-_THREADS: Final = 16
-"""Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
 _AWS: Final = Config(
-    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=_THREADS,
+    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=THREADS,
     # A quarter of what botocore does for a small call (benchmarks, `flow`): the types of arguments are mypy's to check,
     # and without a name of ours the user agent is made up anew, twice for each request.
     parameter_validation=False, user_agent="postroom",
@@ -154,7 +153,7 @@ def build_worker(settings: Settings) -> Worker:
         "directory_table", "seen_table", "post_table", "bucket",
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
-    aws, pool = _Aws(), ThreadPoolExecutor(_THREADS)
+    aws, pool = _Aws(), ThreadPoolExecutor(THREADS - 1)
     objects = aws.objects(settings.bucket)
     return Worker(
         judges={

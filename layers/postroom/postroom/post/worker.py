@@ -15,6 +15,7 @@ from postroom.errors import NotNowError
 from postroom.post.claims import Claim, Protocol, Queued, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.ports import SendQueue
+from postroom.post.side_by_side import side_by_side
 from postroom.post.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.store.queues import LONGEST_DELAY_SECONDS
 from postroom.store.segments import Objects
@@ -116,9 +117,10 @@ class Worker:
     def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
         """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
         claims = list({letter.claim.id: letter.claim for letter in letters}.values())
-        judged = list(zip(claims, self._pool.map(self._verdict, claims), strict=True))
+        judged = list(zip(claims, side_by_side(self._pool, self._verdict, claims), strict=True))
         outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
-        outcomes += self._pool.map(self._discard, [(c, v) for c, v in judged if isinstance(v, Discarded)])
+        bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
+        outcomes += side_by_side(self._pool, self._discard, bad)
         outcomes += [v for _, v in judged if isinstance(v, Outcome)]
         return {outcome.claim.id: outcome for outcome in outcomes}
 

@@ -1,0 +1,70 @@
+"""The claims of a batch side by side."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from threading import Barrier, Event, current_thread, main_thread
+
+import pytest
+from tests.post.ports import InTurn
+
+from postroom.post.side_by_side import THREADS, side_by_side
+
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture
+def pool() -> Iterator[Executor]:
+    with ThreadPoolExecutor(THREADS) as made:
+        yield made
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, THREADS, 10 * THREADS])
+def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(pool: Executor, many: int) -> None:
+    asked: list[int] = []
+
+    def step(item: int) -> int:
+        asked.append(item)
+        return -item
+
+    assert side_by_side(pool, step, range(many)) == [-item for item in range(many)]
+    assert sorted(asked) == list(range(many))
+
+
+def test_so_many_wait_at_once(pool: Executor) -> None:
+    together = Barrier(THREADS, timeout=PATIENCE_SECONDS)
+    assert len(side_by_side(pool, lambda _: together.wait(), range(THREADS))) == THREADS
+
+
+def test_one_that_waits_holds_up_no_other(pool: Executor) -> None:
+    others_done, done = Event(), list[int]()
+
+    def step(item: int) -> None:
+        if item == 0:
+            assert others_done.wait(PATIENCE_SECONDS)
+            return
+        done.append(item)
+        if len(done) == 99:
+            others_done.set()
+
+    side_by_side(pool, step, range(100))
+    assert sorted(done) == list(range(1, 100))
+
+
+def test_one_alone_needs_no_other_thread(pool: Executor) -> None:
+    assert side_by_side(pool, lambda _: current_thread(), ["alone"]) == [main_thread()]
+
+
+@pytest.mark.parametrize("bad", [0, 50, 99])
+def test_what_a_step_raises_is_raised(pool: Executor, bad: int) -> None:
+    def step(item: int) -> None:
+        if item == bad:
+            raise KeyError(item)
+
+    with pytest.raises(KeyError):
+        side_by_side(pool, step, range(100))
+
+
+def test_without_threads_all_is_done_in_turn() -> None:
+    asked: list[int] = []
+    side_by_side(InTurn(), asked.append, range(100))
+    assert asked == list(range(100))
