@@ -13,6 +13,7 @@ from benchmarks import (
     bench_key_record,
     bench_requests,
     bench_start,
+    bench_throughput,
     bench_verify,
 )
 from benchmarks.harness import NORMAL, Benchmark, Effort
@@ -23,6 +24,7 @@ BENCHMARKS: Final = tuple(
         bench_verify,
         bench_dm3,
         bench_flow,
+        bench_throughput,
         bench_ijson,
         bench_canonical,
         bench_key_record,

@@ -4,6 +4,8 @@ import hashlib
 import time
 import timeit
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Final
 
@@ -11,9 +13,9 @@ import orjson
 from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
 from benchmarks.lambdas import (
     batch_of,
-    called,
     claims,
     instant_clients,
+    invoke,
     posted,
     sender_of,
     start,
@@ -69,8 +71,8 @@ SHA-256. Wanted of the worker at batch {GOAL}: ours ≤ {MOST_TO_BARE} × bare; 
 
 def measure(effort: Effort) -> Sequence[Table]:
     """The worker and the door to their bare work, and the shares of the worker's time."""
-    # In processes of their own: functions read their settings from the environment. A turn takes long enough.
-    few = Effort(min(effort.rounds, 6), min(effort.turns, 5), effort.turn_seconds, max(2, min(effort.processes, 3)))
+    # A turn takes far longer than it has to.
+    few = replace(effort, rounds=min(effort.rounds, 6), turns=min(effort.turns, 5), processes=min(effort.processes, 3))
     *rows, parts = over_processes(measure_here, few)
     workers, doors = rows[: len(_ROWS)], rows[len(_ROWS) :]
     return [
@@ -108,11 +110,11 @@ def measure_here(effort: Effort) -> list[list[float]]:
                     full.must_be_accepted(function.worker)
                 for size in _SIZES:
                     event = batch_of(full.claims[:size])
-                    handlers = [called(function, event) for function in functions]
+                    handlers = [partial(invoke, function, event) for function in functions]
                     workers.append(_to_first([full.bare(size), *handlers], effort))
                 parts = parts or full.parts(functions[0], effort)
                 event = posted(full.claims[0].envelope)
-                handlers = [called(start("inbox", variables, world), event) for world in _WORLDS]
+                handlers = [partial(invoke, start("inbox", variables, world), event) for world in _WORLDS]
                 doors.append(_to_first([full.bare_door, *handlers], effort))
     return [*workers, *doors, parts]
 
@@ -171,7 +173,7 @@ class Batch:
         event = batch_of(self.claims)
         ways = (
             self.bare(len(self.claims)),
-            called(function, event),
+            partial(invoke, function, event),
             lambda: self._worker.work(self._records),
             lambda: [unpack(record.body, self._worker._objects) for record in self._records],
             lambda: [self._judge.judge(claim) for claim in self.claims],

@@ -1,14 +1,15 @@
-"""The functions of the template in this process, as Lambda starts them, over an AWS that answers at once.
+"""The functions of the template in this process, as Lambda starts them, over an AWS that need not be there.
 
     with sender_of(key) as variables:
         worker = start("worker", variables, instant_clients)
 
-Two such worlds: `instant_clients`, where there is no client of AWS at all, and `unsent_requests`, where botocore makes,
-signs and reads everything, and nothing goes out. What the second takes longer is the client's own work.
+There are three such worlds: `instant_clients`, without any client of AWS; `unsent_requests`, where botocore makes,
+signs and reads everything, and nothing goes out; and `clients_of` a session, which may reach the embedded AWS.
 """
 
 import hashlib
 import importlib.util
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,16 +74,21 @@ def start(function: str, variables: Mapping[str, str], world: World) -> ModuleTy
     if spec is None or spec.loader is None:
         raise FileNotFoundError(function)
     module = importlib.util.module_from_spec(spec)
+    # A logger that is there already would go on writing to where the start before did.
+    logging.Logger.manager.loggerDict.pop(variables["POWERTOOLS_SERVICE_NAME"], None)
     with patch.dict(os.environ, variables), world():
         spec.loader.exec_module(module)
     return module
 
 
-def called(module: ModuleType, event: Event) -> Callable[[], object]:
-    """The way of handing `event` to the function's handler, once."""
+def invoke(module: ModuleType, event: Event) -> Mapping[str, object]:
+    """The handler's answer. AssertionError unless it took in, or worked off, everything."""
     context = LambdaContext()
     context._aws_request_id = "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
-    return lambda: module.handler(event, context)
+    answer: Mapping[str, object] = module.handler(event, context)
+    if answer.get("batchItemFailures") or answer.get("statusCode", 200) != 200:
+        raise AssertionError(answer)
+    return answer
 
 
 @contextmanager
@@ -102,37 +108,32 @@ def message(key: PrivateKey, number: int, at_ms: int) -> str:
     return made(SIZE - len(made(0)))
 
 
-def claims(key: PrivateKey, many: int) -> list[Claim]:
-    """What the door makes of so many messages of now."""
+def claims(key: PrivateKey, many: int, *, first: int = 0) -> list[Claim]:
+    """What the door makes of so many messages of now, numbered from `first` on."""
     at_ms = int(time.time() * 1000)
     return [
         Claim(
             claim_id, at_ms, "nlweb", RECEIVER, row_key(RECEIVER, 1, at_ms, claim_id), "203.0.113.7",
             message(key, number, at_ms), RULE,
         )
-        for number in range(many)
+        for number in range(first, first + many)
         if (claim_id := f"{number:032x}")
     ]  # fmt: skip
 
 
-def batch(bodies: Sequence[str]) -> Event:
-    """The event that Lambda makes of messages in the queue of claims."""
+def batch_of(taken: Sequence[Claim]) -> Event:
+    """The event that Lambda makes of claims in the queue."""
     return {
         "Records": [
             {
                 "messageId": f"059f36b4-87a3-44ab-83d2-66197551{number:04d}",
-                "body": body,
+                "body": Queued(claim).body(),
                 "attributes": {"ApproximateReceiveCount": "1"},
                 "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:claims",
             }
-            for number, body in enumerate(bodies)
+            for number, claim in enumerate(taken)
         ]
     }
-
-
-def batch_of(taken: Sequence[Claim]) -> Event:
-    """The same, of claims."""
-    return batch([Queued(claim).body() for claim in taken])
 
 
 def posted(text: str) -> Event:
@@ -183,6 +184,11 @@ def unsent_requests() -> AbstractContextManager[object]:
     """botocore's clients, whose requests are answered before they are sent."""
     session = boto3.Session(region_name=ENVIRONMENT["AWS_DEFAULT_REGION"])
     session.events.register("before-send", _answer)
+    return clients_of(session)
+
+
+def clients_of(session: boto3.Session) -> AbstractContextManager[object]:
+    """The clients of this session."""
     return patch.object(boto3, "client", session.client)
 
 

@@ -1,0 +1,227 @@
+"""From the door to the mailbox, in the embedded AWS: ours, and the calls of AWS alone."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Final, Generic, TypeVar
+
+import boto3
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
+from benchmarks.lambdas import RULE, Event, batch_of, claims, clients_of, invoke, posted, start, unheard
+from benchmarks.samples import RECEIVER, SELECTOR, SENDER, SIZE
+from botocore.config import Config
+
+from postroom.local.clients import REGION
+from postroom.local.stack import Deployment, LocalStack
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.post.claims import Claim, Queued
+from postroom.post.side_by_side import THREADS
+from postroom.store.directory import Domain
+from postroom.store.keys import partition
+from postroom.store.operators import Operators
+from postroom.store.register import LIVE
+
+T = TypeVar("T")
+
+LEAST_TO_BARE: Final = 0.8
+MESSAGES: Final = 100
+"""Of a turn. The emulator's queue slows down with what lies in it, so it is emptied before the next."""
+_SIZES: Final = (100, 10)
+"""Of batches. The emulator's own mappings hand out at most 10: the handler is given its events by hand."""
+_LINE_BEYOND: Final = 1000
+"""Bytes of a line beside the envelope, about: the receipt."""
+_TEMPLATE: Final = Path(__file__).parent.parent / "template.yaml"
+
+NOTES = f"""\
+{MESSAGES} messages of {SIZE} bytes, Ed25519, go through the real handlers of functions/inbox and functions/worker, with
+what the template sets for them in the embedded AWS: posted one after the other, then worked off in batches. *Bare*
+makes calls of the same kind and number with boto3 as it comes, and nothing else: SendMessage one after the other; for
+each batch a conditional PutItem for each message, one PutObject of the same size, and again a conditional PutItem for
+each, these in {THREADS} threads. Time is that of the clock here; the embedded AWS shares the machine with both.
+
+The numbers are ours : bare, in messages a second. Wanted: ≥ {LEAST_TO_BARE} from the door to filed; what is not reached
+is marked ✗.
+"""
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One table: a row for each size of batch."""
+    # A turn takes a second, and is long enough by itself.
+    few = Effort(min(effort.rounds, 6), turns=1, turn_seconds=0, processes=min(effort.processes, 2))
+    rows = over_processes(measure_here, few)
+    return [
+        Table(
+            "",
+            ("batch", "door", "worker", "door to filed"),
+            tuple(
+                (f"batch {size}", times(door), times(worker), marked(both, reached=both >= LEAST_TO_BARE))
+                for size, (door, worker, both) in zip(_SIZES, rows, strict=True)
+            ),
+        )
+    ]
+
+
+def measure_here(effort: Effort) -> list[list[float]]:
+    """For each size of batch, messages a second to bare: of the door, of the worker, of both together."""
+    key = PrivateKey.generate("ed25519")
+    with unheard(), LocalStack(_TEMPLATE) as stack:
+        record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))
+        stack.tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
+        office = Office(stack.deploy("benchmark"), key)
+        rows = [_to_bare(office, Bare(office), size, effort) for size in _SIZES]
+        office.must_have_filed_all()
+    return rows
+
+
+def _to_bare(office: "Office", bare: "Bare", size: int, effort: Effort) -> list[float]:
+    def batches() -> list[list[Claim]]:
+        taken = office.claims()
+        return [taken[start : start + size] for start in range(0, MESSAGES, size)]
+
+    door, bare_door, worker, bare_worker = ratios(
+        [
+            Clocked(lambda: [posted(claim.envelope) for claim in office.claims()], office.post),
+            Clocked(lambda: [Queued(claim).body() for claim in office.claims()], bare.send),
+            Clocked(lambda: [batch_of(batch) for batch in batches()], office.work),
+            Clocked(batches, bare.file),
+        ],
+        effort,
+    )
+    return [bare_door / door, bare_worker / worker, (bare_door + bare_worker) / (door + worker)]
+
+
+class Clocked(Generic[T]):
+    """A way of which the clock sees only `run`, not what is made ready for it."""
+
+    def __init__(self, prepare: Callable[[], T], run: Callable[[T], None]) -> None:
+        self._prepare, self._run = prepare, run
+
+    def timeit(self, number: int, /) -> float:
+        """The seconds of so many runs."""
+        seconds = 0.0
+        for _ in range(number):
+            prepared = self._prepare()
+            started = time.perf_counter()
+            self._run(prepared)
+            seconds += time.perf_counter() - started
+        return seconds
+
+
+class Office:
+    """A deployment whose door and worker run in this process."""
+
+    def __init__(self, deployment: Deployment, key: PrivateKey) -> None:
+        self.client, self.physical = deployment.client, {each.logical: each.physical for each in deployment.resources}
+        self.session = boto3.Session(deployment.account, "local", region_name=REGION)
+        self._key, self._claims, self._worked_off = key, 0, 0
+        functions = self.client("lambda")
+        for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+            functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+        operators = Operators(self.client("dynamodb"), self.physical["DirectoryTable"])
+        operators.put_domain(Domain(RECEIVER))
+        operators.put_subject(RECEIVER, RULE)
+        self._door, self._worker = self._start("inbox", "InboxFunction"), self._start("worker", "WorkerFunction")
+
+    def _start(self, function: str, logical: str) -> ModuleType:
+        deployed = self.client("lambda").get_function_configuration(FunctionName=self.physical[logical])
+        variables = {**deployed["Environment"]["Variables"], "AWS_ENDPOINT_URL": self.client.endpoint}
+        return start(function, variables, lambda: clients_of(self.session))
+
+    def claims(self) -> list[Claim]:
+        """New ones, for a turn; and nothing lies in the queue."""
+        self.client("sqs").purge_queue(QueueUrl=self.physical["ClaimsQueue"])
+        self._claims += MESSAGES
+        return claims(self._key, MESSAGES, first=self._claims)
+
+    def post(self, requests: Sequence[Event]) -> None:
+        """One after the other, as one Lambda function has them."""
+        for request in requests:
+            invoke(self._door, request)
+
+    def work(self, events: Sequence[Event]) -> None:
+        """One after the other."""
+        for event in events:
+            invoke(self._worker, event)
+        self._worked_off += MESSAGES
+
+    def must_have_filed_all(self) -> None:
+        """What is discarded or retried takes another way, and its time would say nothing."""
+        pages = (
+            self.client("dynamodb")
+            .get_paginator("query")
+            .paginate(
+                TableName=self.physical["PostTable"],
+                KeyConditionExpression="pk = :pk",
+                FilterExpression="st = :live",
+                ExpressionAttributeValues={":pk": {"S": partition(RECEIVER, 0)}, ":live": {"S": LIVE}},
+                Select="COUNT",
+            )
+        )
+        filed = sum(page["Count"] for page in pages)
+        if filed != self._worked_off:
+            raise AssertionError(f"{self._worked_off} messages were worked off, {filed} are filed")
+
+
+class Bare:
+    """The calls of AWS alone, under keys that differ from those of the post office by a letter."""
+
+    def __init__(self, office: Office) -> None:
+        self._physical = office.physical
+        config = Config(max_pool_connections=THREADS)
+        self._dynamodb, self._s3, self._sqs = (
+            office.session.client(service, endpoint_url=office.client.endpoint, config=config)
+            for service in ("dynamodb", "s3", "sqs")
+        )
+        self._pool = ThreadPoolExecutor(THREADS)
+
+    def send(self, bodies: Sequence[str]) -> None:
+        """What the door's calls are."""
+        for body in bodies:
+            self._sqs.send_message(QueueUrl=self._physical["ClaimsQueue"], MessageBody=body)
+
+    def file(self, batches: Sequence[Sequence[Claim]]) -> None:
+        """What the worker's calls are."""
+        for batch in batches:
+            list(self._pool.map(self._put_seen, batch))
+            name = f"seg/2026/11/21/09/{batch[0].id}.jsonl"
+            data = b"".join(claim.envelope.encode() + bytes(_LINE_BEYOND) for claim in batch)
+            self._s3.put_object(Bucket=self._physical["Bucket"], Key=name, Body=data, IfNoneMatch="*")
+            list(self._pool.map(self._put_row, batch))
+
+    def _put_seen(self, claim: Claim) -> None:
+        self._dynamodb.put_item(
+            TableName=self._physical["SeenTable"],
+            Item={
+                "pk": {"S": f"b#{claim.id * 2}"},
+                "hash": {"S": claim.id * 2},
+                "home": {"M": {"pk": {"S": claim.row.pk}, "sk": {"S": claim.row.sk}}},
+                "ttl": {"N": str(claim.received_at_ms // 1000)},
+            },
+            ConditionExpression="attribute_not_exists(pk) OR #ttl < :now",
+            ExpressionAttributeNames={"#ttl": "ttl"},
+            ExpressionAttributeValues={":now": {"N": "0"}},
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+
+    def _put_row(self, claim: Claim) -> None:
+        self._dynamodb.put_item(
+            TableName=self._physical["PostTable"],
+            Item={
+                "pk": {"S": partition(f"b{RECEIVER}", 0)},
+                "sk": {"S": claim.row.sk},
+                "st": {"S": LIVE},
+                "o": {"S": f"seg/2026/11/21/09/{claim.id}.jsonl"},
+                "off": {"N": "100000"},
+                "len": {"N": "2500"},
+                "c": {"S": SENDER},
+            },
+            ConditionExpression="attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+
+
+BENCHMARK = Benchmark("throughput", "From the door to the mailbox, in the embedded AWS", NOTES, measure)
