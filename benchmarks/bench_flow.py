@@ -99,7 +99,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 def measure_here(effort: Effort) -> list[list[float]]:
     """Ours and with client, to bare: of the workers, then of the doors; last, the parts of the first key's worker."""
-    workers, doors, parts = [], [], []
+    workers, doors, parts = [], [], list[float]()
     with unheard():
         for _, algorithm in _KEYS:
             key = PrivateKey.generate(algorithm)

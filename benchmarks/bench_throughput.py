@@ -172,10 +172,10 @@ class Bare:
     def __init__(self, office: Office) -> None:
         self._physical = office.physical
         config = Config(max_pool_connections=THREADS)
-        self._dynamodb, self._s3, self._sqs = (
-            office.session.client(service, endpoint_url=office.client.endpoint, config=config)
-            for service in ("dynamodb", "s3", "sqs")
-        )
+        at = office.client.endpoint
+        self._dynamodb = office.session.client("dynamodb", endpoint_url=at, config=config)
+        self._s3 = office.session.client("s3", endpoint_url=at, config=config)
+        self._sqs = office.session.client("sqs", endpoint_url=at, config=config)
         self._pool = ThreadPoolExecutor(THREADS)
 
     def send(self, bodies: Sequence[str]) -> None:
