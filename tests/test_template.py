@@ -258,7 +258,7 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
     # As many claims at once as there are threads.
-    rounds = math.ceil(batches["ClaimsQueue"] / wiring._THREADS)
+    rounds = math.ceil(batches["ClaimsQueue"] / wiring.THREADS)
     assert rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
 
 

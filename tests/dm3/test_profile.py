@@ -14,6 +14,7 @@ from tests.dm3.known import BUILDS
 from postroom.canonical import stringify
 from postroom.dm3.keys import PrivateSigningKey
 from postroom.dm3.profile import (
+    MAX_SERVICES,
     MAX_URI_BYTES,
     ServiceProfile,
     UserProfile,
@@ -242,6 +243,13 @@ def test_members_that_nobody_knows_are_kept() -> None:
     profile = read_user_profile({**BARE, "mutableProfileExtensionUrl": None})
     assert profile.extra == {"mutableProfileExtensionUrl": None}
     assert profile.as_json() == {**BARE, "mutableProfileExtensionUrl": None}
+
+
+def test_so_many_delivery_services_may_be_named_and_no_more() -> None:
+    names = [f"{number}.eth" for number in range(MAX_SERVICES)]
+    assert read_user_profile({**BARE, "deliveryServices": names}).delivery_services == tuple(names)
+    why = refused(read_user_profile, {**BARE, "deliveryServices": [*names, "more.eth"]})
+    assert f"{MAX_SERVICES + 1} delivery services; at most {MAX_SERVICES}" in why
 
 
 def test_names_of_delivery_services_are_normalised_and_stay_in_their_order() -> None:

@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-_LOOK_UPS: Final = 4
+LOOK_UPS: Final = 4
 """At once; each may wait for its own time."""
-_THREADS: Final = 16
+THREADS: Final = 16
 """Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
 _AWS: Final = Config(
-    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=_THREADS
+    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=THREADS
 )
 _AWS_ONCE: Final = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=15)
 """For handlers of operators: a call that was not answered in time may have been executed; it is not ours to repeat."""
@@ -139,7 +139,7 @@ def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake
         directory=directory,
         keys=_dm3_keys(settings),
         profiles=_profiles(settings, objects),
-        timebox=TimeBox(ThreadPoolExecutor(_LOOK_UPS), settings.dm3_lookup_seconds),
+        timebox=TimeBox(ThreadPoolExecutor(LOOK_UPS), settings.dm3_lookup_seconds),
         intake=intake,
         clock=time.time,
     )
@@ -151,7 +151,7 @@ def build_worker(settings: Settings) -> Worker:
         "directory_table", "seen_table", "post_table", "bucket",
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
-    aws, pool = _Aws(), ThreadPoolExecutor(_THREADS)
+    aws, pool = _Aws(), ThreadPoolExecutor(THREADS)
     objects = aws.objects(settings.bucket)
     return Worker(
         judges={
