@@ -46,7 +46,9 @@ def tell(outcome: Outcome) -> None:
     if outcome.reason:
         fields |= {"reason": str(outcome.reason), "detail": outcome.detail}
     logger.info(str(outcome.fate), extra=fields)
+    # First, of the metrics that each claim has: Powertools writes them all down at the hundredth age, and warns of an
+    # end with nothing left.
+    metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
     metrics.add_metric(outcome.fate.title(), MetricUnit.Count, 1)
     if outcome.reason:
         metrics.add_metric(f"{outcome.fate.title()}{outcome.reason}", MetricUnit.Count, 1)
-    metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
