@@ -16,6 +16,7 @@ from postroom.dm3.keys import PrivateSigningKey
 from postroom.dm3.profile import (
     MAX_SERVICES,
     MAX_URI_BYTES,
+    MAX_URL_CHARACTERS,
     ServiceProfile,
     UserProfile,
     data_uri,
@@ -185,6 +186,12 @@ def test_what_carries_no_json_is_no_profile_uri(uri: str, why: str) -> None:
     assert why in refused(profile_of_uri, uri)
 
 
+def test_a_uri_may_be_so_long_and_no_longer() -> None:
+    longest = "data:application/json,{}".ljust(MAX_URI_BYTES)
+    assert profile_of_uri(longest) == {}
+    assert "more than 65536" in refused(profile_of_uri, longest + " ")
+
+
 @given(st.text(max_size=40) | st.text(alphabet='data:application/json;base64,{}"%7Ba=', max_size=60))
 def test_every_text_is_read_or_refused(text: str) -> None:
     for uri in (text, f"data:application/json,{text}", f"data:application/json;base64,{text}"):
@@ -312,10 +319,18 @@ def test_at_least_one_delivery_service_is_named(services: object, why: str) -> N
 
 # --- delivery services' profiles ---------------------------------------------------------------------------------
 
+LONGEST_URL = "https://ds.example/".ljust(MAX_URL_CHARACTERS, "a")
+
 
 @pytest.mark.parametrize(
     "url",
-    ["https://ds.example", "HTTPS://ds.example:8443/dm3?v=1#a", "http://127.0.0.1:8080/rpc", "https://[::1]/dm3"],
+    [
+        "https://ds.example",
+        "HTTPS://ds.example:8443/dm3?v=1#a",
+        "http://127.0.0.1:8080/rpc",
+        "https://[::1]/dm3",
+        LONGEST_URL,
+    ],
 )
 def test_a_url_is_kept_as_it_is(url: str) -> None:
     assert ServiceProfile(ALICES.encryption_key, SECP256K1, url).as_json()["url"] == url
@@ -335,7 +350,7 @@ def test_a_url_is_kept_as_it_is(url: str) -> None:
         "https://ds.example/\n",
         "https://ds.example/ü",
         "https://ds.example\\@evil.example/",
-        "https://ds.example/" + "a" * 2048,
+        LONGEST_URL + "a",
     ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:

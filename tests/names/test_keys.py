@@ -144,6 +144,15 @@ def test_a_name_is_the_same_in_any_case_and_with_a_final_dot(directory, looked_u
     assert looked_up() == 1
 
 
+def test_a_key_name_is_as_long_as_dns_allows_and_no_longer(directory, looked_up):
+    label = "x" * 63
+    longest = f"{label}.{label}.{label}.{'x' * 46}.sender.example"  # 255 bytes in DNS
+    assert refusal(directory, longest) is Reason.KEY_NOT_FOUND
+    assert looked_up(longest) == 1
+    assert refusal(directory, f"x{longest}") is Reason.KEY_NOT_FOUND
+    assert looked_up(f"x{longest}") == 0
+
+
 def test_only_so_many_names_are_remembered(resolvers, anchors, clock, tree, looked_up):
     tree.put("sender.example", "a TXT x\nb TXT x\nc TXT x")
     directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
