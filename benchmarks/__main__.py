@@ -5,12 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import bench_canonical, bench_dm3, bench_ijson, bench_key_record, bench_start, bench_verify
+from benchmarks import (
+    bench_canonical,
+    bench_dm3,
+    bench_ijson,
+    bench_key_record,
+    bench_memory,
+    bench_start,
+    bench_verify,
+)
 from benchmarks.harness import NORMAL, Benchmark, Effort
 
 BENCHMARKS: Final = tuple(
     module.BENCHMARK
-    for module in (bench_verify, bench_dm3, bench_ijson, bench_canonical, bench_key_record, bench_start)
+    for module in (bench_verify, bench_dm3, bench_ijson, bench_canonical, bench_key_record, bench_start, bench_memory)
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

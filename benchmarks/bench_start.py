@@ -14,11 +14,11 @@ Each is a whole process of Python, from start to end. The functions are imported
 that the template sets: they make their clients of AWS right then, which `import boto3` alone does not.
 """
 
-_FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
+FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
 _NAMES: Final = ("POST_TABLE", "SEEN_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "BUCKET")
 _SECRETS: Final = ("SIGNING_KEYS_SECRET", "DM3_KEYS_SECRET")
 _QUEUES: Final = ("CLAIMS", "RETRY", "SUSPECTS", "LETTERS", "COURIER")
-_ENVIRONMENT: Final = {
+ENVIRONMENT: Final = {
     "PATH": os.defpath,
     "AWS_DEFAULT_REGION": "eu-west-1",
     "AWS_ACCESS_KEY_ID": "nobody",  # as in Lambda: without, boto3 would go and look for some
@@ -45,7 +45,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 def _process(module: str, function: str = "") -> Callable[[], object]:
     def run() -> None:
         subprocess.run(
-            [sys.executable, "-c", f"import {module}"], cwd=_FUNCTIONS / function, env=_ENVIRONMENT, check=True
+            [sys.executable, "-c", f"import {module}"], cwd=FUNCTIONS / function, env=ENVIRONMENT, check=True
         )
 
     return run

@@ -25,6 +25,7 @@ ROWS = {
     "canonical": ["jcs", "rfc8785"],
     "key_record": ["parse_key_record", "bare", "dkimpy"],
     "start": ["import boto3", "functions/inbox", "functions/worker", "functions/courier"],
+    "memory": ["one sender", "all of different senders"],
 }
 
 
