@@ -104,6 +104,15 @@ def test_a_graphs_reply_is_read_up_to_its_size() -> None:
         assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") == found
 
 
+def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.post.graph.MAX_DOMAINS", 2)
+    web = Web({}, [reply({})] * 4)
+    asked = buffers(web)
+    for name in "abcba":
+        asked.feedback_domain_of(f"{name}.example")
+    assert [json.loads(body)["Body"]["Domain"][0] for _, body in web.posted] == ["a", "b", "c", "a"]
+
+
 def test_a_graph_in_trouble_is_asked_again_later() -> None:
     web = Web({}, [reply({}, 503), reply({"Feedback": "buffer.example"})])
     asked = buffers(web)
