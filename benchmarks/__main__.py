@@ -11,6 +11,7 @@ from benchmarks import (
     bench_flow,
     bench_ijson,
     bench_key_record,
+    bench_memory,
     bench_requests,
     bench_start,
     bench_throughput,
@@ -30,6 +31,7 @@ BENCHMARKS: Final = tuple(
         bench_key_record,
         bench_start,
         bench_requests,
+        bench_memory,
     )
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"

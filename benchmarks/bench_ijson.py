@@ -17,14 +17,14 @@ NOTES = """\
 standard library with a hook, refuse names that occur twice, and none refuses integers that are inexact as doubles.
 """
 
-_MANY = b"[" + b",".join([b'{"a":[1,2.5,{"b":"x"}]}'] * 20_000) + b"]"
+_MANY = b"[" + b",".join([b'{"a":[1,2.5,{"b":"x"}]}'] * 15_000) + b"]"
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table for each text: the envelopes, and one of 60,000 small containers."""
+    """One table for each text: the envelopes, and one of 45,000 small containers."""
     key = PrivateKey.generate("ed25519")
     texts = {f"Envelope: {kind.name}": envelope(kind, key) for kind in KINDS}
-    texts[f"60,000 small containers, {len(_MANY):,} bytes"] = _MANY
+    texts[f"45,000 small containers, {len(_MANY):,} bytes"] = _MANY
     return [_compared(title, data, effort) for title, data in texts.items()]
 
 

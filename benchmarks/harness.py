@@ -22,10 +22,12 @@ class Effort:
     turn_seconds: float
     processes: int = 1
     """Fresh processes that measure so (see `over_processes`)."""
+    messages: int = 0
+    """That are worked off where it is not time that is measured."""
 
 
-NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002, processes=7)
-TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0)
+NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002, processes=7, messages=100_000)
+TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0, messages=1000)
 """Enough to see that it runs; the numbers mean nothing."""
 
 

@@ -14,7 +14,15 @@ import pytest
 import trustme
 
 from postroom.errors import NotNowError
-from postroom.https import HttpsClient, NoSuchHostError, Response, can_be_reached, is_public
+from postroom.https import (
+    MAX_ADDRESSES,
+    MAX_URL_CHARACTERS,
+    HttpsClient,
+    NoSuchHostError,
+    Response,
+    can_be_reached,
+    is_public,
+)
 from postroom.reasons import Reason
 
 HOST = "nlweb.any-receiver.test"
@@ -264,6 +272,24 @@ def test_the_next_address_is_tried_where_one_does_not_answer(serve, ca_file) -> 
     with serve(answering(ok(b"hello"))) as server:  # it listens on 127.0.0.1 only
         ours = client(server.port, ca_file, resolve=lambda _: ["127.0.0.2", "127.0.0.1"])
         assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+
+
+@pytest.mark.parametrize("closed", [MAX_ADDRESSES - 1, MAX_ADDRESSES])
+def test_so_many_addresses_of_a_host_are_tried_and_no_more(serve, ca_file, closed) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"hello"))) as server:
+        at = [*(f"127.0.0.{number}" for number in range(2, 2 + closed)), "127.0.0.1"]
+        ours = client(server.port, ca_file, resolve=lambda _: at)
+        if closed < MAX_ADDRESSES:
+            assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+        else:
+            assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+
+
+def test_a_url_may_be_so_long_and_no_longer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    longest = f"https://{HOST}/".ljust(MAX_URL_CHARACTERS, "x")
+    with serve(answering(ok(b"hello"))) as server:
+        assert client(server.port, ca_file).get(longest, accept="*/*").body == b"hello"
+    assert "too many" in failure(lambda: HttpsClient(lambda _: []).get(longest + "x", accept="*/*")).detail
 
 
 def test_a_host_that_does_not_exist_is_told_apart() -> None:

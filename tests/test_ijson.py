@@ -2,6 +2,7 @@
 
 import json
 import math
+import tracemalloc
 
 import orjson
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.errors import OurError, TheirError
-from postroom.ijson import parse
+from postroom.ijson import MAX_VALUES, parse
 from postroom.reasons import Reason
 
 
@@ -157,8 +158,8 @@ def test_nesting_may_reach_the_limit(text: bytes) -> None:
         b"[" * 64 + b"1,{}" + b"]" * 64,
         b'{"a":' * 65 + b"1" + b"}" * 65,
         b'[0,{"x":[]},' + nested(64) + b"]",
-        b"[" * 1_000_000,
-        b'{"a":' * 150_000,
+        b"[" * MAX_VALUES,
+        b'{"a":' * MAX_VALUES,
     ],
 )
 def test_nesting_beyond_the_limit_is_refused(text: bytes) -> None:
@@ -175,6 +176,41 @@ def test_depth_is_counted_from_the_outermost_container() -> None:
     assert parse(b"1", max_bytes=10, max_depth=0) == 1
     assert parse(b"[]", max_bytes=10, max_depth=1) == []
     assert refusal(b"[]", max_depth=0).reason is Reason.NOT_I_JSON
+
+
+def many(values: int, value: bytes = b"0") -> bytes:
+    return b"[" + b",".join([value] * values) + b"]"
+
+
+@pytest.mark.parametrize(
+    "text", [many(MAX_VALUES), many(MAX_VALUES // 2, b"{}"), many(MAX_VALUES // 2, b'{"a":"\\""}')]
+)
+def test_values_may_reach_the_limit(text: bytes) -> None:
+    parse(text, max_bytes=len(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        many(MAX_VALUES + 1),
+        many(MAX_VALUES // 2 + 1, b"{}"),
+        many(1, many(MAX_VALUES)),
+        many(MAX_VALUES + 1, b'"\\","'),
+    ],
+)
+def test_more_values_are_refused_before_they_take_memory(text: bytes) -> None:
+    tracemalloc.start()
+    error = refusal(text)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert error.reason is Reason.NOT_I_JSON
+    assert error.detail == f"more than {MAX_VALUES} values in one text"
+    assert most < 100_000
+
+
+@pytest.mark.parametrize("text", [b'"' + b"[," * MAX_VALUES + b'"', many(10, b'"' + b'\\",{' * MAX_VALUES + b'"')])
+def test_commas_and_brackets_in_strings_are_no_values(text: bytes) -> None:
+    parse(text, max_bytes=len(text))
 
 
 def test_a_limit_of_nesting_that_the_parser_cannot_keep_is_our_own_error() -> None:

@@ -251,6 +251,11 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
     assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5}
 
 
+def test_workers_at_once_are_limited() -> None:
+    at_once = {queue: source["ScalingConfig"]["MaximumConcurrency"] for _, queue, source in sources()}
+    assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10}
+
+
 def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time() -> None:
     """A function that is killed has put off some of its batch, and is handed all of it again."""
     batches = {queue: source["BatchSize"] for _, queue, source in sources()}
@@ -260,7 +265,7 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
     # As many claims at once as there are threads.
-    rounds = math.ceil(batches["ClaimsQueue"] / wiring._THREADS)
+    rounds = math.ceil(batches["ClaimsQueue"] / wiring.THREADS)
     assert rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
 
 

@@ -49,6 +49,7 @@ def tell(outcomes: Sequence[Outcome]) -> None:
     filed = [outcome.claim.id for outcome in outcomes if outcome.fate is Fate.ACCEPTED]
     if filed:
         logger.info("accepted", claims=filed)
+    # The ages first: Powertools writes all metrics down at the hundredth, and warns of an end with nothing left.
     for outcome in outcomes:
         claim = outcome.claim
         if outcome.fate is not Fate.ACCEPTED:

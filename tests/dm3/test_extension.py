@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.dm3.known import BUILDS
 
 from postroom.dm3.extension import (
+    MAX_TEXT_BYTES,
     FilterRules,
     ProfileExtension,
     Properties,
@@ -93,6 +94,13 @@ RULES_AS_JSON = {
     "allow": ["carol.eth", "dave.eth"],
     "block": ["mallory.eth"],
 }
+
+
+def test_json_text_may_be_so_long_and_no_longer() -> None:
+    longest = "{}".ljust(MAX_TEXT_BYTES)
+    assert read_extension(longest) == ProfileExtension()
+    with pytest.raises(TheirError, match=f"ProfileInvalid.*at most {MAX_TEXT_BYTES}"):
+        read_extension(longest + " ")
 
 
 def test_filter_rules_are_told_by_the_members_of_the_settlement() -> None:

@@ -14,7 +14,9 @@ from tests.dm3.known import BUILDS
 from postroom.canonical import stringify
 from postroom.dm3.keys import PrivateSigningKey
 from postroom.dm3.profile import (
+    MAX_SERVICES,
     MAX_URI_BYTES,
+    MAX_URL_CHARACTERS,
     ServiceProfile,
     UserProfile,
     data_uri,
@@ -184,6 +186,12 @@ def test_what_carries_no_json_is_no_profile_uri(uri: str, why: str) -> None:
     assert why in refused(profile_of_uri, uri)
 
 
+def test_a_uri_may_be_so_long_and_no_longer() -> None:
+    longest = "data:application/json,{}".ljust(MAX_URI_BYTES)
+    assert profile_of_uri(longest) == {}
+    assert "more than 65536" in refused(profile_of_uri, longest + " ")
+
+
 @given(st.text(max_size=40) | st.text(alphabet='data:application/json;base64,{}"%7Ba=', max_size=60))
 def test_every_text_is_read_or_refused(text: str) -> None:
     for uri in (text, f"data:application/json,{text}", f"data:application/json;base64,{text}"):
@@ -242,6 +250,13 @@ def test_members_that_nobody_knows_are_kept() -> None:
     profile = read_user_profile({**BARE, "mutableProfileExtensionUrl": None})
     assert profile.extra == {"mutableProfileExtensionUrl": None}
     assert profile.as_json() == {**BARE, "mutableProfileExtensionUrl": None}
+
+
+def test_so_many_delivery_services_may_be_named_and_no_more() -> None:
+    names = [f"{number}.eth" for number in range(MAX_SERVICES)]
+    assert read_user_profile({**BARE, "deliveryServices": names}).delivery_services == tuple(names)
+    why = refused(read_user_profile, {**BARE, "deliveryServices": [*names, "more.eth"]})
+    assert f"{MAX_SERVICES + 1} delivery services; at most {MAX_SERVICES}" in why
 
 
 def test_names_of_delivery_services_are_normalised_and_stay_in_their_order() -> None:
@@ -304,10 +319,18 @@ def test_at_least_one_delivery_service_is_named(services: object, why: str) -> N
 
 # --- delivery services' profiles ---------------------------------------------------------------------------------
 
+LONGEST_URL = "https://ds.example/".ljust(MAX_URL_CHARACTERS, "a")
+
 
 @pytest.mark.parametrize(
     "url",
-    ["https://ds.example", "HTTPS://ds.example:8443/dm3?v=1#a", "http://127.0.0.1:8080/rpc", "https://[::1]/dm3"],
+    [
+        "https://ds.example",
+        "HTTPS://ds.example:8443/dm3?v=1#a",
+        "http://127.0.0.1:8080/rpc",
+        "https://[::1]/dm3",
+        LONGEST_URL,
+    ],
 )
 def test_a_url_is_kept_as_it_is(url: str) -> None:
     assert ServiceProfile(ALICES.encryption_key, SECP256K1, url).as_json()["url"] == url
@@ -327,7 +350,7 @@ def test_a_url_is_kept_as_it_is(url: str) -> None:
         "https://ds.example/\n",
         "https://ds.example/ü",
         "https://ds.example\\@evil.example/",
-        "https://ds.example/" + "a" * 2048,
+        LONGEST_URL + "a",
     ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:

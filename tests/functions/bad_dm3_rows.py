@@ -106,6 +106,7 @@ def _json() -> Iterator[Line]:
         yield what, partial(value_text, number), -32700, not_i
     yield "an id of 2^53", lambda: spliced(f'"{ID}"', str(2**53)), -32700, not_i
     yield "nested 100,000 levels", lambda: value_text("[" * 100_000 + "]" * 100_000), -32700, not_i
+    yield "100,001 elements", lambda: value_text("[" + ",".join("0" * 100_001) + "]"), -32700, not_i
     yield broken("100,000 levels that never end", lambda _: b"[" * 100_000, not_i)
     yield (
         "a body of one byte more than Lambda takes",

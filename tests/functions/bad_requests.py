@@ -326,6 +326,7 @@ def _json() -> Iterator[Line]:
     yield "a member name twice, in the Body", lambda: body_text(f"{{{member}, {member}}}"), not_i
     yield "nested 65 levels", lambda: body_text("[" * 64 + "]" * 64), not_i
     yield "nested 100,000 levels", lambda: body_text("[" * 100_000 + "]" * 100_000), not_i
+    yield "100,001 elements and members", lambda: body_text("[" + ",".join("0" * 100_001) + "]"), not_i
     yield "100,000 levels that never end", lambda: Sent(b"[" * 100_000), not_i
     yield "the number 1e400", lambda: body_text("1e400"), not_i
     yield "the number -1e400", lambda: body_text("-1e400"), not_i

@@ -145,3 +145,17 @@ def test_more_claims_than_one_metrics_document_holds_are_all_counted(
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
     told = metrics(capsys.readouterr().out)
     assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedSignatureInvalid"]) == 100
+
+
+def test_a_full_batch_of_different_fates_ends_without_a_warning(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Powertools writes a metrics document at the hundredth value, and warns of an end with none left."""
+    texts = [text_of(forged(3, MADE_AT))] * 50 + [text_of(envelope(4, MADE_AT, {}))] * 50
+    bodies = [Queued(claim(n, MADE_AT, text)).body() for n, text in enumerate(texts, start=1)]
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
+    told = metrics(capsys.readouterr().out)
+    assert len(told["AgeMilliseconds"]) == 100
+    assert {name: sum(told[name]) for name in ("Discarded", "Accepted", "Duplicate")} == {
+        "Discarded": 50, "Accepted": 1, "Duplicate": 49,
+    }  # fmt: skip

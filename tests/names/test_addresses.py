@@ -2,10 +2,11 @@ import pytest
 
 from postroom.errors import NotNowError
 from postroom.local.zones import Mode
-from postroom.names.addresses import addresses
+from postroom.names.addresses import MAX_ALIASES, addresses
 from postroom.reasons import Reason
 
-HOSTS = """
+HOSTS = (
+    """
 v4     A      127.0.0.1
 v4     A      127.0.0.2
 both   A      127.0.0.3
@@ -15,6 +16,9 @@ loop   CNAME  loop
 dead   CNAME  nothing.host.test.
 text   TXT    x
 """
+    + "\n".join(f"a{number} CNAME a{number - 1}" for number in range(1, MAX_ALIASES + 2))
+    + "\na0 A 127.0.0.5"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +47,11 @@ def test_a_host_with_one_family_needs_no_answer_for_the_other(ask):
         return ask(question)
 
     assert addresses("both.sender.example", no_ipv6) == ["127.0.0.3"]
+
+
+def test_so_many_aliases_are_followed_and_no_more(ask):
+    assert addresses(f"a{MAX_ALIASES}.sender.example", ask) == ["127.0.0.5"]
+    assert addresses(f"a{MAX_ALIASES + 1}.sender.example", ask) == []
 
 
 @pytest.mark.parametrize("host", ["text", "no", "loop", "dead"])

@@ -18,6 +18,27 @@ def test_a_dropped_entry_is_gone_and_others_stay():
         assert [bool(cache.get(name, 1)) for name in "ab"] == [False, True]
 
 
+def test_entries_leave_until_all_together_weigh_no_more_than_they_may():
+    cache = Cache(9, most_weight=10)
+    for name, weight in (("a", 3), ("b", 3), ("c", 4)):
+        cache.put(name, Kept(name, 0, 10), weight)
+    assert len(cache) == 3
+    cache.put("d", Kept("d", 0, 10), 4)
+    assert [bool(cache.get(name, 1)) for name in "abcd"] == [False, False, True, True]
+    cache.put("c", Kept("c", 0, 10), 6)  # which is counted once, as it is now
+    assert [bool(cache.get(name, 1)) for name in "cd"] == [True, True]
+    cache.get("c", 10)
+    cache.put("e", Kept("e", 0, 20), 6)
+    assert [bool(cache.get(name, 1)) for name in "cde"] == [False, True, True]
+
+
+def test_what_outweighs_all_others_together_pushes_none_out():
+    cache = Cache(9, most_weight=10)
+    cache.put("a", Kept(1, 0, 10), 10)
+    cache.put("b", Kept(2, 0, 10), 11)
+    assert [bool(cache.get(name, 1)) for name in "ab"] == [True, False]
+
+
 def test_the_entry_used_longest_ago_leaves_first():
     cache = Cache(2)
     cache.put("a", Kept(1, 0, 10))

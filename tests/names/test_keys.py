@@ -144,12 +144,33 @@ def test_a_name_is_the_same_in_any_case_and_with_a_final_dot(directory, looked_u
     assert looked_up() == 1
 
 
+def test_a_key_name_is_as_long_as_dns_allows_and_no_longer(directory, looked_up):
+    label = "x" * 63
+    longest = f"{label}.{label}.{label}.{'x' * 46}.sender.example"  # 255 bytes in DNS
+    assert refusal(directory, longest) is Reason.KEY_NOT_FOUND
+    assert looked_up(longest) == 1
+    assert refusal(directory, f"x{longest}") is Reason.KEY_NOT_FOUND
+    assert looked_up(f"x{longest}") == 0
+
+
 def test_only_so_many_names_are_remembered(resolvers, anchors, clock, tree, looked_up):
     tree.put("sender.example", "a TXT x\nb TXT x\nc TXT x")
     directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
     for name in "abca":
         directory.find(f"{name}.sender.example")
     assert looked_up("a.sender.example") == 2
+
+
+def test_keys_leave_memory_when_their_evidence_is_too_much_together(resolvers, anchors, clock, tree, looked_up):
+    tree.put("sender.example", "a TXT x\nb TXT x\nc TXT x")
+    once = KeyDirectory(resolvers.asking, anchors, parse, clock=clock).find("a.sender.example").evidence
+    times = KeepTimes(max_evidence=2 * len(repr(once)) + 20)  # which of different numbers may have some more digits
+    directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=times)
+    before = looked_up("a.sender.example")
+    for name in "ababcba":
+        directory.find(f"{name}.sender.example")
+    assert looked_up("a.sender.example") == before + 2
+    assert looked_up("b.sender.example") == 1
 
 
 def test_names_without_a_key_push_no_key_out_and_only_so_many_are_remembered(resolvers, anchors, clock, looked_up):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from postroom.errors import NotNowError
 from postroom.https import NoSuchHostError, Response
+from postroom.names.documents import MAX_DEPTH
 from postroom.names.manifest import MAX_MANIFEST_BYTES, Feedback, ManifestDirectory, feedback_of
 from postroom.reasons import Reason
 
@@ -42,6 +43,11 @@ def test_the_manifest_of_the_specification() -> None:
 )
 def test_feedback_is_read(manifest: bytes, domain: str) -> None:
     assert feedback_of(manifest).domain == domain
+
+
+def nested(levels: int) -> bytes:
+    """A manifest that is nested so many levels deep, itself counted."""
+    return b"x: " + b"[" * (levels - 1) + b"]" * (levels - 1) + b"\nAbout: {Feedback: a.example}"
 
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
@@ -83,6 +89,7 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         (b"d: &d {Feedback: a.example}\nAbout: {<<: *d}", "no plain YAML"),
         (BOMB + b"About: {Feedback: a.example}", "no plain YAML"),
         (b"[" * 16_000, "no plain YAML"),
+        (nested(MAX_DEPTH + 1), "no plain YAML"),
         (b"- " * 8_000, "no plain YAML"),
         (b"? " * 8_000, "no plain YAML"),
         (b"About: {Feedback: a.example}\n#" + b"x" * MAX_MANIFEST_BYTES, "more than 16384 bytes"),
@@ -99,6 +106,11 @@ def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
 def test_a_manifest_of_the_largest_size_is_read() -> None:
     manifest = b"About: {Feedback: a.example}\n#"
     assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES, b"x")).domain == "a.example"
+
+
+def test_a_manifest_may_be_nested_so_deep_and_no_deeper() -> None:
+    assert feedback_of(nested(MAX_DEPTH)).domain == "a.example"
+    assert feedback_of(nested(MAX_DEPTH + 1)).domain is None
 
 
 @given(st.binary(max_size=60) | st.text(alphabet="About:Feedback {}[]-?&*!|>'\"%@\n\t#a.", max_size=60).map(str.encode))

@@ -7,6 +7,7 @@ import pytest
 from postroom.dm3.keys import PrivateSigningKey
 from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.errors import NotNowError, TheirError
+from postroom.names import profiles as module
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.reasons import Reason
@@ -149,6 +150,18 @@ def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registr
     for number in (2, 1, 0):
         reason_for(ours, f"{number}.eth")
     assert registry.asked == ["c.eth", "alice.eth", "0.eth"]
+
+
+def test_profiles_leave_memory_when_they_are_too_long_together(
+    registry: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("b.eth", "c.eth"):
+        registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
+    monkeypatch.setattr(module, "MAX_CACHED_BYTES", 2 * len(data_uri(ALICE.as_json())))
+    ours = profiles(registry)
+    for name in ("alice.eth", "b.eth", "alice.eth", "c.eth", "alice.eth", "b.eth"):
+        ours.user(name)
+    assert registry.asked == ["alice.eth", "b.eth", "c.eth", "b.eth"]
 
 
 def test_a_fresh_profile_is_one_of_now_or_of_two_seconds_ago(registry: Counted) -> None:

@@ -181,6 +181,12 @@ def test_a_malformed_record_is_refused_with_what_is_wrong(record: bytes, sentenc
     assert sentence in error.detail
 
 
+def test_a_record_may_be_so_long_and_no_longer() -> None:
+    longest = (b"p=" + P_RSA + b"; n=").ljust(MAX_RECORD_BYTES, b"x")
+    assert parse_key_record([longest]) == RSA
+    assert f"{MAX_RECORD_BYTES + 1} bytes; at most" in refusal(longest + b"x").detail
+
+
 @pytest.mark.parametrize(
     ("record", "sentence"),
     [

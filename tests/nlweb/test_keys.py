@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from postroom.errors import OurError, TheirError
 from postroom.nlweb.keys import (
+    MAX_DER_BYTES,
     KeyRules,
     PrivateKey,
     PublicKey,
@@ -232,6 +233,14 @@ def test_1024_bits_are_accepted_by_rule_and_not_one_less() -> None:
     error = refusal(spki(pkcs1(odd(1023), 65537)), rules)
     assert error.reason is Reason.KEY_UNUSABLE
     assert "1023 bits; 1024 to 8192" in error.detail
+
+
+def test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted() -> None:
+    for read in (public_key_from_spki, public_key_from_pkcs1):
+        for size, reason in ((MAX_DER_BYTES, Reason.KEY_RECORD_INVALID), (MAX_DER_BYTES + 1, Reason.KEY_UNUSABLE)):
+            with pytest.raises(TheirError) as caught:
+                read(bytes(size))
+            assert caught.value.reason is reason
 
 
 @pytest.mark.parametrize("exponent", [3, 17, 65537, 2**32 - 1])

@@ -12,6 +12,7 @@ from tests.aws import Deployed
 from postroom.errors import NotNowError, TheirError
 from postroom.post import wiring
 from postroom.post.adapters import AwsForwarding, LambdaHandlers
+from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.reasons import Reason
 
 SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
@@ -51,6 +52,17 @@ def test_a_function_gets_the_body_and_gives_the_reply() -> None:
     with Stubber(functions) as stub:
         stub.add_response("invoke", answer(b'{"y":2}'), {"FunctionName": "ask", "Payload": b'{"x": 1}'})
         assert LambdaHandlers(functions).call("lambda:ask", {"x": 1}) == {"y": 2}
+
+
+def test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler() -> None:
+    functions = SESSION.client("lambda")
+    longest = '"' + "x" * (MAX_ANSWER_BYTES - 2) + '"'
+    with Stubber(functions) as stub:
+        for reply in (longest, longest + " "):
+            stub.add_response("invoke", answer(reply.encode()))
+        assert LambdaHandlers(functions).call("lambda:ask", {}) == json.loads(longest)
+        with pytest.raises(NotNowError, match=f"HandlerFailed.*at most {MAX_ANSWER_BYTES}"):
+            LambdaHandlers(functions).call("lambda:ask", {})
 
 
 def test_a_function_that_failed_or_is_throttled_is_not_now() -> None:

@@ -12,7 +12,7 @@ from postroom.names.manifest import ManifestDirectory
 from postroom.nlweb.envelope import read_envelope
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.verify import check_signature
-from postroom.post.graph import Buffers, Graph
+from postroom.post.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.reasons import Reason
 from postroom.store.secrets import SigningKey
 
@@ -96,6 +96,21 @@ def test_where_there_is_no_manifest_the_graph_is_asked_by_a_signed_request_and_r
 )
 def test_a_graph_that_knows_no_buffer_means_no_feedback(answer: Response) -> None:
     assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") is None
+
+
+def test_a_graphs_reply_is_read_up_to_its_size() -> None:
+    for size, found in ((MAX_REPLY_BYTES, "buffer.example"), (MAX_REPLY_BYTES + 1, None)):
+        answer = Response(200, {}, b'{"Feedback": "buffer.example"}'.ljust(size))
+        assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") == found
+
+
+def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.post.graph.MAX_DOMAINS", 2)
+    web = Web({}, [reply({})] * 4)
+    asked = buffers(web)
+    for name in "abcba":
+        asked.feedback_domain_of(f"{name}.example")
+    assert [json.loads(body)["Body"]["Domain"][0] for _, body in web.posted] == ["a", "b", "c", "a"]
 
 
 def test_a_graph_in_trouble_is_asked_again_later() -> None:

@@ -74,6 +74,17 @@ def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> N
     assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
 
 
+def test_what_nobody_waits_for_any_more_is_not_begun(pool: ThreadPoolExecutor, slow: Slow) -> None:
+    hanging = pool.submit(slow.text, ALICE, PROFILE_KEY)
+    begun: list[int] = []
+    for number in range(3):
+        with pytest.raises(NotNowError):
+            TimeBox(pool, SHORT).call(lambda number=number: begun.append(number))  # type: ignore[misc]
+    slow.let_go.set()
+    hanging.result(LONG)
+    assert TimeBox(pool, LONG).call(lambda: list(begun)) == []
+
+
 def test_what_came_too_late_is_there_for_the_next_who_asks(pool: ThreadPoolExecutor, slow: Slow) -> None:
     profiles = Profiles(slow, lambda: 0.0)
     with pytest.raises(NotNowError):

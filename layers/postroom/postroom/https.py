@@ -25,6 +25,12 @@ Resolve = Callable[[str], Sequence[str]]
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address stands in the last 32 bits
 _WRITE_BYTES = 16384
 
+MAX_URL_CHARACTERS = 2048
+MAX_RESPONSE_BYTES = 1 << 20
+"""Unless the caller says otherwise. What is asked for is a status, a manifest, or a JSON-RPC answer."""
+MAX_ADDRESSES = 8
+"""Tried of one host, in the resolver's order: a stranger's zone must not have us knock on a thousand doors."""
+
 
 class NoSuchHostError(NotNowError):
     """The URL's host does not exist, says the resolver; the reason is OutboundFailed."""
@@ -51,7 +57,7 @@ class HttpsClient:
         ca_file: str | None = None,
         connect_timeout: float = 3.0,
         total_timeout: float = 10.0,
-        max_response_bytes: int = 1 << 20,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         """`allow_private` permits any address, and IP literals as hosts: for a stack on one machine.
 
@@ -98,7 +104,7 @@ class HttpsClient:
 
     def _split(self, url: str) -> tuple[str, str]:
         """Check a URL (RFC 3986, RFC 9110 §4.2.2): the host name, and path with query."""
-        if not re.fullmatch(r"[!-~]{1,2048}", url):
+        if not re.fullmatch(r"[!-~]+", url) or len(url) > MAX_URL_CHARACTERS:
             raise _failed("the URL has characters that a URL must not have, or too many")
         try:
             parts = urlsplit(url)
@@ -127,7 +133,7 @@ class HttpsClient:
         allowed = found if self._allow_private else [address for address in found if is_public(address)]
         if not allowed:
             raise _failed(f"{host} has no public address")
-        return allowed
+        return allowed[:MAX_ADDRESSES]
 
     def _read(self, answer: httpcore.Response, host: str) -> Response:
         headers: dict[str, str] = {}

@@ -16,6 +16,8 @@ One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 
 nothing here depends on their absence.
 """
 
+import re
+from itertools import islice
 from math import inf
 from typing import Any, TypeAlias, cast
 
@@ -30,11 +32,22 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 MAX_EXACT_INTEGER = 2**53 - 1
 """The largest magnitude at which every integer is exact as an IEEE double (RFC 7493 §2.2)."""
 
+MAX_DEPTH = 64
+"""Levels of nesting, unless the caller says otherwise: whoever walks the value later may do so by recursion."""
+
+MAX_VALUES = 100_000
+"""Elements and members of one text, counted before it is parsed: a text of nothing else takes a hundred times its
+length in memory. The commas and opening brackets outside of strings are as many, and one more for each empty
+container."""
+
 _PARSER_DEPTH = 200
 """jiter's own limit of nesting, which cannot be set."""
 
 _GLANCE = 64
 """Bytes in which a text that is written with white space is known by it."""
+
+# Possessive (*+): a string of megabytes must not be remembered character by character.
+_SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([,\[{])', re.DOTALL)
 
 _BOM = b"\xef\xbb\xbf"
 _DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
@@ -52,16 +65,19 @@ _NOT_I_JSON = {
 }
 
 
-def parse(data: bytes, *, max_bytes: int, max_depth: int = 64) -> JsonValue:
+def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> JsonValue:
     """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
 
-    A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`, whatever it holds. Raises
-    TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, never what, the sender wrote.
+    It may hold `MAX_VALUES` values. A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`,
+    whatever it holds. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, never
+    what, the sender wrote.
     """
     if max_depth > _PARSER_DEPTH:
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
     if len(data) > max_bytes:
         raise TheirError(Reason.TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
+    if _has_too_many_values(data):
+        raise TheirError(Reason.NOT_I_JSON, f"more than {MAX_VALUES} values in one text")
     value, proven = _parse_plain(data)
     if not proven:
         try:
@@ -79,9 +95,19 @@ def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
         return None, False  # whoever writes white space once does it everywhere: not worth a try
     try:
         value: JsonValue = orjson.loads(data)
-        return value, orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == data
+        if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == data:
+            return value, True
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return None, False
+        pass
+    return None, False  # and not the value: it would be in memory twice while the text is parsed again
+
+
+def _has_too_many_values(data: bytes) -> bool:
+    # Most texts are shorter, or hold few commas even if those in strings count.
+    if len(data) <= MAX_VALUES or data.count(b",") + data.count(b"[") + data.count(b"{") <= MAX_VALUES:
+        return False
+    separators = (found for found in _SEPARATORS.finditer(data) if found[1])
+    return next(islice(separators, MAX_VALUES, None), None) is not None
 
 
 def _parse(data: bytes, allow_inf_nan: bool = False) -> JsonValue:

@@ -60,7 +60,7 @@ class Reason(Enum):
     NOT_I_JSON = (
         "NotIJson", Kind.REFUSAL, 400,
         "The request body is JSON, but not I-JSON: member names must be unique, "
-        "numbers must fit an IEEE double, strings must be valid Unicode, nesting is limited.",
+        "numbers must fit an IEEE double, strings must be valid Unicode, nesting and the number of values are limited.",
         "RFC 7493 §2",
     )  # fmt: skip
     WRONG_SHAPE = (

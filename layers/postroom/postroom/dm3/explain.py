@@ -22,7 +22,7 @@ from postroom.dm3.postmark import Postmark, check_postmark_hash, expected_hash, 
 from postroom.dm3.profile import ServiceProfile, UserProfile
 from postroom.dm3.sealing import open_sealed
 from postroom.errors import NotNowError, TheirError
-from postroom.ijson import JsonValue, parse
+from postroom.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.nlweb.explain import Check, Explanation
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.reasons import Kind, Reason
@@ -69,7 +69,7 @@ def explain(data: bytes, keys: UserKeys, profiles: ProfileSource) -> Opened:
     """Open an envelope as it is filed (JSON text) with its receiver's keys, and check all that it says."""
     told = Opened()
     value = told.look(
-        "json", "RFC 8259; RFC 7493", "I-JSON: unique names, depth 64", f"{len(data)} bytes",
+        "json", "RFC 8259; RFC 7493", f"I-JSON: unique names, depth {MAX_DEPTH}", f"{len(data)} bytes",
         lambda: (parse(data, max_bytes=len(data)),),
     )  # fmt: skip
     if value is None:

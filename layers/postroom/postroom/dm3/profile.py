@@ -22,6 +22,8 @@ from postroom.reasons import Reason
 MAX_URI_BYTES: Final = 65_536
 """Of a profile URI. A profile with two keys and two delivery services takes 300."""
 MAX_URL_CHARACTERS: Final = 2048
+MAX_SERVICES: Final = 8
+"""Delivery services that a user may name: a sender looks each of them up, and connects to it, until one takes."""
 
 _ENCRYPTION_KEY: Final = "publicEncryptionKey"
 _SIGNING_KEY: Final = "publicSigningKey"
@@ -47,6 +49,9 @@ class UserProfile:
         _check_encryption_key(self.encryption_key)
         if not self.delivery_services:
             raise _invalid(f"{DELIVERY_SERVICES[0]} is empty; at least one delivery service must be named")
+        if len(self.delivery_services) > MAX_SERVICES:
+            named = len(self.delivery_services)
+            raise _invalid(f"{DELIVERY_SERVICES[0]} names {named} delivery services; at most {MAX_SERVICES} are taken")
         try:
             names = tuple(normalize(name) for name in self.delivery_services)
         except TheirError as error:

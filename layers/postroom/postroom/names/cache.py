@@ -1,6 +1,7 @@
 """Bounded memory with an end for each entry. Not thread safe: the owner holds its lock."""
 
 from collections import OrderedDict
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 V = TypeVar("V")
@@ -15,33 +16,43 @@ class Kept(NamedTuple, Generic[V]):
 
 
 class Cache(Generic[V]):
-    """At most `most` entries; the one used longest ago leaves first."""
+    """At most `most` entries, of at most `most_weight` together; the one used longest ago leaves first.
 
-    def __init__(self, most: int) -> None:
+    Where strangers decide how large a value is, it is weighed by something that its memory grows with.
+    """
+
+    def __init__(self, most: int, most_weight: float = inf) -> None:
         self._most = most
-        self._kept: OrderedDict[str, Kept[V]] = OrderedDict()
+        self._most_weight = most_weight
+        self._weight = 0
+        self._kept: OrderedDict[str, tuple[Kept[V], int]] = OrderedDict()
 
     def get(self, key: str, now: float) -> Kept[V] | None:
         """The entry, if it has not ended at `now`."""
-        kept = self._kept.get(key)
-        if kept is None:
+        found = self._kept.get(key)
+        if found is None:
             return None
+        kept, _ = found
         if kept.expires_at <= now:
-            del self._kept[key]
+            self.drop(key)
             return None
         self._kept.move_to_end(key)
         return kept
 
-    def put(self, key: str, kept: Kept[V]) -> None:
-        """Remember an entry."""
-        self._kept[key] = kept
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+    def put(self, key: str, kept: Kept[V], weight: int = 0) -> None:
+        """Remember an entry; one that outweighs the whole cache is not kept."""
+        self.drop(key)
+        if weight > self._most_weight:
+            return
+        self._kept[key] = kept, weight
+        self._weight += weight
+        while len(self._kept) > self._most or self._weight > self._most_weight:
+            self.drop(next(iter(self._kept)))
 
     def drop(self, key: str) -> None:
         """Forget an entry, if it is there."""
-        self._kept.pop(key, None)
+        _, weight = self._kept.pop(key, (None, 0))
+        self._weight -= weight
 
     def __len__(self) -> int:
         return len(self._kept)

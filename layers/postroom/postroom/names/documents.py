@@ -7,16 +7,30 @@ import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
+MAX_DEPTH: Final = 16
+"""Levels of nesting; two or three are needed. PyYAML's time grows with the square of the depth."""
+
 
 class Strings(yaml.BaseLoader):
     """Every scalar is a string, and aliases are refused: neither types nor repetitions are needed."""
 
+    _depth = 0
+
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Raises yaml.YAMLError at an alias."""
+        """Raises yaml.YAMLError at an alias, and at what is nested deeper than `MAX_DEPTH`."""
         if self.check_event(yaml.AliasEvent):
-            place = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise ComposerError(problem="aliases are not taken", problem_mark=place)
-        return super().compose_node(parent, index)
+            raise self._fault("aliases are not taken")
+        is_collection = self.check_event(yaml.CollectionStartEvent)
+        if is_collection and self._depth == MAX_DEPTH:
+            raise self._fault(f"nested deeper than {MAX_DEPTH} levels")
+        self._depth += is_collection
+        node = super().compose_node(parent, index)
+        self._depth -= is_collection
+        return node
+
+    def _fault(self, problem: str) -> ComposerError:
+        place = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        return ComposerError(problem=problem, problem_mark=place)
 
 
 class UniqueStrings(Strings):

@@ -60,6 +60,8 @@ class KeepTimes:
     back_off_seconds: float = 5
     """A domain where a look-up failed is left alone: forgeries of any selector at a dead domain cost one wait."""
     max_names: int = 10_000
+    max_evidence: int = 16 << 20
+    """Characters of the evidence of all keys: some 1,000 are usual, a sender may make it a hundred times as much."""
 
 
 class KeyDirectory(Generic[K]):
@@ -85,7 +87,7 @@ class KeyDirectory(Generic[K]):
         self._clock = clock
         self._times = times or KeepTimes()
         self._lock = threading.Lock()
-        self._known: Cache[FoundKey[K]] = Cache(self._times.max_names)
+        self._known: Cache[FoundKey[K]] = Cache(self._times.max_names, self._times.max_evidence)
         # Apart, as anybody can make up names without a key: they must not push keys out.
         self._refused: Cache[TheirError] = Cache(self._times.max_names)
         self._failing: Cache[NotNowError] = Cache(self._times.max_names)
@@ -137,7 +139,8 @@ class KeyDirectory(Generic[K]):
                 self._refused.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
                 self._known.drop(key)
             else:
-                self._known.put(key, Kept(replace(kept.value, cached=True), kept.fetched_at, kept.expires_at))
+                found = Kept(replace(kept.value, cached=True), kept.fetched_at, kept.expires_at)
+                self._known.put(key, found, weight=len(repr(found.value.evidence)))
                 self._refused.drop(key)
             del self._running[key]
         running.set_result(kept.value)

@@ -15,6 +15,8 @@ from postroom.reasons import Reason
 
 MAX_MANIFEST_BYTES = 16384
 """Many times what a manifest needs; to parse 64 kB of hostile YAML takes a second."""
+MAX_DOMAINS = 4096
+"""Whose answers are kept; as many whose host failed."""
 _PREFIXES = ("nlweb", "pw")
 """Hosts that serve a domain's manifest: the name of 2023, then that of 2026, where the former does not exist."""
 _MAY_CHANGE_SOON = frozenset({408, 425, 429})
@@ -81,7 +83,7 @@ class ManifestDirectory:
         *,
         keep_seconds: float = 3600,
         keep_none_seconds: float = 300,
-        most: int = 4096,
+        most: int = MAX_DOMAINS,
     ) -> None:
         self._https = https
         self._clock = clock

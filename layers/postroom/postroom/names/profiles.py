@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from postroom.dm3.names import normalize
 from postroom.dm3.profile import (
@@ -19,6 +19,11 @@ from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Reg
 from postroom.reasons import Reason
 
 P = TypeVar("P")
+
+MAX_PROFILES: Final = 4096
+"""Kept of each kind; as many names without one."""
+MAX_CACHED_BYTES: Final = 4 << 20
+"""Of the URIs of all profiles that are kept of a kind: some 300 are usual. Parsed, they take up to 30 times as much."""
 
 
 class Profiles:
@@ -37,7 +42,7 @@ class Profiles:
         *,
         keep_seconds: float = 300,
         keep_none_seconds: float = 30,
-        most: int = 4096,
+        most: int = MAX_PROFILES,
     ) -> None:
         def shelf(key: str, read: Callable[[JsonValue], P]) -> _Shelf[P]:
             return _Shelf(registry, key, read, clock, keep_seconds, keep_none_seconds, most)
@@ -77,7 +82,7 @@ class _Shelf(Generic[P]):
         self._clock = clock
         self._keep_seconds = keep_seconds
         self._keep_none_seconds = keep_none_seconds
-        self._known: Cache[P] = Cache(most)
+        self._known: Cache[P] = Cache(most, MAX_CACHED_BYTES)
         # Apart, as anybody can make up names without a profile: they must not push profiles out.
         self._refused: Cache[TheirError] = Cache(most)
         self._lock = Lock()
@@ -94,19 +99,20 @@ class _Shelf(Generic[P]):
             # Anew: a raised one would gather the tracebacks of all its readers.
             raise TheirError(refused.value.reason, refused.value.detail)
         try:
-            profile = self._look_up(name, fresh=fresh)
+            profile, size = self._look_up(name, fresh=fresh)
         except TheirError as error:
             kept = TheirError(error.reason, error.detail)
             with self._lock:
                 self._refused.put(name, Kept(kept, now, now + self._keep_none_seconds))
             raise
         with self._lock:
-            self._known.put(name, Kept(profile, now, now + self._keep_seconds))
+            self._known.put(name, Kept(profile, now, now + self._keep_seconds), weight=size)
         return profile
 
-    def _look_up(self, name: str, *, fresh: bool) -> P:
+    def _look_up(self, name: str, *, fresh: bool) -> tuple[P, int]:
+        """The profile, and how long it was."""
         uri = self._registry.text(name, self._key, fresh=fresh)
         # ENS has no other way to take a text back than to make it empty.
         if not uri:
             raise TheirError(Reason.PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
-        return self._read(profile_of_uri(uri))
+        return self._read(profile_of_uri(uri)), len(uri)

@@ -14,7 +14,7 @@ import yaml
 from postroom.dm3.names import normalize
 from postroom.errors import NotNowError, SettingsError, TheirError
 from postroom.ijson import parse
-from postroom.names.documents import FAULTS, UniqueStrings
+from postroom.names.documents import FAULTS, MAX_DEPTH, UniqueStrings
 from postroom.reasons import Reason
 
 PROFILE_KEY: Final = "network.dm3.profile"
@@ -145,7 +145,8 @@ def _read(data: bytes) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "its end"
-        raise _broken(f"is no YAML without aliases where each name stands once, at {place}") from None
+        form = f"no aliases, each name once, at most {MAX_DEPTH} levels deep"
+        raise _broken(f"is no plain YAML ({form}), at {place}") from None
     except FAULTS:
         raise _broken("is no plain YAML in UTF-8") from None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from postroom.errors import NotNowError, TheirError
-from postroom.ijson import JsonValue, parse
+from postroom.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.nlweb.envelope import (
     JsonObject,
     check_hash,
@@ -101,7 +101,7 @@ def explain(
     """All checks of settlement NLWeb 8, then key and signature. `ours` empty: any receiver is taken for ours."""
     told = Explanation()
     json_text = told.look(
-        "json", "RFC 8259; RFC 7493", f"I-JSON of at most {max_bytes} bytes, unique names, depth 64",
+        "json", "RFC 8259; RFC 7493", f"I-JSON of at most {max_bytes} bytes, unique names, depth {MAX_DEPTH}",
         f"{len(data)} bytes", lambda: (parse(data, max_bytes=max_bytes),),
     )  # fmt: skip
     if json_text is None:

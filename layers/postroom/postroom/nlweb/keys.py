@@ -42,7 +42,14 @@ _PADDING, _HASH = PKCS1v15(), SHA256()
 _ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410 §4; the raw key follows
 _RSA_ENCRYPTION = bytes.fromhex("06092a864886f70d0101010500")  # RFC 3279 §2.3.1: the identifier, and NULL
 _SEQUENCE, _INTEGER, _BIT_STRING, _OBJECT_IDENTIFIER = 0x30, 0x02, 0x03, 0x06
-_MAX_DER_BYTES = 2048  # an RSA key of 8192 bits takes 1,058
+
+MIN_RSA_BITS, MIN_RSA_BITS_BY_RULE = 2048, 1024
+MAX_RSA_BITS = 8192
+"""A check takes the square of the length: at 8192 bits sixteen times as long as at 2048."""
+MAX_RSA_EXPONENT = 2**32 - 1
+"""All in use is 65537 or smaller; an exponent as long as the modulus makes a check as slow as a signature."""
+MAX_DER_BYTES = 2048
+"""Of a key; one of RSA with 8192 bits takes 1,058."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +188,13 @@ def ed25519_from_raw(raw: bytes) -> PublicKey:
 
 
 def _rsa_key(modulus: int, exponent: int, rules: KeyRules) -> PublicKey:
-    least = 1024 if rules.allow_rsa_1024 else 2048
+    least = MIN_RSA_BITS_BY_RULE if rules.allow_rsa_1024 else MIN_RSA_BITS
     bits = modulus.bit_length()
-    if modulus <= 0 or not least <= bits <= 8192:
-        raise TheirError(Reason.KEY_UNUSABLE, f"the RSA key has {bits} bits; {least} to 8192 are accepted")
+    if modulus <= 0 or not least <= bits <= MAX_RSA_BITS:
+        raise TheirError(Reason.KEY_UNUSABLE, f"the RSA key has {bits} bits; {least} to {MAX_RSA_BITS} are accepted")
     if modulus % 2 == 0:
         raise TheirError(Reason.KEY_UNUSABLE, "the RSA key's modulus is even")
-    if not 3 <= exponent < 2**32 or exponent % 2 == 0:
+    if not 3 <= exponent <= MAX_RSA_EXPONENT or exponent % 2 == 0:
         raise TheirError(Reason.KEY_UNUSABLE, "the RSA key's exponent is not odd, at least 3 and below 2^32")
     key = RSAPublicNumbers(exponent, modulus).public_key()
     return _public("rsa", bits, key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo), key)
@@ -199,7 +206,7 @@ def _public(algorithm: Algorithm, bits: int, spki: bytes, key: RSAPublicKey | Ve
 
 
 def _check_size(der: bytes) -> None:
-    if len(der) > _MAX_DER_BYTES:
+    if len(der) > MAX_DER_BYTES:
         raise TheirError(Reason.KEY_UNUSABLE, f"the key takes {len(der)} bytes; none accepted takes so many")
 
 

@@ -6,14 +6,16 @@ from functools import lru_cache
 from postroom.errors import TheirError
 from postroom.reasons import Reason
 
+MAX_NAME = 253
+"""Characters of a host name (RFC 1035 §2.3.4: 255 bytes in DNS), or of a selector."""
+
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 # RFC 1123 §2.1; the last label is never all digits, so that an IPv4 address is no host name.
-_HOST = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}", re.ASCII)
+_HOST = re.compile(rf"(?=.{{1,{MAX_NAME}}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}", re.ASCII)
 _SELECTOR = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
-_LONGEST_NAME = 253
-_REMEMBERED = 256
+REMEMBERED = 256
 """Names that were read last: most mail comes from few senders, and to fewer receivers."""
 
 
@@ -42,7 +44,7 @@ def read_uuid(value: object) -> str | None:
     return None
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def read_sender(text: str) -> str:
     """`From`: a host name of A-labels, or the UUID of a wallet; lower-cased.
 
@@ -54,7 +56,7 @@ def read_sender(text: str) -> str:
     raise TheirError(Reason.WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def read_receiver(text: str, member: str = "Header.To") -> str:
     """`To`: a host name, lower-cased, as A-labels, one trailing dot dropped.
 
@@ -73,7 +75,7 @@ def _a_labels(name: str) -> str:
     # Rare, and the IDNA tables cost every cold start: imported only where a U-label stands.
     import idna
 
-    if len(name) > _LONGEST_NAME:
+    if len(name) > MAX_NAME:
         return ""
     try:
         return idna.encode(name, uts46=True).decode("ascii")
@@ -81,11 +83,11 @@ def _a_labels(name: str) -> str:
         return ""
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def read_selector(text: str, member: str) -> str:
     """A DKIM selector (RFC 6376 §3.1: sub-domains joined by dots), lower-cased. Raises TheirError(WRONG_SHAPE)."""
     name = text.lower()
-    if text.isascii() and len(name) <= _LONGEST_NAME and _SELECTOR.fullmatch(name):
+    if text.isascii() and len(name) <= MAX_NAME and _SELECTOR.fullmatch(name):
         return name
     raise TheirError(Reason.WRONG_SHAPE, f"Header.{member} is not a DKIM selector")
 

@@ -12,6 +12,7 @@ from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.names.keys import KeyDirectory
 from postroom.nlweb.keys import PublicKey
+from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.ports import SenderKey
 from postroom.reasons import Reason
 from postroom.store.aws import error_code, passing_faults
@@ -59,6 +60,8 @@ class LambdaHandlers:
         text = answer["Payload"].read()
         if "FunctionError" in answer:
             raise NotNowError(Reason.HANDLER_FAILED)
+        if len(text) > MAX_ANSWER_BYTES:
+            raise NotNowError(Reason.HANDLER_FAILED, f"its reply has {len(text)} bytes; at most {MAX_ANSWER_BYTES}")
         reply: JsonValue = json.loads(text)
         return reply
 

@@ -11,6 +11,9 @@ from postroom.ijson import JsonValue
 from postroom.reasons import Kind, Reason
 
 RETRY_AFTER_SECONDS: Final = 5
+MAX_ANSWER_BYTES: Final = 1_900_000
+"""Of an answer in which something stands as it came: ids of calls, a handler's reply. As text within ASCII JSON it
+is three times as long at most, and Lambda returns 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)

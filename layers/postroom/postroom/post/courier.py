@@ -21,7 +21,7 @@ from postroom.store.register import Register
 from postroom.store.seen import Seen
 from postroom.store.told import TellTale
 
-_FIRST_DELAY_SECONDS: Final = 10
+FIRST_DELAY_SECONDS: Final = 10
 _GRACE_SECONDS: Final = 120
 """After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
@@ -192,7 +192,7 @@ class Courier:
         return outcome
 
     def _delay(self, tries: int) -> int:
-        longest = min(_FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
+        longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
         return int(longest * (0.5 + 0.5 * self._jitter()))
 
 

@@ -19,7 +19,7 @@ from postroom.dm3.names import normalize
 from postroom.dm3.postmark import check_certifiable
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue, parse
-from postroom.post.answers import Answer
+from postroom.post.answers import MAX_ANSWER_BYTES, Answer
 from postroom.post.claims import Dm3Found
 from postroom.post.dm3_judge import open_for_us
 from postroom.post.intake import Intake
@@ -31,9 +31,6 @@ from postroom.store.keys import seen_key_dm3
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda takes no more."""
-MAX_ANSWER_BYTES: Final = 1_900_000
-"""Of an answer, in which ids stand as they came. As text within ASCII JSON it is three times as long at most, and
-Lambda returns 6 MB."""
 BODY_SECONDS: Final = 8.0
 """After that no further call of a batch is begun: Lambda ends the function after 20 s, and API Gateway waits for 30."""
 MAX_BESIDE_BYTES: Final = 65_536

@@ -18,8 +18,10 @@ from postroom.reasons import Reason
 from postroom.store.secrets import SigningKey
 
 MAX_REPLY_BYTES: Final = 65_536
+"""A host name is expected, among what else a graph may tell."""
+MAX_DOMAINS: Final = 4096
+"""Whose answers are kept."""
 _KEEP_SECONDS: Final = 3600
-_MOST: Final = 4096
 
 
 class Posts(Protocol):
@@ -52,7 +54,7 @@ class Graph:
         self._keys = keys
         self._clock = clock
         self._new_uuid = new_uuid
-        self._cache: Cache[str | None] = Cache(_MOST)
+        self._cache: Cache[str | None] = Cache(MAX_DOMAINS)
 
     def feedback_domain_of(self, domain: str) -> str | None:
         """The buffer that the graph knows for a domain. Raises NotNowError."""

@@ -19,7 +19,10 @@ class TimeBox:
 
     def call(self, look_up: Callable[[], R]) -> R:
         """What `look_up` answers, or raises. Raises NotNowError(PROFILE_LOOKUP_FAILED) when the time is over."""
+        running = self._pool.submit(look_up)
         try:
-            return self._pool.submit(look_up).result(self._seconds)
+            return running.result(self._seconds)
         except TimeoutError:
+            # Nobody waits for what has not begun: it must not heap up while look-ups hang.
+            running.cancel()
             raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s") from None

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-_LOOK_UPS: Final = 4
+LOOK_UPS: Final = 4
 """At once; each may wait for its own time."""
 _AWS: Final = Config(
     retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=THREADS,
@@ -141,7 +141,7 @@ def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake
         directory=directory,
         keys=_dm3_keys(settings),
         profiles=_profiles(settings, objects),
-        timebox=TimeBox(ThreadPoolExecutor(_LOOK_UPS), settings.dm3_lookup_seconds),
+        timebox=TimeBox(ThreadPoolExecutor(LOOK_UPS), settings.dm3_lookup_seconds),
         intake=intake,
         clock=time.time,
     )

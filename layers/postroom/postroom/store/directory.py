@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _SELF: Final = "!"
 _DOMAIN, _SUBJECT, _MAILBOX, _WALLET, _DM3 = "domain#", "subject#", "mailbox#", "wallet#", "dm3#"
-_CACHED_ENTRIES: Final = 10_000
+MAX_CACHED: Final = 10_000
 """Strangers choose the names that are asked for: the cache must not grow with them."""
 
 
@@ -70,7 +70,7 @@ class _Cache(Generic[T]):
         with self._lock:
             self._entries[key] = (self._clock() + self._seconds, value)
             self._entries.move_to_end(key)
-            while len(self._entries) > _CACHED_ENTRIES:
+            while len(self._entries) > MAX_CACHED:
                 self._entries.popitem(last=False)
         return value
 

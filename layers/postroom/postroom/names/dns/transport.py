@@ -12,7 +12,7 @@ import httpcore
 from postroom.names.dns.servers import Server
 from postroom.names.dns.wire import Unusable, read_answer
 
-_MAX_MESSAGE = 65_535
+MAX_MESSAGE = 65_535
 _MEDIA_TYPE = b"application/dns-message"
 # A datagram is lost now and then: it is sent again this often within the time of one try.
 _UDP_SENDS = 3
@@ -59,7 +59,7 @@ def _udp(server: Server, query: dns.message.Message, deadline: float) -> dns.mes
             while (left := resend_at - time.monotonic()) > 0:
                 sock.settimeout(left)
                 try:
-                    message = read_answer(query, sock.recv(_MAX_MESSAGE))
+                    message = read_answer(query, sock.recv(MAX_MESSAGE))
                 except TimeoutError:
                     break
                 if message is not None:
@@ -103,7 +103,7 @@ def _https(
         for part in response.iter_stream():
             body += part
             _left(deadline)
-            if len(body) > _MAX_MESSAGE:
+            if len(body) > MAX_MESSAGE:
                 raise Unusable("an answer of more than 65535 bytes")
     return _expect(query, body)
 

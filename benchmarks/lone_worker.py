@@ -1,0 +1,162 @@
+"""functions/worker, in this process and by itself: the real handler, in front of an AWS and a DNS that keep nothing.
+
+What grows, grows in the worker: requests go through boto3 up to where they would leave the machine, and are answered
+there; a sender's key is found by a whole walk of DNSSEC over answers that are signed on the spot.
+"""
+
+import importlib
+import io
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Final
+from unittest.mock import patch
+from uuid import UUID
+
+import boto3
+import botocore.session
+import dns.dnssec
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rrset
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from dns.rdatatype import TXT
+
+from postroom.local.dns import answer
+from postroom.local.zones import ZoneTree
+from postroom.names.dns import Ask, Question
+from postroom.nlweb.key_record import record_text
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.post import wiring
+from postroom.post.claims import Claim, pack
+from postroom.store.keys import row_key
+
+BATCH: Final = 100
+_RECEIVER: Final = "receiver.example"
+_ZONE: Final = "senders"
+_RULE: Final = SubjectRule("*@Host", Treatment.MAILBOX, _RECEIVER)
+_BODY: Final = "x" * 1500
+"""The envelope has some 2 kB then."""
+
+Sender = Callable[[int], str]
+"""The domain that sends the message of this number."""
+
+
+class Senders:
+    """Every domain under one signed zone: `s<number>.senders` has a key, `n<number>.senders` has none."""
+
+    def __init__(self) -> None:
+        self.key = PrivateKey.generate("ed25519")
+        self._tree = ZoneTree()
+        self._tree.put(_ZONE, "")
+        self._text = json.dumps(record_text(self.key.public))
+        self.anchors = self._tree.anchor_text
+
+    def asking(self) -> Ask:
+        """As `Resolvers.asking`."""
+        return self._ask
+
+    def _ask(self, question: Question) -> dns.message.Message:
+        message = dns.message.QueryMessage()
+        if question.rdtype == TXT and question.name.labels[2].startswith(b"s"):
+            message.answer = self._record(question.name)
+            return message
+        found = answer(self._tree.zones(), *question)
+        message.set_rcode(found.rcode)
+        message.answer, message.authority = found.answer, found.authority
+        return message
+
+    def _record(self, name: dns.name.Name) -> list[dns.rrset.RRset]:
+        records, zone = dns.rrset.from_text(name, 300, "IN", "TXT", self._text), dns.name.from_text(_ZONE)
+        private, public = self._tree.key(zone)
+        now = int(time.time())
+        signature = dns.dnssec.sign(
+            records, private, zone, public, inception=now - 3600, expiration=now + 86_400, verify=False
+        )
+        return [records, dns.rrset.from_rdata(name, 300, signature)]
+
+
+class LoneWorker:
+    """Works messages off in batches, as Lambda hands them over."""
+
+    def __init__(self, handler: Callable[[Mapping[str, object], LambdaContext], object], senders: Senders) -> None:
+        self._handler = handler
+        self._senders = senders
+        self._numbers = count(1)
+
+    def work(self, messages: int, sender: Sender) -> None:
+        """Work off so many messages more. AssertionError where one is handed back."""
+        for _ in range(messages // BATCH):
+            records = [self._record(next(self._numbers), sender) for _ in range(BATCH)]
+            assert self._handler({"Records": records}, LambdaContext()) == {"batchItemFailures": []}
+
+    def _record(self, number: int, sender: Sender) -> dict[str, object]:
+        now_ms, claim_id = int(time.time() * 1000), f"{number:032x}"
+        draft = Draft(sender(number), _RECEIVER, "Notify@Host", str(UUID(int=number)), now_ms, _BODY)
+        envelope = json.dumps(sign(draft, self._senders.key))
+        row = row_key(_RECEIVER, 1, now_ms, claim_id)
+        claim = Claim(claim_id, now_ms, "nlweb", _RECEIVER, row, "192.0.2.1", envelope, _RULE)
+        return {
+            "messageId": claim_id,
+            "body": pack(claim, _no_large_claims).body(),
+            "attributes": {"ApproximateReceiveCount": "1"},
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:claims",
+        }
+
+
+@contextmanager
+def lone_worker() -> Iterator[LoneWorker]:
+    """A worker as after a cold start; what it prints is thrown away."""
+    senders = Senders()
+    session = botocore.session.get_session()
+    session.register("before-send", _answer)
+    environment = {**ENVIRONMENT, "TRUST_ANCHORS": senders.anchors.strip()}
+    with (
+        patch.dict(os.environ, environment, clear=True),
+        patch.object(boto3, "DEFAULT_SESSION", boto3.Session(botocore_session=session)),
+        patch.object(wiring, "_resolvers", lambda _settings: senders),
+        patch.object(sys, "path", [str(FUNCTIONS / "worker"), *sys.path]),
+        patch.object(sys, "stdout", _Nowhere()),
+    ):
+        sys.modules.pop("app", None)
+        logging.Logger.manager.loggerDict.pop(environment["POWERTOOLS_SERVICE_NAME"], None)
+        yield LoneWorker(importlib.import_module("app").handler, senders)
+        del sys.modules["app"]
+
+
+class _Nowhere(io.TextIOBase):
+    """Where logs and metrics go."""
+
+    def write(self, text: str, /) -> int:
+        return len(text)
+
+
+class _Raw(io.BytesIO):
+    """An answer's body, as urllib3 would hand it over."""
+
+    def stream(self, **_options: object) -> Iterator[bytes]:
+        yield self.read()
+
+
+def _answer(request: AWSPreparedRequest, **_more: object) -> AWSResponse:
+    """What AWS says: no item was there before, every write is done."""
+    target = request.headers.get("X-Amz-Target", b"").decode()
+    said: dict[str, Any] = {}
+    if target.endswith(".SendMessage"):
+        said = {"MessageId": "m", "MD5OfMessageBody": "m"}
+    body = json.dumps(said).encode() if target else b""
+    return AWSResponse(request.url, 200, {"Content-Length": str(len(body)), "ETag": '"e"'}, _Raw(body))
+
+
+def _no_large_claims(name: str, _data: bytes) -> None:
+    raise AssertionError(f"{name} is too large for the queue")

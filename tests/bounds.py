@@ -1,0 +1,519 @@
+"""Every bound there is: what of others' doing costs us, how much of it we take, why so much, and what shows it."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import httpcore
+from tests.aws import resources, template
+
+from postroom import https, ijson, settings
+from postroom.dm3 import extension, jsonrpc, message, profile
+from postroom.dm3.names import MAX_NAME_BYTES
+from postroom.names import addresses, documents, keys, manifest, profiles, registry
+from postroom.names.dns import transport, wire
+from postroom.names.dnssec import evidence, signatures
+from postroom.names.dnssec.walk import MAX_ALIASES, MAX_QUESTIONS
+from postroom.nlweb import envelope, key_record
+from postroom.nlweb import keys as nlweb_keys
+from postroom.nlweb import names as nlweb_names
+from postroom.post import answers, courier, dm3_door, graph, nlweb_door, wiring, worker
+from postroom.store import directory, queues, replies, secret, segments
+
+AT = settings.Settings()
+TIMES = keys.KeepTimes()
+
+
+class Bound(NamedTuple):
+    """`most`: as the code has it. `beyond`: a reason, or what happens. `test`: `<file>::<function>` below tests/."""
+
+    what: str
+    most: str
+    why: str
+    beyond: str
+    precedent: str
+    test: str
+
+
+def _n(number: float, unit: str = "") -> str:
+    return f"{number:,g} {unit}".strip() if isinstance(number, float) else f"{number:,} {unit}".strip()
+
+
+def _parameter(name: str) -> int:
+    return int(template()["Parameters"][name]["Default"])
+
+
+def _function(name: str, what: str) -> int:
+    properties = {**template()["Globals"]["Function"], **resources("AWS::Serverless::Function")[name]}
+    return int(properties[what])
+
+
+def _source(name: str) -> Any:
+    [found] = [
+        event["Properties"]
+        for function in resources("AWS::Serverless::Function").values()
+        for event_name, event in function["Events"].items()
+        if event_name == name
+    ]
+    return found
+
+
+def _receives(queue: str) -> int:
+    return int(resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]["maxReceiveCount"])
+
+
+def sections() -> dict[str, list[Bound]]:
+    """All bounds, by the section of docs/bounds.md."""
+    return {
+        "The door": list(_door()),
+        "JSON": list(_json()),
+        "NLWeb's members": list(_members()),
+        "The dm3 door": list(_dm3()),
+        "Keys": list(_keys()),
+        "DNS and DNSSEC": list(_dns()),
+        "Going out over HTTPS": list(_https()),
+        "Queues and the worker": list(_worker()),
+        "Telling of discards": list(_courier()),
+        "What is remembered": list(_caches()),
+    }
+
+
+def _door() -> Iterator[Bound]:
+    yield Bound(
+        "requests a second, of all senders", _n(_parameter("ThrottlingRate")), "each costs a Lambda run",
+        "429 by API Gateway", "API Gateway: 10,000 for an account", "test_template.py::test_the_door_is_throttled",
+    )  # fmt: skip
+    yield Bound(
+        "requests at once", _n(_parameter("ThrottlingBurst")), "the same", "429 by API Gateway",
+        "API Gateway: 5,000 for an account", "test_template.py::test_the_door_is_throttled",
+    )  # fmt: skip
+    yield Bound(
+        "an NLWeb message", _n(AT.nlweb_max_body_bytes, "bytes"), "read, queued and filed whole", "`TooLarge`",
+        "nginx client_max_body_size: 1 MB; SQS: 1 MiB",
+        "nlweb/test_verify.py::test_a_message_is_no_longer_than_the_setting_says",
+    )  # fmt: skip
+    yield Bound(
+        "an NLWeb message to be forwarded", _n(nlweb_door.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
+        "an event bus takes no more", "`TooLarge`", "EventBridge: 256 kB an entry",
+        "post/test_nlweb_door.py::test_what_could_never_be_handed_on_is_refused_at_the_door",
+    )  # fmt: skip
+    yield Bound(
+        "a compressed body", "none", "a kilobyte may become a gigabyte", "`WrongContentEncoding`",
+        "RFC 9110 §15.5.16 allows it", "test_bad_input.py::test_bad_input",
+    )  # fmt: skip
+    yield Bound(
+        "a run of the door", _n(_function("InboxFunction", "Timeout"), "s"), "API Gateway waits no longer than 30 s",
+        "503 by API Gateway; nothing was promised", "API Gateway: 30 s",
+        "test_template.py::test_the_door_ends_before_api_gateway_gives_it_up",
+    )  # fmt: skip
+    yield Bound(
+        "memory of a run of the door", _n(_function("InboxFunction", "MemorySize"), "MB"), "the largest body, parsed",
+        "the run ends; 500 by API Gateway", "Lambda: 128 to 10,240 MB",
+        "test_memory.py::test_the_costliest_bodies_leave_the_door_most_of_its_memory",
+    )  # fmt: skip
+    yield Bound(
+        "a synchronous handler's reply, an answer to a dm3 batch", _n(answers.MAX_ANSWER_BYTES, "bytes"),
+        "Lambda returns 6 MB", "`HandlerFailed`; `RpcBatchTooLong`", "Lambda: 6 MB",
+        "post/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
+    )  # fmt: skip
+    yield Bound(
+        "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
+        "a write is paid by the kilobyte", "it goes to S3", "DynamoDB: 400 kB an item",
+        "store/test_replies.py::test_a_long_reply_lies_in_the_bucket_and_a_short_one_in_its_row",
+    )  # fmt: skip
+    yield Bound(
+        "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "what is remembered against replays",
+        "`TimestampTooOld`", "Kerberos: 5 min; ours lets senders queue for a day",
+        "nlweb/test_timestamp.py::test_a_millisecond_beyond_is_outside",
+    )  # fmt: skip
+    yield Bound(
+        "a Timestamp ahead of time", _n(AT.nlweb_max_skew_seconds, "s"), "the same", "`TimestampTooNew`",
+        "Kerberos: 5 min", "nlweb/test_timestamp.py::test_a_millisecond_beyond_is_outside",
+    )  # fmt: skip
+
+
+def _json() -> Iterator[Bound]:
+    yield Bound(
+        "depth", _n(ijson.MAX_DEPTH, "levels"), "whoever walks it later may recurse", "`NotIJson`",
+        ".NET System.Text.Json: 64", "test_ijson.py::test_nesting_beyond_the_limit_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "members and elements", _n(ijson.MAX_VALUES), "each takes up to a hundred times its length in memory",
+        "`NotIJson`", "PHP max_input_vars, Django DATA_UPLOAD_MAX_NUMBER_FIELDS: 1,000",
+        "test_ijson.py::test_more_values_are_refused_before_they_take_memory",
+    )  # fmt: skip
+    yield Bound(
+        "integers", f"±{_n(ijson.MAX_EXACT_INTEGER)}", "others read them as doubles", "`NotIJson`", "RFC 7493 §2.2",
+        "test_ijson.py::test_json_that_is_not_i_json_is_refused",
+    )  # fmt: skip
+
+
+def _members() -> Iterator[Bound]:
+    yield Bound(
+        "From, To, a selector", _n(nlweb_names.MAX_NAME, "characters"), "looked up, logged, table keys",
+        "`WrongShape`", "RFC 1035 §2.3.4: 255 bytes",
+        "nlweb/test_names.py::test_the_longest_name_has_253_characters_and_the_longest_label_63",
+    )  # fmt: skip
+    yield Bound(
+        "Subject", _n(envelope.MAX_SUBJECT, "characters"), "logged, compared with patterns", "`WrongShape`",
+        "Exchange Online: 255", "nlweb/test_envelope.py::test_a_subject_is_1_to_256_printable_characters",
+    )  # fmt: skip
+    yield Bound(
+        "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before anybody is known", "`WrongShape`",
+        "RSA of 8192 bits", "nlweb/test_envelope.py::test_the_longest_signature_is_that_of_an_rsa_key_of_8192_bits",
+    )  # fmt: skip
+
+
+def _dm3() -> Iterator[Bound]:
+    yield Bound(
+        "a body", _n(dm3_door.MAX_BODY_BYTES, "bytes"), "Lambda takes no more", "`TooLarge`", "Lambda: 6 MB",
+        "test_bad_input.py::test_bad_input",
+    )  # fmt: skip
+    yield Bound(
+        "calls in a batch", _n(jsonrpc.MAX_BATCH), "answered in one run", "`RpcBatchTooLong`",
+        "geth rpc.batch-request-limit: 1,000",
+        "dm3/test_jsonrpc.py::test_a_longer_batch_is_one_error_and_none_of_it_is_done",
+    )  # fmt: skip
+    yield Bound(
+        "a call's id", _n(jsonrpc.MAX_ID_CHARACTERS, "characters"), "echoed", "`RpcNotARequest`",
+        "RFC 5322 §2.1.1: lines of 998", "dm3/test_jsonrpc.py::test_an_id_is_no_longer_than_an_answer_can_bear",
+    )  # fmt: skip
+    yield Bound(
+        "time in which calls are begun", _n(dm3_door.BODY_SECONDS, "s"), "the run must end in time", "`NotQueued`",
+        "API Gateway: 30 s",
+        "post/test_dm3_door.py::test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again",
+    )  # fmt: skip
+    yield Bound(
+        "an envelope", _n(AT.dm3_size_limit_bytes, "bytes"), "read, queued and filed whole; told to senders",
+        "`TooLarge`", "dm3 §2.2.4: 20 MB; Lambda: 6 MB",
+        "post/test_dm3_door.py::test_the_size_is_that_of_the_envelope_as_received",
+    )  # fmt: skip
+    yield Bound(
+        "an envelope but for its message", _n(dm3_door.MAX_BESIDE_BYTES, "bytes"),
+        "hashed and checked before anybody is known", "`EnvelopeInvalid`", "Postfix header_size_limit: 102,400",
+        "post/test_dm3_door.py::test_beside_the_message_an_envelope_has_no_room_for_much",
+    )  # fmt: skip
+    yield Bound(
+        "a name", _n(MAX_NAME_BYTES, "bytes"), "normalised by large tables", "`NameInvalid`", "RFC 1035 §2.3.4",
+        "dm3/test_names.py::test_the_length_counts_bytes_and_ends_at_255",
+    )  # fmt: skip
+    yield Bound(
+        "a message that is opened or written", _n(message.MAX_MESSAGE_BYTES, "bytes"), "dm3 says so",
+        "`MessageInvalid`", "dm3 §2.2.4", "dm3/test_message.py::test_the_whole_is_less_than_20_mb",
+    )  # fmt: skip
+    yield Bound(
+        "look-ups for a call", _n(AT.dm3_lookup_seconds, "s"), "the sender waits", "`ProfileLookupFailed`",
+        "Postfix postscreen_dnsbl_timeout: 10 s",
+        "post/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
+    )  # fmt: skip
+    yield Bound(
+        "look-ups at once", _n(wiring.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
+        "Python's ThreadPoolExecutor: processors + 4",
+        "post/test_timebox.py::test_what_nobody_waits_for_any_more_is_not_begun",
+    )  # fmt: skip
+    yield Bound(
+        "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the door", "`ProfileInvalid`",
+        "RFC 2397 §2: data URIs are for short values", "dm3/test_profile.py::test_a_uri_may_be_so_long_and_no_longer",
+    )  # fmt: skip
+    yield Bound(
+        "delivery services of a profile", _n(profile.MAX_SERVICES), "each is looked up and tried", "`ProfileInvalid`",
+        "Postfix smtp_mx_address_limit: 5",
+        "dm3/test_profile.py::test_so_many_delivery_services_may_be_named_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "a delivery service's URL", _n(profile.MAX_URL_CHARACTERS, "characters"), "kept and connected to",
+        "`ProfileInvalid`", "sitemaps.org: 2,048", "dm3/test_profile.py::test_what_is_no_url_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "a profile extension as text", _n(extension.MAX_TEXT_BYTES, "bytes"), "parsed", "`ProfileInvalid`",
+        "nginx client_max_body_size: 1 MB", "dm3/test_extension.py::test_json_text_may_be_so_long_and_no_longer",
+    )  # fmt: skip
+    yield Bound(
+        "the registry's document", _n(registry.MAX_DOCUMENT_BYTES, "bytes"), "read every half minute",
+        "the old one stays", "SnakeYAML codePointLimit: 3 MB",
+        "names/test_registry.py::test_a_document_of_the_largest_size_is_read",
+    )  # fmt: skip
+
+
+def _keys() -> Iterator[Bound]:
+    yield Bound(
+        "a key record", _n(key_record.MAX_RECORD_BYTES, "bytes"), "parsed for any stranger", "`KeyRecordInvalid`",
+        "RFC 7208 §3.4: SPF records of 450",
+        "nlweb/test_key_record.py::test_a_record_may_be_so_long_and_no_longer",
+    )  # fmt: skip
+    yield Bound(
+        "a key in DER", _n(nlweb_keys.MAX_DER_BYTES, "bytes"), "the same", "`KeyUnusable`", "RSA of 8192 bits: 1,058",
+        "nlweb/test_keys.py::test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted",
+    )  # fmt: skip
+    yield Bound(
+        "RSA, bits of the modulus", f"{nlweb_keys.MIN_RSA_BITS:,} to {nlweb_keys.MAX_RSA_BITS:,}",
+        "time grows with the square", "`KeyUnusable`", "RFC 8301 §3.2: 1024 to 4096 at least; OpenSSL: 16,384",
+        "nlweb/test_keys.py::test_rsa_of_other_sizes_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "RSA, exponent", _n(nlweb_keys.MAX_RSA_EXPONENT), "time grows with its length", "`KeyUnusable`",
+        "OpenSSL: 64 bits, where the modulus is over 3072", "nlweb/test_keys.py::test_other_exponents_are_refused",
+    )  # fmt: skip
+
+
+def _dns() -> Iterator[Bound]:
+    yield Bound(
+        "looking a key up", _n(AT.dns_budget_seconds, "s"), "a claim holds a thread", "`KeyLookupFailed`",
+        "BIND resolver-query-timeout: 10 s",
+        "names/test_resolvers.py::test_all_questions_of_one_look_up_share_one_budget",
+    )  # fmt: skip
+    yield Bound(
+        "a try at one resolver", _n(AT.dns_try_seconds, "s"), "time is left for the next", "the next is asked",
+        "resolv.conf: 5 s", "names/test_resolvers.py::test_silence_ends_with_the_time_of_a_try",
+    )  # fmt: skip
+    yield Bound(
+        "look-ups for a message", "one, and a fresh one where a key in memory fails",
+        "forged mail must not make us hammer DNS", "`SignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
+        "post/test_worker.py::test_a_forged_message_costs_one_fetch_more",
+    )  # fmt: skip
+    yield Bound(
+        "time between two fresh look-ups", f"at least {_n(TIMES.fresh_floor_seconds, 's')}", "the same",
+        "the key in memory counts", "unbound cache-min-ttl does the same",
+        "names/test_keys.py::test_many_forgeries_cost_one_refetch",
+    )  # fmt: skip
+    yield Bound(
+        "questions for a look-up", _n(MAX_QUESTIONS), "zones may be nested at will", "`DnssecBogus`",
+        "BIND max-recursion-queries: 50", "names/test_walk.py::test_the_number_of_questions_is_bounded",
+    )  # fmt: skip
+    yield Bound(
+        "CNAMEs to a key, to a host", f"{MAX_ALIASES}, {addresses.MAX_ALIASES}", "each needs a walk",
+        "`KeyRecordInvalid`, `OutboundFailed`", "unbound max-query-restarts: 11",
+        "names/test_walk.py::test_eight_aliases_are_followed_and_nine_are_not",
+    )  # fmt: skip
+    yield Bound(
+        "an answer by UDP", _n(wire.EDNS_PAYLOAD, "bytes"), "fragments get lost, and can be forged", "TCP is asked",
+        "DNS flag day 2020; unbound: 1,232",
+        "names/test_resolvers.py::test_an_answer_too_large_for_udp_is_fetched_over_tcp",
+    )  # fmt: skip
+    yield Bound(
+        "an answer by HTTPS", _n(transport.MAX_MESSAGE, "bytes"), "what TCP can carry", "the next is asked",
+        "RFC 8484 §6",
+        "names/test_resolvers.py::test_a_bad_https_answer_is_no_answer",
+    )  # fmt: skip
+    yield Bound(
+        "records in a set", _n(signatures.MAX_RECORDS), "sorted and digested for every check", "`DnssecBogus`",
+        "BIND max-records-per-type: 100",
+        "names/test_signatures.py::test_a_set_of_records_may_be_so_large_and_no_larger",
+    )  # fmt: skip
+    yield Bound(
+        "signatures tried of a set", _n(signatures.MAX_SIGNATURES), "KeyTrap (CVE-2023-50387)", "`DnssecBogus`",
+        "unbound: 8", "names/test_signatures.py::test_a_few_signatures_are_tried_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "keys tried of one tag", _n(signatures.MAX_KEYS_PER_TAG), "the same", "`DnssecBogus`",
+        "RFC 4034 App. B: tags are no identifiers",
+        "names/test_signatures.py::test_of_keys_that_share_a_tag_on_purpose_two_are_tried",
+    )  # fmt: skip
+    yield Bound(
+        "checks for a look-up", _n(signatures.MAX_CHECKS), "the same", "`DnssecBogus`",
+        "BIND max-validations-per-fetch: 16",
+        "names/test_signatures.py::test_digests_that_match_no_key_are_given_up_on",
+    )  # fmt: skip
+    yield Bound(
+        "evidence in a receipt", _n(evidence.MAX_JSON_BYTES, "bytes"), "filed with each message",
+        "its middle is left out", "Postfix header_size_limit: 102,400",
+        "names/test_evidence.py::test_it_never_outgrows_its_place_in_a_receipt",
+    )  # fmt: skip
+
+
+def _https() -> Iterator[Bound]:
+    yield Bound(
+        "an exchange", _n(AT.outbound_total_seconds, "s"), "answers may drip", "`OutboundFailed`",
+        "RFC 8461 §3.3: a minute", "test_https.py::test_an_answer_that_drips_ends_with_the_time_allowed",
+    )  # fmt: skip
+    yield Bound(
+        "connecting, TLS", _n(AT.outbound_connect_seconds, "s"), "the next address is tried", "`OutboundFailed`",
+        "Postfix smtp_connect_timeout: 30 s",
+        "test_https.py::test_a_server_that_does_not_shake_hands_ends_with_the_time_to_connect",
+    )  # fmt: skip
+    yield Bound(
+        "addresses tried of a host", _n(https.MAX_ADDRESSES), "a zone must not have us knock on a thousand doors",
+        "`OutboundFailed`", "Postfix smtp_mx_address_limit: 5",
+        "test_https.py::test_so_many_addresses_of_a_host_are_tried_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "redirects", "none followed", "they lead elsewhere", "an answer like any other", "RFC 8461 §3.3: none",
+        "test_https.py::test_redirects_are_not_followed",
+    )  # fmt: skip
+    yield Bound(
+        "a URL", _n(https.MAX_URL_CHARACTERS, "characters"), "parsed and logged", "`OutboundFailed`",
+        "sitemaps.org: 2,048", "test_https.py::test_a_url_may_be_so_long_and_no_longer",
+    )  # fmt: skip
+    yield Bound(
+        "an answer's head", _n(httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, "bytes"), "kept whole",
+        "`OutboundFailed`", "curl: 100 kB a header", "test_https.py::test_what_is_no_http_is_an_outbound_failure",
+    )  # fmt: skip
+    yield Bound(
+        "an answer", _n(https.MAX_RESPONSE_BYTES, "bytes"), "kept whole", "`OutboundFailed`",
+        "nginx client_max_body_size: 1 MB", "test_https.py::test_an_answer_over_size_is_cut_off",
+    )  # fmt: skip
+    yield Bound(
+        "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
+        "nobody is told", "RFC 8461 §3.3: policies of 64 kB",
+        "names/test_manifest.py::test_a_manifest_of_the_largest_size_is_read",
+    )  # fmt: skip
+    yield Bound(
+        "depth of YAML", _n(documents.MAX_DEPTH, "levels"), "PyYAML's time grows with the square", "nobody is told",
+        "SnakeYAML nestingDepthLimit: 50",
+        "names/test_manifest.py::test_a_manifest_may_be_nested_so_deep_and_no_deeper",
+    )  # fmt: skip
+    yield Bound(
+        "aliases in YAML", "none", "a kilobyte may become a gigabyte", "nobody is told",
+        "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_where_nobody_is_named_it_says_why",
+    )  # fmt: skip
+    yield Bound(
+        "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
+        "post/test_graph.py::test_a_graphs_reply_is_read_up_to_its_size",
+    )  # fmt: skip
+
+
+def _worker() -> Iterator[Bound]:
+    claims, suspects = _source("Claims"), _source("Suspects")
+    yield Bound(
+        "a queue message", _n(queues.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
+        "post/test_claims.py::test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be",
+    )  # fmt: skip
+    yield Bound(
+        "claims in a batch; of suspects", f"{claims['BatchSize']}; {suspects['BatchSize']}",
+        "worked off in one run", "the next batch", "Lambda: 10,000",
+        "test_template.py::test_claims_come_in_large_batches_and_suspects_one_by_one",
+    )  # fmt: skip
+    yield Bound(
+        "envelopes in memory at once, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
+        "pointers are not counted in Lambda's 6 MB", "a segment more", "AWS CLI multipart_threshold: 8 MB",
+        "post/test_worker.py::test_a_batch_of_large_messages_is_worked_off_in_parts",
+    )  # fmt: skip
+    yield Bound(
+        "claims judged at once", _n(wiring.THREADS), "a thread and a connection each", "they wait their turn",
+        "botocore max_pool_connections: 10",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "a run of the worker", _n(_function("WorkerFunction", "Timeout"), "s"), "all of a batch, all look-ups slow",
+        "handed out again", "Lambda: 900 s",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "memory of a run of the worker", _n(_function("WorkerFunction", "MemorySize"), "MB"),
+        "a slice, parsed; and what is remembered", "handed out again, in the end one by one",
+        "Lambda: 128 to 10,240 MB", "test_memory.py::test_different_senders_make_the_worker_no_larger",
+    )  # fmt: skip
+    yield Bound(
+        "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
+        "claims wait in the queue", "Postfix default_process_limit: 100",
+        "test_template.py::test_workers_at_once_are_limited",
+    )  # fmt: skip
+    yield Bound(
+        "hand-outs of a claim beside others", _n(worker.SUSPECT_AFTER), "poison must not drag its neighbours along",
+        "it waits by itself", "AWS on Lambda and SQS: maxReceiveCount of 5 at least",
+        "post/test_worker.py::test_a_claim_received_three_times_is_set_apart_as_it_is",
+    )  # fmt: skip
+    yield Bound(
+        "hand-outs of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
+        "a dead letter; `Undeliverable` near the horizon", "the same",
+        "test_template.py::test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries",
+    )  # fmt: skip
+    yield Bound(
+        "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
+        "tried again", "SQS: 900 s; Postfix maximal_backoff_time: 4,000 s",
+        "post/test_worker.py::test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay",
+    )  # fmt: skip
+    yield Bound(
+        "waiting for a verdict", _n(AT.horizon_seconds, "s"), "what must be remembered grows with it", "`TooLate`",
+        "Postfix maximal_queue_lifetime: 5 d; RFC 5321 §4.5.4.1: 4 to 5 d at least",
+        "post/test_worker.py::test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before",
+    )  # fmt: skip
+    yield Bound(
+        "identities and tombstones", _n(AT.retain_seconds, "s"), "a row each", "forgotten by the tables' TTL",
+        "SQS: 14 d for a copy after its last send",
+        "test_settings.py::test_no_copy_in_a_queue_outlives_what_we_remember",
+    )  # fmt: skip
+    yield Bound(
+        "one read of filed messages", _n(segments.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
+        "AWS CLI multipart_chunksize: 8 MB",
+        "store/test_segments.py::test_one_request_reads_no_more_than_its_share_unless_one_line_is_longer",
+    )  # fmt: skip
+    yield Bound(
+        "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "Secrets Manager takes no more",
+        "the key is not stored", "Secrets Manager: 65,536",
+        "store/test_secrets.py::test_a_full_secret_is_said_and_nothing_is_lost",
+    )  # fmt: skip
+
+
+def _courier() -> Iterator[Bound]:
+    yield Bound(
+        "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
+        "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
+        "store/test_limits.py::test_a_domain_has_its_share_of_each_hour_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
+        "Postfix bounce_queue_lifetime: 5 d",
+        "post/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
+    )  # fmt: skip
+    yield Bound(
+        "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"),
+        f"{courier.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
+        "SQS: 900 s", "post/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
+    )  # fmt: skip
+    yield Bound(
+        "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
+        "Lambda: 10 unless said",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "couriers at once", _n(_source("Notices")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
+        "notices wait in the queue", "Postfix default_destination_concurrency_limit: 20",
+        "test_template.py::test_workers_at_once_are_limited",
+    )  # fmt: skip
+
+
+def _caches() -> Iterator[Bound]:
+    leaves = "the one used longest ago leaves"
+    yield Bound(
+        "senders' keys; names without one; domains that fail", _n(TIMES.max_names, "each"), "strangers choose them",
+        leaves, "unbound rrset-cache-size: 4 MB", "names/test_keys.py::test_only_so_many_names_are_remembered",
+    )  # fmt: skip
+    yield Bound(
+        "the evidence of these keys", _n(TIMES.max_evidence, "characters"), "a sender may make it long", leaves,
+        "unbound key-cache-size: 4 MB",
+        "names/test_keys.py::test_keys_leave_memory_when_their_evidence_is_too_much_together",
+    )  # fmt: skip
+    yield Bound(
+        "a key", f"{_n(AT.key_cache_min_seconds)} to {_n(AT.key_cache_max_seconds, 's')}",
+        "its TTL within these", "looked up anew", "unbound cache-max-ttl: 86,400 s",
+        "names/test_keys.py::test_the_ttl_is_kept_within_bounds",
+    )  # fmt: skip
+    yield Bound(
+        "that there is no key", _n(TIMES.max_negative_seconds, "s"), "it is often about to be repaired",
+        "looked up anew", "RFC 2308 §5: 1 to 3 h at most",
+        "names/test_keys.py::test_a_refusal_is_remembered_for_a_minute_at_most",
+    )  # fmt: skip
+    yield Bound(
+        "profiles of a kind; names without one", _n(profiles.MAX_PROFILES, "each"), "strangers choose them", leaves,
+        "the same", "names/test_profiles.py::test_only_so_many_are_kept_and_names_without_a_profile_push_none_out",
+    )  # fmt: skip
+    yield Bound(
+        "the URIs of these profiles", _n(profiles.MAX_CACHED_BYTES, "bytes"), "a profile may be long", leaves,
+        "the same", "names/test_profiles.py::test_profiles_leave_memory_when_they_are_too_long_together",
+    )  # fmt: skip
+    yield Bound(
+        "domains' manifests; hosts that fail", _n(manifest.MAX_DOMAINS, "each"), "the same", leaves, "the same",
+        "names/test_manifest.py::test_domains_are_remembered_apart_and_only_so_many",
+    )  # fmt: skip
+    yield Bound(
+        "a graph's answers", _n(graph.MAX_DOMAINS), "the same", leaves, "the same",
+        "post/test_graph.py::test_only_so_many_answers_are_remembered",
+    )  # fmt: skip
+    yield Bound(
+        "entries of the directory, of a kind", _n(directory.MAX_CACHED), "strangers choose what is asked for", leaves,
+        "the same", "store/test_directory.py::test_strangers_cannot_make_the_cache_grow",
+    )  # fmt: skip
+    yield Bound(
+        "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,
+        "Python's lru_cache: 128", "test_memory.py::test_nothing_that_is_deployed_memoises_without_a_bound",
+    )  # fmt: skip
