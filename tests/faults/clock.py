@@ -1,6 +1,9 @@
 """The clock of the functions: that of the machine, and as far `ahead` as a test says. Who sleeps, sets it on."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 
 class Clock:
@@ -18,10 +21,11 @@ class Clock:
         """Time passes at once."""
         self.ahead += seconds
 
-    def install(self) -> None:
-        """For this process and those that it forks."""
-        time.time = self  # type: ignore[assignment]
-        time.sleep = self.sleep  # type: ignore[assignment]
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """For this process and those that it forks meanwhile."""
+        with patch.object(time, "time", self), patch.object(time, "sleep", self.sleep):
+            yield
 
 
 CLOCK = Clock()

@@ -28,6 +28,7 @@ class Run:
     batch: list[Json] = field(default_factory=list)
     copies: list[tuple[str, str]] = field(default_factory=list)
     ahead: float = 0
+    acknowledged: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -74,20 +75,24 @@ class Flow:
         """Everything afterwards, and what is wrong then. `answers`: none where the victim died."""
         CLOCK.ahead = run.ahead
         queues = Queues(town, run.copies)
-        judge = Judge(town, queues)
+        judge = Judge(town, queues, {letter.who: letter for letter in run.letters}, run.acknowledged)
         if run.batch and answers:
             queues.finish(self.queue, run.batch, answers[0])
         if self.redriven:
             queues.move(self.queue, "LettersQueue")
             queues.move("LettersQueue", self.queue)
         replies = {letter.who: list(self._send_again(town, letter)) for letter in run.letters}
-        judge.sent = {letter.who: letter for letter in run.letters}
         faults = list(_faults_of_replies(run.letters, replies))
-        faults += _rest(town, queues) + judge.faults()
+        self._rest(town, queues)
+        faults += judge.faults()
         # Later than everything: copies of whatever was handed out, when the owners have what they were shown.
         judge.acknowledge_all()
         queues.hand_out_copies()
-        return faults + _rest(town, queues) + judge.faults()
+        self._rest(town, queues)
+        faults += [*judge.faults(), *judge.faults_of_queues()]
+        if faults:
+            town.purge()
+        return faults
 
     def _send_again(self, town: Town, letter: Letter) -> Iterator[str]:
         """A sender who heard nothing, or is not sure, sends the same again: what it is answered."""
@@ -99,23 +104,21 @@ class Flow:
             assert is_taken(answer), answer
             yield answer["body"]
 
-
-def _rest(town: Town, queues: Queues) -> list[str]:
-    """Let SQS hand out what is left, as time goes by, until nothing is left."""
-    for number in range(_ROUNDS):
-        if number == _DARK_ROUNDS:
-            town.world.dns()
-            town.world.buffers({STRICT: 403})
-        busy = queues.work_off()
-        if queues.holds("LettersQueue"):
-            # A keeper that died keeps what it looked at out of sight for a second (tap.py).
-            CLOCK.really_sleep(_LOOKED_AT_SECONDS)
-            town.call("KeeperFunction", {})
-            busy = True
-        if not busy:
-            return []
-        CLOCK.ahead += _ROUND_SECONDS
-    return [f"after {_ROUNDS} rounds there is still something to do"]
+    def _rest(self, town: Town, queues: Queues) -> None:
+        """Let SQS hand out what is left, as time goes by, until nothing is left, or it takes too long."""
+        for number in range(_ROUNDS):
+            if number == _DARK_ROUNDS:
+                town.world.dns()
+                town.world.buffers({STRICT: 403})
+            busy = queues.work_off()
+            if self.function == "KeeperFunction" and queues.holds("LettersQueue"):
+                # A keeper that died keeps what it looked at out of sight for a second (tap.py).
+                CLOCK.really_sleep(_LOOKED_AT_SECONDS)
+                town.call("KeeperFunction", {})
+                busy = True
+            if not busy:
+                return
+            CLOCK.ahead += _ROUND_SECONDS
 
 
 def _faults_of_replies(sent: list[Letter], replies: dict[str, list[str]]) -> Iterator[str]:

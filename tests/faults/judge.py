@@ -36,7 +36,7 @@ class Judge:
         for item in self.town.deployed.rows("PostTable"):
             row = read_row(item)
             rows.setdefault(whose.get(row.key.claim_id, f"nobody's {row.key}"), []).append(row)
-        return [*self._faults_of_messages(rows), *self._faults_of_feedback(rows), *self._faults_of_queues()]
+        return [*self._faults_of_messages(rows), *self._faults_of_feedback(rows)]
 
     def acknowledge_all(self) -> None:
         """The owners acknowledge what they are shown."""
@@ -89,7 +89,8 @@ class Judge:
                 if who in self.sent and self.sent[who].told:
                     yield f"{who} was discarded, and nobody was told"
 
-    def _faults_of_queues(self) -> Iterator[str]:
+    def faults_of_queues(self) -> Iterator[str]:
+        """What is left somewhere, though nobody is at work any more."""
         for queue in self.town.deployed.queues:
             if left := self.queues.holds(queue):
                 yield f"{left} messages are left in {queue}"

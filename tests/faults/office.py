@@ -32,6 +32,7 @@ HELLO, ASK, ORDER, NEWS, NONSENSE = "Hello@Host", "Ask@Host", "Order@Host", "New
 """Subjects: kept in the mailbox, answered at once, handed on to a queue, to an event bus, unknown."""
 ORDERS = "orders"
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction")
+_AT_ONCE = 25
 _HANDLER = "import uuid\ndef handler(event, context):\n    return {'execution': str(uuid.uuid4())}\n"
 """Of an operator, for ASK: no two executions give the same reply."""
 
@@ -91,12 +92,15 @@ class Town:
         """Empty whatever holds messages; what operators set stays."""
         clients = self.deployed.clients
         for table, keys in (("PostTable", ("pk", "sk")), ("SeenTable", ("pk",)), ("LimitsTable", ("pk",))):
-            for item in self.deployed.rows(table):
-                clients.dynamodb.delete_item(
-                    TableName=self.deployed.tables[table], Key={name: item[name] for name in keys}
-                )
+            items = [{name: item[name] for name in keys} for item in self.deployed.rows(table)]
+            for start in range(0, len(items), _AT_ONCE):
+                deletions: Any = [{"DeleteRequest": {"Key": key}} for key in items[start : start + _AT_ONCE]]
+                clients.dynamodb.batch_write_item(RequestItems={self.deployed.tables[table]: deletions})
+
+    def purge(self) -> None:
+        """Empty the queues, too: after a run that left something there."""
         for url in self.deployed.queues.values():
-            clients.sqs.purge_queue(QueueUrl=url)
+            self.deployed.clients.sqs.purge_queue(QueueUrl=url)
 
 
 class _Impatient(Office):

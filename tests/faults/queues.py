@@ -1,5 +1,6 @@
 """What SQS and Lambda do with queues: hand out batches, delete what is done, hand out again what is not."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,12 +24,12 @@ class Queues:
     town: Town
     copies: list[tuple[str, str]] = field(default_factory=list)
 
-    def receive(self, queue: str, most: int = 10_000) -> list[Json]:
-        """Messages of a queue, held back from others until they are deleted or released."""
+    def receive(self, queue: str) -> list[Json]:
+        """All messages of a queue, held back from others until they are deleted or released."""
         taken: list[Json] = []
-        while len(taken) < most:
+        while len(taken) % _AT_ONCE == 0:
             messages: Any = self._sqs.receive_message(
-                QueueUrl=self._url(queue), MaxNumberOfMessages=min(_AT_ONCE, most - len(taken)),
+                QueueUrl=self._url(queue), MaxNumberOfMessages=_AT_ONCE,
                 VisibilityTimeout=_HELD_SECONDS, AttributeNames=["All"],
             ).get("Messages")  # fmt: skip
             if not messages:
@@ -39,17 +40,15 @@ class Queues:
 
     def release(self, queue: str, messages: list[Json]) -> None:
         """Their visibility time-out passes."""
-        for message in messages:
-            self._sqs.change_message_visibility(
-                QueueUrl=self._url(queue), ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
-            )
+        for entries in _entries(messages, VisibilityTimeout=0):
+            self._sqs.change_message_visibility_batch(QueueUrl=self._url(queue), Entries=entries)
 
     def finish(self, queue: str, messages: list[Json], answer: Json) -> None:
         """Delete what a function is done with, release what it is not (a partial batch response)."""
         failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
-        for message in messages:
-            if message["MessageId"] not in failed:
-                self._sqs.delete_message(QueueUrl=self._url(queue), ReceiptHandle=message["ReceiptHandle"])
+        done = [message for message in messages if message["MessageId"] not in failed]
+        for entries in _entries(done):
+            self._sqs.delete_message_batch(QueueUrl=self._url(queue), Entries=entries)
         self.release(queue, [message for message in messages if message["MessageId"] in failed])
 
     def move(self, queue: str, to: str) -> None:
@@ -73,8 +72,10 @@ class Queues:
 
     def hand_out_copies(self) -> None:
         """What was handed out before comes again, once more, though it was deleted."""
-        for queue, body in list(dict.fromkeys(self.copies)):
-            self._sqs.send_message(QueueUrl=self._url(queue), MessageBody=body)
+        for queue, function in WORKED_BY.items():
+            bodies = list(dict.fromkeys(body for name, body in self.copies if name == queue))
+            for body in bodies:
+                self.town.call(function, event_of(queue, [_copy(body)]))
 
     def holds(self, queue: str) -> int:
         """How many messages a queue holds, those that are held back included."""
@@ -87,6 +88,17 @@ class Queues:
     @property
     def _sqs(self) -> Any:
         return self.town.deployed.clients.sqs
+
+
+def _entries(messages: list[Json], **attributes: int) -> Iterator[list[Json]]:
+    """The entries of batch calls about messages."""
+    for start in range(0, len(messages), _AT_ONCE):
+        part = messages[start : start + _AT_ONCE]
+        yield [{"Id": str(n), "ReceiptHandle": each["ReceiptHandle"], **attributes} for n, each in enumerate(part)]
+
+
+def _copy(body: str) -> Json:
+    return {"MessageId": "copy", "ReceiptHandle": "", "Body": body, "Attributes": {"ApproximateReceiveCount": "1"}}
 
 
 def event_of(queue: str, messages: list[Json]) -> Json:

@@ -85,7 +85,7 @@ class World:
         """From now on names that end so (`example`: all) are in such trouble, and no others."""
         self._ask("dns", {end.replace("_", "."): how for end, how in troubles.items()})
 
-    def publish(self, keys: bool) -> None:
+    def publish(self, *, keys: bool) -> None:
         """From now on senders' keys are published, or are not."""
         self._ask("publish", keys)
 
