@@ -30,12 +30,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
-    parser.add_argument("--broken", choices=VARIANTS, help="break this first; the harness should find it")
+    parser.add_argument("--broken", choices=VARIANTS, help="break this, and play what should find it")
     parser.add_argument("--write", action="store_true", help=f"write the table to {PAGE.name}")
     given = parser.parse_args(arguments)
+    suites = [SUITES[name] for name in given.suites or SUITES]
+    if given.batch:
+        suites = [Suite([worker(given.batch)])]
     if given.broken:
-        VARIANTS[given.broken]()
-    suites = [Suite([worker(given.batch)])] if given.batch else [SUITES[name] for name in given.suites or SUITES]
+        VARIANTS[given.broken].breaks()
+        suites = [Suite([VARIANTS[given.broken].play])]
     verdicts: list[Verdict] = []
     with _functions_quiet() as out:
         for suite in suites:

@@ -1,7 +1,13 @@
 """Variants of the post office with one fault each, of the kind that the harness is there to find."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from tests.faults.harness import enumerate_calls
+from tests.faults.kinds import die_after, die_before, overtaken, throttled
+from tests.faults.suites import DARK_ONE, ONE, OWNED, TOLD, Play
 
 from postroom.post.worker import Worker
 from postroom.store.register import Register
@@ -53,9 +59,29 @@ def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
 
 
-VARIANTS: dict[str, Callable[[], None]] = {
-    variant.__name__: variant
+@dataclass(frozen=True)
+class Variant:
+    """What is broken, the smallest `play` that finds it, and what that `finds`."""
+
+    breaks: Callable[[], None]
+    play: Play
+    finds: str
+
+
+VARIANTS = {
+    variant.breaks.__name__: variant
     for variant in (
-        registers_without_a_condition, identities_that_end_it, feedback_without_a_note, done_whatever_happened
+        Variant(
+            registers_without_a_condition,
+            partial(enumerate_calls, flow=ONE, strikes=[], rivals=[(overtaken, OWNED)]),
+            "was acknowledged, and is shown again",
+        ),
+        Variant(identities_that_end_it, partial(enumerate_calls, flow=ONE, strikes=[die_after]), "has no end"),
+        Variant(
+            feedback_without_a_note,
+            partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
+            "2 Feedback messages tell of",
+        ),
+        Variant(done_whatever_happened, partial(enumerate_calls, flow=DARK_ONE, strikes=[throttled]), "has no end"),
     )
-}  # fmt: skip
+}

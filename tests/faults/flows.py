@@ -40,6 +40,8 @@ class Flow:
     make: Callable[[], list[Letter]]
     queue: str = "ClaimsQueue"
     dns: Trouble | None = None
+    keyless: bool = False
+    """Whether senders' keys are not published yet when the victim judges."""
     redriven: bool = False
     """Whether what is left goes through the dead letters, and comes back under new queue ids."""
 
@@ -62,6 +64,8 @@ class Flow:
         run.copies = queues.copies
         town.world.dns(**({"example": self.dns} if self.dns else {DARK: Trouble.SERVFAIL}))
         town.world.buffers({STRICT: 403, BUSY: 503})
+        if self.keyless:
+            town.world.publish(keys=False)
         return run
 
     def act(self, town: Town, run: Run) -> list[Json]:
@@ -75,6 +79,8 @@ class Flow:
         """Everything afterwards, and what is wrong then. `answers`: none where the victim died."""
         CLOCK.ahead = run.ahead
         queues = Queues(town, run.copies)
+        if self.keyless:
+            town.world.publish(keys=True)
         judge = Judge(town, queues, {letter.who: letter for letter in run.letters}, run.acknowledged)
         if run.batch and answers:
             queues.finish(self.queue, run.batch, answers[0])

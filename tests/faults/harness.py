@@ -28,19 +28,21 @@ class Verdict:
 class Rival:
     """A second worker that gets the victim's batch, while the victim waits before one of its calls.
 
-    `keys`: whether senders' keys are published when the victim judges, and when the rival does. `owner`: the owner
-    acknowledges what the rival filed, before the victim goes on.
+    `keys`: whether senders' keys are published when it judges. `owner`: the owner acknowledges what it filed, before
+    the victim goes on.
     """
 
     name: str
-    keys: tuple[bool, bool] = (True, True)
+    keys: bool = True
     owner: bool = False
 
     def works(self, town: Town, flow: Flow, run: Run) -> None:
         """Meanwhile."""
-        town.world.publish(keys=self.keys[1])
+        if self.keys == flow.keyless:
+            town.world.publish(keys=self.keys)
         acknowledged = in_a_process(lambda: self._work(town, flow, run))
-        town.world.publish(keys=True)
+        if not self.keys:
+            town.world.publish(keys=True)
         assert isinstance(acknowledged, set)
         run.acknowledged |= acknowledged
 
@@ -102,8 +104,6 @@ def _told(
         town.tap.begin(at(number, strike) if strike else None, theirs)
         return flow.act(town, run)
 
-    if rival:
-        town.world.publish(keys=rival.keys[0])
     answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
     os.close(theirs)
     with os.fdopen(ours) as told:

@@ -60,6 +60,8 @@ class Judge:
             if self.sent[who].ends == (End.ANSWERED,):
                 if each or shown[who]:
                     yield f"{who} was to be answered at once, and has rows: {each}"
+            elif not ends:
+                yield f"{who} has no end: it is lost"
             elif len(ends) != 1:
                 yield f"{who} has {len(ends)} ends: {sorted(ends)}"
             elif not ends <= set(self.sent[who].ends):

@@ -23,8 +23,8 @@ EITHER = (End.FILED, End.DISCARDED)
 """Where two workers judge otherwise: whoever is first."""
 SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and its owner has it", owner=True)
-KEYLESS = Rival("overtaken by one that found no key", keys=(True, False))
-KEYED = Rival("found no key, and was overtaken by one that did", keys=(False, True))
+KEYLESS = Rival("overtaken by one that finds no key", keys=False)
+KEYED = Rival("overtaken by one that finds a key")
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,13 @@ def worker(batch: int) -> Play:
 
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
+DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
+NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda: [nlweb(*EITHER)], keyless=True)
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
 RETRIED = Flow("worker: a message, and again by its sender", "WorkerFunction", lambda: [nlweb()] * 2)
 REDRIVEN = Flow("worker: redriven dead letters under new ids", "WorkerFunction", lambda: all_verdicts(4), redriven=True)
+TOLD = Flow("courier: one discard", "CourierFunction", lambda: [forged()], queue="CourierQueue")
 DISCARDS = Flow(
     "courier: told, refused, busy", "CourierFunction", lambda: [forged(name) for name in (SENDER, STRICT, BUSY)],
     queue="CourierQueue",
@@ -95,9 +98,11 @@ SUITES = {
                 enumerate_calls, flow=ONE, strikes=[*DEATHS, *ERRORS, *CLOCKS],
                 rivals=[(overtaken, SAME), (overtaken, OWNED)],
             ),
-            partial(enumerate_calls, flow=ONE_OR_NONE, strikes=[], rivals=[(overtaken, KEYLESS), (overtaken, KEYED)]),
+            partial(enumerate_calls, flow=ONE_OR_NONE, strikes=[], rivals=[(overtaken, KEYLESS)]),
+            partial(enumerate_calls, flow=NO_KEY, strikes=[*DEATHS], rivals=[(overtaken, KEYED)]),
             partial(enumerate_calls, flow=BAD, strikes=[*DEATHS, *ERRORS, *CLOCKS], rivals=[(overtaken, SAME)]),
             partial(enumerate_calls, flow=RETRIED, strikes=[*DEATHS, *ERRORS], rivals=[(overtaken, OWNED)]),
+            partial(enumerate_calls, flow=DARK_ONE, strikes=[*DEATHS, *ERRORS]),
             partial(enumerate_calls, flow=BIG, strikes=[*DEATHS, *ERRORS, entry_refused]),
         ]
     ),
