@@ -75,7 +75,7 @@ def _played(suite: Suite) -> Iterator[Verdict]:
 @contextmanager
 def _functions_quiet() -> Iterator["os.PathLike[str] | object"]:
     """The functions log to standard output and error; what we have to say goes beside them."""
-    with os.fdopen(os.dup(1), "w") as out, open(os.devnull, "w") as nowhere:
+    with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         for descriptor in (1, 2):
             os.dup2(nowhere.fileno(), descriptor)
         yield out

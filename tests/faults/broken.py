@@ -49,7 +49,10 @@ def feedback_without_a_note() -> None:
 def done_whatever_happened() -> None:
     """Claims leave the queue, though their retry did not get onto its way."""
 
-    def wait(self: Any, letter: Any, outcome: Any) -> bool:
+    really = Worker._wait
+
+    def wait(self: Worker, letter: Any, outcome: Any) -> bool:
+        really(self, letter, outcome)
         return True
 
     _replace(Worker, "_wait", wait)

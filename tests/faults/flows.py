@@ -98,7 +98,7 @@ class Flow:
         faults += [*judge.faults(), *judge.faults_of_queues()]
         if faults:
             town.purge()
-        return faults
+        return list(dict.fromkeys(faults))
 
     def _send_again(self, town: Town, letter: Letter) -> Iterator[str]:
         """A sender who heard nothing, or is not sure, sends the same again: what it is answered."""

@@ -1,11 +1,10 @@
-"""The harness: a flow is run once, and then once more for each of its calls of AWS and each thing that can befall it."""
+"""The harness: a flow is run once, and then again for each of its calls of AWS and each thing that can befall it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from tests.faults.clock import CLOCK
 from tests.faults.flows import Flow, Run
 from tests.faults.fork import Died, in_a_process
 from tests.faults.judge import Judge
@@ -16,7 +15,7 @@ from tests.faults.queues import Queues, event_of
 
 @dataclass
 class Verdict:
-    """What came of a flow. `calls`: what a run without faults calls, in order. `runs`: how many, by what befell them."""
+    """What came of a flow. `calls`: those of a run without faults, in order. `runs`: how many, by what befell them."""
 
     flow: str
     calls: list[str] = field(default_factory=list)
@@ -70,7 +69,7 @@ def enumerate_calls(
 def shuffle(town: Town, flow: Flow) -> Verdict:
     """Hand out the flow's batch one by one, each message twice, in every order there is; then delete it all."""
     verdict = Verdict(flow.name)
-    for order in sorted(set(permutations(range(len(flow.make())), r=None))):
+    for order in permutations(range(len(flow.make()))):
         for late in range(len(order) + 1):
             # Each once in this order; then those from `late` on a second time, the other way round.
             _shuffled(town, flow, verdict, [*order, *reversed(order[late:])])
@@ -80,9 +79,7 @@ def shuffle(town: Town, flow: Flow) -> Verdict:
 def _shuffled(town: Town, flow: Flow, verdict: Verdict, order: list[int]) -> None:
     run = in_a_process(lambda: flow.prepare(town))
     assert isinstance(run, Run)
-    in_a_process(
-        lambda: [town.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order]
-    )
+    in_a_process(lambda: [town.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order])
     _settle(town, flow, verdict, "shuffled", f"shuffled {order}", run, [{"batchItemFailures": []}])
 
 
@@ -115,9 +112,7 @@ def _told(
     return calls
 
 
-def _settle(
-    town: Town, flow: Flow, verdict: Verdict, what: str, where: str, run: Run, answers: list[Json]
-) -> None:
+def _settle(town: Town, flow: Flow, verdict: Verdict, what: str, where: str, run: Run, answers: list[Json]) -> None:
     faults = in_a_process(lambda: flow.settle(town, run, answers))
     assert isinstance(faults, list)
     verdict.faults += [f"{flow.name}, {where}: {fault}" for fault in faults]

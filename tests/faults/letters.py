@@ -86,7 +86,9 @@ def dm3() -> Letter:
 def who_is(envelope: str) -> str:
     """The `who` of a message, from its envelope as it was sent or as it is filed."""
     value = json.loads(envelope)
-    return str(value["Header"]["Correlation"]) if "Header" in value else hashlib.sha256(value["message"].encode()).hexdigest()
+    if "Header" in value:
+        return str(value["Header"]["Correlation"])
+    return hashlib.sha256(value["message"].encode()).hexdigest()
 
 
 def is_taken(answer: dict[str, Any]) -> bool:

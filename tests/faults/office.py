@@ -87,7 +87,6 @@ class Town:
         context._aws_request_id = "request"
         return getattr(self._office.start(function), "handler")(event, context)  # noqa: B009 - no stub knows it
 
-
     def wipe(self) -> None:
         """Empty whatever holds messages; what operators set stays."""
         clients = self.deployed.clients
