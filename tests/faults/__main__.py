@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from tests.faults.broken import VARIANTS
 from tests.faults.clock import CLOCK
@@ -40,9 +41,9 @@ def main(arguments: Sequence[str]) -> int:
         VARIANTS[given.broken].breaks()
         suites = [Suite([VARIANTS[given.broken].play])]
     verdicts: list[Verdict] = []
-    with _functions_quiet() as out:
+    with _functions_log() as (out, log):
         for suite in suites:
-            for verdict in _played(suite):
+            for verdict in _played(suite, log):
                 print(*([HEAD] if not verdicts else []), row(verdict), sep="", end="", file=out, flush=True)
                 verdicts.append(verdict)
         faults = [fault for verdict in verdicts for fault in verdict.faults]
@@ -60,25 +61,30 @@ def row(verdict: Verdict) -> str:
     return f"| {verdict.flow} | {calls} | {sum(verdict.runs.values())} | {befell} | {len(verdict.faults)} |\n"
 
 
-def _played(suite: Suite) -> Iterator[Verdict]:
+def _played(suite: Suite, log: Path) -> Iterator[Verdict]:
     with (
         tempfile.TemporaryDirectory() as directory,
         World(Path(directory)) as world,
         Emulator() as emulator,
         CLOCK.installed(),
     ):
-        town = Town.found(emulator.endpoint, world, suite.feedback_an_hour)
+        town = Town.found(emulator.endpoint, world, log, suite.feedback_an_hour)
         for play in suite.plays:
             yield play(town)
 
 
 @contextmanager
-def _functions_quiet() -> Iterator["os.PathLike[str] | object"]:
-    """The functions log to standard output and error; what we have to say goes beside them."""
-    with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
+def _functions_log() -> Iterator[tuple[TextIO, Path]]:
+    """The functions log to standard output, which goes to a file; what we have to say goes where that went."""
+    kept = [os.dup(descriptor) for descriptor in (1, 2)]
+    with tempfile.NamedTemporaryFile(mode="a") as log, os.fdopen(os.dup(1), "w") as out:
         for descriptor in (1, 2):
-            os.dup2(nowhere.fileno(), descriptor)
-        yield out
+            os.dup2(log.fileno(), descriptor)
+        try:
+            yield out, Path(log.name)
+        finally:
+            for descriptor, was in zip((1, 2), kept, strict=True):
+                os.dup2(was, descriptor)
 
 
 if __name__ == "__main__":

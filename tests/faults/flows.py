@@ -90,7 +90,7 @@ class Flow:
         replies = {letter.who: list(self._send_again(town, letter)) for letter in run.letters}
         faults = list(_faults_of_replies(run.letters, replies))
         self._rest(town, queues)
-        faults += judge.faults()
+        faults += [*judge.faults(), *judge.audited()]
         # Later than everything: copies of whatever was handed out, when the owners have what they were shown.
         judge.acknowledge_all()
         queues.hand_out_copies()

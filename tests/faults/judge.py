@@ -5,18 +5,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tests.aws import CLAIM_QUEUES
 from tests.faults.clock import CLOCK
 from tests.faults.letters import End, Letter, who_is
 from tests.faults.office import Town
-from tests.faults.queues import WORKED_BY, Queues
+from tests.faults.queues import Queues
 from tests.functions.samples import BOB, RECEIVER
 
 from postroom.post.claims import unpack
+from postroom.store.audit import audit
+from postroom.store.gather import gather
+from postroom.store.ledger import read_ledger
 from postroom.store.reader import Reader
 from postroom.store.register import ACKED, FORWARDED, Register, Row, read_row
 from postroom.store.segments import Objects
 
-_CLAIMS = frozenset(queue for queue, function in WORKED_BY.items() if function == "WorkerFunction") | {"LettersQueue"}
 RETAIN_SECONDS = 22 * 86_400
 
 
@@ -37,6 +40,12 @@ class Judge:
             row = read_row(item)
             rows.setdefault(whose.get(row.key.claim_id, f"nobody's {row.key}"), []).append(row)
         return [*self._faults_of_messages(rows), *self._faults_of_feedback(rows)]
+
+    def audited(self) -> Iterator[str]:
+        """What `postroom audit` finds, by the ledger that the door wrote."""
+        evidence = gather(self.town.deployed.premises, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
+        for finding in audit(evidence, read_ledger(self.town.log.read_bytes().splitlines())).problems:
+            yield f"{finding.problem} {finding.where} {finding.detail}"
 
     def acknowledge_all(self) -> None:
         """The owners acknowledge what they are shown."""
@@ -113,7 +122,7 @@ class Judge:
     def _whose(self) -> dict[str, str]:
         """Whose message each claim is, by the claim's id."""
         objects = Objects(self.town.deployed.clients.s3, self.town.deployed.bucket)
-        claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in _CLAIMS]
+        claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
         return {claim.id: who_is(claim.envelope) for claim in claims}
 
     @property

@@ -4,6 +4,7 @@ import io
 import os
 import zipfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -44,10 +45,12 @@ class Town:
     world: World
     deployed: Deployed
     tap: Tap
+    log: Path
+    """What the functions log: the door's ledger is in it."""
     _office: Office = field(init=False)
 
     @staticmethod
-    def found(endpoint: str, world: World, feedback_an_hour: int) -> "Town":
+    def found(endpoint: str, world: World, log: Path, feedback_an_hour: int) -> "Town":
         """Deploy, set up, and load the functions."""
         session = botocore.session.get_session()
         session.set_credentials(ACCOUNT, "local")
@@ -57,7 +60,7 @@ class Town:
         assert isinstance(made, dict)
         deployed.tables, deployed.queues = made["tables"], made["queues"]
         deployed.secrets = {name: name for name in made["secrets"]}
-        town = Town(world, deployed, Tap())
+        town = Town(world, deployed, Tap(), log)
         town.tap.watch(session)
         town._load(session, endpoint, feedback_an_hour)
         return town
@@ -89,6 +92,7 @@ class Town:
 
     def wipe(self) -> None:
         """Empty whatever holds messages; what operators set stays."""
+        os.truncate(self.log, 0)
         clients = self.deployed.clients
         for table, keys in (("PostTable", ("pk", "sk")), ("SeenTable", ("pk",)), ("LimitsTable", ("pk",))):
             items = [{name: item[name] for name in keys} for item in self.deployed.rows(table)]
