@@ -79,6 +79,8 @@ class Flow:
         """Everything afterwards, and what is wrong then. `answers`: none where the victim died."""
         CLOCK.ahead = run.ahead
         queues = Queues(town, run.copies)
+        if self.dns:
+            town.world.dns()
         if self.keyless:
             town.world.publish(keys=True)
         judge = Judge(town, queues, {letter.who: letter for letter in run.letters}, run.acknowledged)

@@ -80,7 +80,7 @@ SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: 
 
 def in_trouble(trouble: Trouble) -> Play:
     """All DNS in trouble while the victim works."""
-    flow = Flow(f"worker: DNS {trouble}", "WorkerFunction", lambda: [nlweb(), forged(), dm3()], dns=trouble)
+    flow = Flow(f"worker: DNS {trouble}", "WorkerFunction", lambda: [nlweb(), dm3()], dns=trouble)
     return partial(enumerate_calls, flow=flow, strikes=DEATHS)
 
 
@@ -95,7 +95,9 @@ SUITES = {
     "one": Suite(
         [
             partial(
-                enumerate_calls, flow=ONE, strikes=[*DEATHS, *ERRORS, *CLOCKS],
+                enumerate_calls,
+                flow=ONE,
+                strikes=[*DEATHS, *ERRORS, *CLOCKS],
                 rivals=[(overtaken, SAME), (overtaken, OWNED)],
             ),
             partial(enumerate_calls, flow=ONE_OR_NONE, strikes=[], rivals=[(overtaken, KEYLESS)]),
@@ -106,11 +108,14 @@ SUITES = {
             partial(enumerate_calls, flow=BIG, strikes=[*DEATHS, *ERRORS, entry_refused]),
         ]
     ),
-    "ten": Suite([worker(10)]),
-    "redrive": Suite([partial(enumerate_calls, flow=REDRIVEN, strikes=DEATHS)]),
+    "ten": Suite([worker(10), partial(enumerate_calls, flow=REDRIVEN, strikes=DEATHS)]),
     "courier": Suite([partial(enumerate_calls, flow=DISCARDS, strikes=[*DEATHS, *ERRORS, *CLOCKS])]),
     "share": Suite([partial(enumerate_calls, flow=SHARE, strikes=[*DEATHS, *ERRORS])], feedback_an_hour=1),
-    "keeper": Suite([partial(enumerate_calls, flow=DEAD, strikes=[*DEATHS, *ERRORS])]),
-    "queue": Suite([partial(shuffle, flow=SHUFFLED)]),
-    "dns": Suite([in_trouble(trouble) for trouble in Trouble]),
-}  # fmt: skip
+    "rest": Suite(
+        [
+            partial(enumerate_calls, flow=DEAD, strikes=[*DEATHS, *ERRORS]),
+            partial(shuffle, flow=SHUFFLED),
+            *(in_trouble(trouble) for trouble in Trouble),
+        ]
+    ),
+}

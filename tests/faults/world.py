@@ -86,7 +86,7 @@ class World:
         self._ask("dns", {end.replace("_", "."): how for end, how in troubles.items()})
 
     def publish(self, *, keys: bool) -> None:
-        """From now on senders' keys are published, or are not."""
+        """From now on the key of SENDER is published, or is not."""
         self._ask("publish", keys)
 
     def buffers(self, statuses: dict[str, int]) -> None:
@@ -112,7 +112,8 @@ def _serve(directory: Path, line: Connection) -> None:
     with Elsewhere(authority, BUFFERS) as elsewhere:
         threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         zones = ZoneTree()
-        _publish(zones, keys=True)
+        for name in {*BUFFERS, *BUFFERS.values()}:
+            _publish(zones, name, key=name in BUFFERS)
         with _Dns(zones) as server:
             server.troubles = {}
             line.send((f"udp://{server.address}", zones.anchor_text.strip(), elsewhere.server_port, str(authority.pem)))
@@ -123,13 +124,12 @@ def _serve(directory: Path, line: Connection) -> None:
                 elif what == "buffers":
                     elsewhere.statuses = value
                 elif what == "publish":
-                    _publish(zones, keys=value)
+                    _publish(zones, SENDER, key=value)
                 elif what == "forget":
                     server.troubles, elsewhere.statuses, elsewhere.posted = {}, {}, []
                 line.send(elsewhere.posted if what == "posted" else None)
 
 
-def _publish(zones: ZoneTree, *, keys: bool) -> None:
-    for name in {*BUFFERS, *BUFFERS.values()}:
-        record = zone_line(NLWEB.key_name(name, SELECTOR), record_text(published_key().public))
-        zones.put(name, f"nlweb IN A 127.0.0.1\n{record if keys and name in BUFFERS else ''}\n")
+def _publish(zones: ZoneTree, name: str, *, key: bool) -> None:
+    record = zone_line(NLWEB.key_name(name, SELECTOR), record_text(published_key().public))
+    zones.put(name, f"nlweb IN A 127.0.0.1\n{record if key else ''}\n")
