@@ -3,13 +3,13 @@
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.functions.elsewhere import Elsewhere
 from tests.functions.lambdas import Office, office
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
 
@@ -18,44 +18,11 @@ from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
 from postroom.nlweb.key_record import record_text, zone_line
 from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.manifest import manifest_of
 from postroom.nlweb.schema import NLWEB
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Domain
 from postroom.store.operators import Operators
 from postroom.store.secrets import SigningKeys
-
-
-class Elsewhere(HTTPServer):
-    """The post office of sender.example and buffer.example: its manifest names the buffer; it notes what is posted."""
-
-    def __init__(self, authority: Authority) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.posted: list[bytes] = []
-        self.status = 200
-        context = authority.server_context(NLWEB.host(SENDER), NLWEB.host(BUFFER))
-        context.set_alpn_protocols(["http/1.1"])
-        self.socket = context.wrap_socket(self.socket, server_side=True)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Elsewhere
-
-    def do_GET(self) -> None:
-        self._say(200, manifest_of(SENDER, BUFFER).encode())
-
-    def do_POST(self) -> None:
-        self.server.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self._say(self.server.status, b"{}")
-
-    def _say(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        pass
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +44,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def elsewhere(authority: Authority) -> Iterator[Elsewhere]:
-    with Elsewhere(authority) as server:
+    with Elsewhere(authority, {SENDER: BUFFER}) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.functions.conftest import Elsewhere
+from tests.functions.elsewhere import Elsewhere
 from tests.functions.lambdas import Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs

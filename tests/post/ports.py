@@ -1,7 +1,7 @@
 """The outside of the flow, small and in memory: other domains' keys, manifests and hosts, operators' handlers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,3 +110,11 @@ class InTurn(Executor):
 
     def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **_options: Any) -> Iterator[Any]:
         return iter([fn(*args) for args in zip(*iterables, strict=False)])
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done

@@ -1,0 +1,90 @@
+"""Variants of the post office with one fault each, of the kind that the harness is there to find."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tests.faults.harness import enumerate_calls
+from tests.faults.kinds import die_after, die_before, overtaken, throttled
+from tests.faults.suites import DARK_ONE, ONE, OWNED, TOLD, Play
+
+from postroom.post.worker import Worker
+from postroom.store.register import Register
+from postroom.store.seen import Known, Seen
+from postroom.store.told import TellTale, Told
+
+
+def registers_without_a_condition() -> None:
+    """Who puts a row does not ask whether there is one."""
+
+    def put(self: Any, key: Any, attributes: Any) -> None:
+        item = {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
+        self._dynamodb.put_item(TableName=self._table, Item=item)
+
+    _replace(Register, "_put_if_absent", put)
+
+
+def identities_that_end_it() -> None:
+    """Who finds a message's identity remembered takes the message for filed."""
+    really = Seen.claim_home
+
+    def claim_home(self: Seen, key: str, digest: str | None, home: Any, **times: int) -> Known:
+        if self.find(key, now=times["now"]):
+            return Known(digest, None)
+        return really(self, key, digest, home, **times)
+
+    _replace(Seen, "claim_home", claim_home)
+
+
+def feedback_without_a_note() -> None:
+    """The identity of a Feedback is not written down before it is sent."""
+
+    def note(self: TellTale, _row: Any, buffer: str, correlation: str, timestamp_ms: int) -> Told:
+        return Told(buffer, correlation, timestamp_ms, sent=False)
+
+    _replace(TellTale, "note", note)
+
+
+def done_whatever_happened() -> None:
+    """Claims leave the queue, though their retry did not get onto its way."""
+
+    really = Worker._wait
+
+    def wait(self: Worker, letter: Any, outcome: Any) -> bool:
+        really(self, letter, outcome)
+        return True
+
+    _replace(Worker, "_wait", wait)
+
+
+def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
+    setattr(owner, name, function)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is broken, the smallest `play` that finds it, and what that `finds`."""
+
+    breaks: Callable[[], None]
+    play: Play
+    finds: str
+
+
+VARIANTS = {
+    variant.breaks.__name__: variant
+    for variant in (
+        Variant(
+            registers_without_a_condition,
+            partial(enumerate_calls, flow=ONE, strikes=[], rivals=[(overtaken, OWNED)]),
+            "was acknowledged, and is shown again",
+        ),
+        Variant(identities_that_end_it, partial(enumerate_calls, flow=ONE, strikes=[die_after]), "has no end"),
+        Variant(
+            feedback_without_a_note,
+            partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
+            "2 Feedback messages tell of",
+        ),
+        Variant(done_whatever_happened, partial(enumerate_calls, flow=DARK_ONE, strikes=[throttled]), "has no end"),
+    )
+}

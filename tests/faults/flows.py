@@ -1,0 +1,135 @@
+"""The flows: what lies ready, what the victim does, and how everything comes to rest afterwards."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tests.faults.clock import CLOCK
+from tests.faults.judge import Judge
+from tests.faults.letters import End, Letter, is_taken
+from tests.faults.office import Json, Town
+from tests.faults.queues import Queues, event_of
+from tests.faults.world import BUSY, DARK, STRICT, Trouble
+
+_ROUNDS = 30
+_ROUND_SECONDS = 900
+_DARK_ROUNDS = 1
+_LEASE_SECONDS = 60
+_DEAD_FOR_SECONDS = 6.5 * 86_400
+"""Near enough to the horizon that the keeper decides."""
+_LOOKED_AT_SECONDS = 1.05
+"""For longer no letter is out of sight that a keeper looked at (the tap shortens it)."""
+
+
+@dataclass
+class Run:
+    """One run, handed from process to process. `batch`: what the victim is handed. `ahead`: of the clock."""
+
+    letters: list[Letter]
+    batch: list[Json] = field(default_factory=list)
+    copies: list[tuple[str, str]] = field(default_factory=list)
+    ahead: float = 0
+    acknowledged: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """`make`: the messages of a run. `function`: the victim. `dns`: the trouble that all DNS is in meanwhile."""
+
+    name: str
+    function: str
+    make: Callable[[], list[Letter]]
+    queue: str = "ClaimsQueue"
+    dns: Trouble | None = None
+    keyless: bool = False
+    """Whether senders' keys are not published yet when the victim judges."""
+    redriven: bool = False
+    """Whether what is left goes through the dead letters, and comes back under new queue ids."""
+
+    def prepare(self, town: Town) -> Run:
+        """Everything up to the victim's turn."""
+        town.wipe()
+        town.world.forget()
+        run, queues = Run(self.make()), Queues(town)
+        if self.function != "InboxFunction":
+            assert all(is_taken(town.call("InboxFunction", letter.posted())) for letter in run.letters)
+        if self.function == "CourierFunction":
+            claims = queues.receive("ClaimsQueue")
+            queues.finish("ClaimsQueue", claims, town.call("WorkerFunction", event_of("ClaimsQueue", claims)))
+        if self.function == "KeeperFunction":
+            queues.move("ClaimsQueue", "LettersQueue")
+            run.ahead = _DEAD_FOR_SECONDS
+        elif self.function != "InboxFunction":
+            run.batch = queues.receive(self.queue)
+            queues.release(self.queue, run.batch)
+        run.copies = queues.copies
+        town.world.dns(**({"example": self.dns} if self.dns else {DARK: Trouble.SERVFAIL}))
+        town.world.buffers({STRICT: 403, BUSY: 503})
+        if self.keyless:
+            town.world.publish(keys=False)
+        return run
+
+    def act(self, town: Town, run: Run) -> list[Json]:
+        """The victim's turn: what its function answers."""
+        CLOCK.ahead = run.ahead
+        if self.function == "InboxFunction":
+            return [town.call(self.function, letter.posted()) for letter in run.letters]
+        return [town.call(self.function, event_of(self.queue, run.batch) if run.batch else {})]
+
+    def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
+        """Everything afterwards, and what is wrong then. `answers`: none where the victim died."""
+        CLOCK.ahead = run.ahead
+        queues = Queues(town, run.copies)
+        if self.dns:
+            town.world.dns()
+        if self.keyless:
+            town.world.publish(keys=True)
+        judge = Judge(town, queues, {letter.who: letter for letter in run.letters}, run.acknowledged)
+        if run.batch and answers:
+            queues.finish(self.queue, run.batch, answers[0])
+        if self.redriven:
+            queues.move(self.queue, "LettersQueue")
+            queues.move("LettersQueue", self.queue)
+        replies = {letter.who: list(self._send_again(town, letter)) for letter in run.letters}
+        faults = list(_faults_of_replies(run.letters, replies))
+        self._rest(town, queues)
+        faults += [*judge.faults(), *judge.audited()]
+        # Later than everything: copies of whatever was handed out, when the owners have what they were shown.
+        judge.acknowledge_all()
+        queues.hand_out_copies()
+        self._rest(town, queues)
+        faults += [*judge.faults(), *judge.faults_of_queues()]
+        if faults:
+            town.purge()
+        return list(dict.fromkeys(faults))
+
+    def _send_again(self, town: Town, letter: Letter) -> Iterator[str]:
+        """A sender who heard nothing, or is not sure, sends the same again: what it is answered."""
+        if self.function != "InboxFunction":
+            return
+        for _ in range(2):
+            CLOCK.ahead += _LEASE_SECONDS
+            answer = town.call("InboxFunction", letter.posted())
+            assert is_taken(answer), answer
+            yield answer["body"]
+
+    def _rest(self, town: Town, queues: Queues) -> None:
+        """Let SQS hand out what is left, as time goes by, until nothing is left, or it takes too long."""
+        for number in range(_ROUNDS):
+            if number == _DARK_ROUNDS:
+                town.world.dns()
+                town.world.buffers({STRICT: 403})
+            busy = queues.work_off()
+            if self.function == "KeeperFunction" and queues.holds("LettersQueue"):
+                # A keeper that died keeps what it looked at out of sight for a second (tap.py).
+                CLOCK.really_sleep(_LOOKED_AT_SECONDS)
+                town.call("KeeperFunction", {})
+                busy = True
+            if not busy:
+                return
+            CLOCK.ahead += _ROUND_SECONDS
+
+
+def _faults_of_replies(sent: list[Letter], replies: dict[str, list[str]]) -> Iterator[str]:
+    for letter in sent:
+        if letter.ends == (End.ANSWERED,) and len(set(replies[letter.who])) != 1:
+            yield f"{letter.who} was executed again: {replies[letter.who]}"

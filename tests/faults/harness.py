@@ -1,0 +1,119 @@
+"""The harness: a flow is run once, and then again for each of its calls of AWS and each thing that can befall it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+
+from tests.faults.flows import Flow, Run
+from tests.faults.fork import Died, in_a_process
+from tests.faults.judge import Judge
+from tests.faults.kinds import Strike, at
+from tests.faults.office import Json, Town
+from tests.faults.queues import Queues, event_of
+
+
+@dataclass
+class Verdict:
+    """What came of a flow. `calls`: those of a run without faults, in order. `runs`: how many, by what befell them."""
+
+    flow: str
+    calls: list[str] = field(default_factory=list)
+    runs: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A second worker that gets the victim's batch, while the victim waits before one of its calls.
+
+    `keys`: whether senders' keys are published when it judges. `owner`: the owner acknowledges what it filed, before
+    the victim goes on.
+    """
+
+    name: str
+    keys: bool = True
+    owner: bool = False
+
+    def works(self, town: Town, flow: Flow, run: Run) -> None:
+        """Meanwhile."""
+        if self.keys == flow.keyless:
+            town.world.publish(keys=self.keys)
+        acknowledged = in_a_process(lambda: self._work(town, flow, run))
+        if not self.keys:
+            town.world.publish(keys=True)
+        assert isinstance(acknowledged, set)
+        run.acknowledged |= acknowledged
+
+    def _work(self, town: Town, flow: Flow, run: Run) -> set[str]:
+        flow.act(town, run)
+        judge = Judge(town, Queues(town))
+        if self.owner:
+            judge.acknowledge_all()
+        return judge.acknowledged
+
+
+def enumerate_calls(
+    town: Town, flow: Flow, strikes: Sequence[Strike], rivals: Sequence[tuple[Strike, Rival]] = ()
+) -> Verdict:
+    """Run `flow` once; then again for each of its calls, with each of `strikes` and each of `rivals`."""
+    verdict = Verdict(flow.name)
+    verdict.calls = _told(town, flow, verdict, "undisturbed")
+    for strike, rival in [*((strike, None) for strike in strikes), *rivals]:
+        what = rival.name if rival else strike.__name__.replace("_", " ")
+        for number in range(1, len(verdict.calls) + 1):
+            _told(town, flow, verdict, what, strike, number, rival)
+    return verdict
+
+
+def shuffle(town: Town, flow: Flow) -> Verdict:
+    """Hand out the flow's batch one by one, each message twice, in every order there is; then delete it all."""
+    verdict = Verdict(flow.name)
+    for order in permutations(range(len(flow.make()))):
+        for late in range(len(order) + 1):
+            # Each once in this order; then those from `late` on a second time, the other way round.
+            _shuffled(town, flow, verdict, [*order, *reversed(order[late:])])
+    return verdict
+
+
+def _shuffled(town: Town, flow: Flow, verdict: Verdict, order: list[int]) -> None:
+    run = in_a_process(lambda: flow.prepare(town))
+    assert isinstance(run, Run)
+    in_a_process(lambda: [town.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order])
+    _settle(town, flow, verdict, "shuffled", f"shuffled {order}", run, [{"batchItemFailures": []}])
+
+
+def _told(
+    town: Town,
+    flow: Flow,
+    verdict: Verdict,
+    what: str,
+    strike: Strike | None = None,
+    number: int = 0,
+    rival: Rival | None = None,
+) -> list[str]:
+    """One run: the calls that the victim made. What is wrong afterwards goes to the verdict."""
+    run = in_a_process(lambda: flow.prepare(town))
+    assert isinstance(run, Run)
+    ours, theirs = os.pipe()
+
+    def act() -> list[Json]:
+        town.tap.begin(at(number, strike) if strike else None, theirs)
+        return flow.act(town, run)
+
+    answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
+    os.close(theirs)
+    with os.fdopen(ours) as told:
+        calls = told.read().splitlines()
+    where = f"{what} {number}. {verdict.calls[number - 1]}" if number else what
+    if len(calls) < number:
+        verdict.faults.append(f"{flow.name}, {where}: the run went another way, and never came to this call")
+    _settle(town, flow, verdict, what, where, run, [] if isinstance(answers, Died) else answers)
+    return calls
+
+
+def _settle(town: Town, flow: Flow, verdict: Verdict, what: str, where: str, run: Run, answers: list[Json]) -> None:
+    faults = in_a_process(lambda: flow.settle(town, run, answers))
+    assert isinstance(faults, list)
+    verdict.faults += [f"{flow.name}, {where}: {fault}" for fault in faults]
+    verdict.runs[what] = verdict.runs.get(what, 0) + 1

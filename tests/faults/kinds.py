@@ -1,0 +1,99 @@
+"""What can befall one call of AWS. Each kind is given the number of the call that it strikes."""
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from botocore.awsrequest import AWSResponse, HeadersDict
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from tests.faults import fork
+from tests.faults.clock import CLOCK
+from tests.faults.tap import Call, Fault, Send
+
+HOUR = 3600
+
+Strike = Callable[[Call, Send], AWSResponse]
+
+
+def at(number: int, strike: Strike) -> Fault:
+    """`strike` befalls every try of call `number`, and no other call."""
+    return lambda call, send: strike(call, send) if call.number == number else send()
+
+
+def die_before(_call: Call, _send: Send) -> AWSResponse:
+    os._exit(1)
+
+
+def die_after(_call: Call, send: Send) -> AWSResponse:
+    send()
+    os._exit(1)
+
+
+def throttled(call: Call, _send: Send) -> AWSResponse:
+    """Every try is refused in passing, in the words of its service."""
+    if call.service == "s3":
+        return _answer(call, 503, b"<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>")
+    code = {"sqs": "RequestThrottled", "lambda": "TooManyRequestsException"}.get(call.service, "ThrottlingException")
+    return _answer(call, 429 if call.service == "lambda" else 400, json.dumps({"__type": code}).encode(), code)
+
+
+def reset(call: Call, _send: Send) -> AWSResponse:
+    """Every try ends before it has any effect."""
+    raise ConnectionClosedError(endpoint_url=call.url)
+
+
+def answer_lost(call: Call, send: Send) -> AWSResponse:
+    """The first try takes effect and nobody hears of it; the SDK's next meets its own effect."""
+    answer = send()
+    if call.attempt == 1:
+        raise ReadTimeoutError(endpoint_url=call.url)
+    return answer
+
+
+def answers_lost(call: Call, send: Send) -> AWSResponse:
+    """Every try takes effect, and nobody hears of any."""
+    send()
+    raise ReadTimeoutError(endpoint_url=call.url)
+
+
+def entry_refused(call: Call, send: Send) -> AWSResponse:
+    """The one call with entries here: it answers 200, and says of the entry that it was not taken."""
+    if call.operation != "PutEvents":
+        return send()
+    said = {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "InternalFailure", "ErrorMessage": "not taken"}]}
+    return _answer(call, 200, json.dumps(said).encode())
+
+
+def an_hour_on(_call: Call, send: Send) -> AWSResponse:
+    CLOCK.ahead += HOUR
+    return send()
+
+
+def an_hour_back(_call: Call, send: Send) -> AWSResponse:
+    CLOCK.ahead -= HOUR
+    return send()
+
+
+def overtaken(_call: Call, send: Send) -> AWSResponse:
+    """The visibility time-out passes: others do the same work, whole, before this call is made."""
+    fork.pause()
+    return send()
+
+
+DEATHS: tuple[Strike, ...] = (die_before, die_after)
+ERRORS: tuple[Strike, ...] = (throttled, reset, answer_lost, answers_lost)
+CLOCKS: tuple[Strike, ...] = (an_hour_on, an_hour_back)
+
+
+def _answer(call: Call, status: int, body: bytes, code: str = "") -> AWSResponse:
+    headers = HeadersDict({"x-amzn-errortype": code} if code else {})
+    return AWSResponse(call.url, status, headers, _Raw(body))
+
+
+class _Raw(io.BytesIO):
+    """Where botocore reads the body of an answer from."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.read()

@@ -1,0 +1,150 @@
+"""The functions of the template over the embedded AWS: real handlers, loaded, and not one connection made yet."""
+
+import io
+import os
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import boto3
+import botocore.session
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.config import Config
+from tests.aws import Clients, Deployed, deploy
+from tests.faults.clock import CLOCK
+from tests.faults.fork import in_a_process
+from tests.faults.tap import Tap
+from tests.faults.world import SELECTOR, World
+from tests.functions.delivery_service import open_service
+from tests.functions.lambdas import ACCOUNT, MOTO_REGION, Office
+from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published_key, service_keys, user_keys
+from tests.post.ports import InTurn
+
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.post import wiring
+from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.operators import Operators
+from postroom.store.secrets import SigningKeys
+
+Json = dict[str, Any]
+HELLO, ASK, ORDER, NEWS, NONSENSE = "Hello@Host", "Ask@Host", "Order@Host", "News@Host", "Nonsense@Nobody"
+"""Subjects: kept in the mailbox, answered at once, handed on to a queue, to an event bus, unknown."""
+ORDERS = "orders"
+FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction")
+_AT_ONCE = 25
+_HANDLER = "import uuid\ndef handler(event, context):\n    return {'execution': str(uuid.uuid4())}\n"
+"""Of an operator, for ASK: no two executions give the same reply."""
+
+
+@dataclass
+class Town:
+    """One deployment, its operator's settings, and the world around it."""
+
+    world: World
+    deployed: Deployed
+    tap: Tap
+    log: Path
+    """What the functions log: the door's ledger is in it."""
+    _office: Office = field(init=False)
+
+    @staticmethod
+    def found(endpoint: str, world: World, log: Path, feedback_an_hour: int) -> "Town":
+        """Deploy, set up, and load the functions."""
+        session = botocore.session.get_session()
+        session.set_credentials(ACCOUNT, "local")
+        session.set_config_variable("region", MOTO_REGION)
+        deployed = Deployed(_clients(endpoint))
+        made = in_a_process(lambda: _set_up(deployed.clients))
+        assert isinstance(made, dict)
+        deployed.tables, deployed.queues = made["tables"], made["queues"]
+        deployed.secrets = {name: name for name in made["secrets"]}
+        town = Town(world, deployed, Tap(), log)
+        town.tap.watch(session)
+        town._load(session, endpoint, feedback_an_hour)
+        return town
+
+    def _load(self, session: botocore.session.Session, endpoint: str, feedback_an_hour: int) -> None:
+        parameters = {
+            "Resolvers": self.world.resolvers,
+            "TrustAnchors": self.world.anchors,
+            "OutboundPort": str(self.world.port),
+            "OutboundCaFile": self.world.ca_file,
+            "OutboundAllowPrivate": "true",
+            "FeedbackPerDomainAndHour": str(feedback_an_hour),
+        }
+        self._office = _Impatient(self.deployed, parameters)
+        os.environ["AWS_ENDPOINT_URL"] = endpoint
+        boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
+        # One call after the other: only then does a call have a number.
+        with patch.object(wiring, "ThreadPoolExecutor", lambda _threads: InTurn()):
+            for function in FUNCTIONS:
+                self._office.start(function)
+        # It looks through folders for that, the first time.
+        boto3.client("dynamodb").can_paginate("query")
+
+    def call(self, function: str, event: Json) -> Any:
+        """What a function's handler answers, here and now."""
+        context = LambdaContext()
+        context._aws_request_id = "request"
+        return getattr(self._office.start(function), "handler")(event, context)  # noqa: B009 - no stub knows it
+
+    def wipe(self) -> None:
+        """Empty whatever holds messages; what operators set stays."""
+        os.truncate(self.log, 0)
+        clients = self.deployed.clients
+        for table, keys in (("PostTable", ("pk", "sk")), ("SeenTable", ("pk",)), ("LimitsTable", ("pk",))):
+            items = [{name: item[name] for name in keys} for item in self.deployed.rows(table)]
+            for start in range(0, len(items), _AT_ONCE):
+                deletions: Any = [{"DeleteRequest": {"Key": key}} for key in items[start : start + _AT_ONCE]]
+                clients.dynamodb.batch_write_item(RequestItems={self.deployed.tables[table]: deletions})
+
+    def purge(self) -> None:
+        """Empty the queues, too: after a run that left something there."""
+        for url in self.deployed.queues.values():
+            self.deployed.clients.sqs.purge_queue(QueueUrl=url)
+
+
+class _Impatient(Office):
+    """The template's environment, but DNS is waited for less long."""
+
+    def environment(self, function: str) -> dict[str, str]:
+        return super().environment(function) | {"DNS_TRY_SECONDS": "2.0", "DNS_BUDGET_SECONDS": "2.0"}
+
+
+def _set_up(clients: Clients) -> dict[str, Any]:
+    """What the template says, and what operators set; the names of it all."""
+    deployed = deploy(clients)
+    operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators.put_domain(Domain(RECEIVER))
+    for rule in (
+        SubjectRule(HELLO, Treatment.MAILBOX, RECEIVER),
+        SubjectRule(ASK, Treatment.SYNC, "lambda:ask"),
+        SubjectRule(ORDER, Treatment.FORWARD, f"arn:aws:sqs:{MOTO_REGION}:{ACCOUNT}:{ORDERS}"),
+        SubjectRule(NEWS, Treatment.FORWARD, f"arn:aws:events:{MOTO_REGION}:{ACCOUNT}:event-bus/default"),
+    ):
+        operators.put_subject(RECEIVER, rule)
+    clients.sqs.create_queue(QueueName=ORDERS)
+    SigningKeys(clients.secrets, deployed.secrets["SigningKeys"], CLOCK).put(RECEIVER, SELECTOR, published_key())
+    profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
+    open_service(deployed, service_keys(), profiles, [Dm3Mailbox(BOB)])
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("app.py", _HANDLER)
+    endpoint = clients.sqs.meta.endpoint_url
+    role = _client("iam", endpoint).create_role(RoleName="ask", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    _client("lambda", endpoint).create_function(
+        FunctionName="ask", Runtime="python3.11", Handler="app.handler", Code={"ZipFile": packed.getvalue()}, Role=role
+    )
+    return {"tables": deployed.tables, "queues": deployed.queues, "secrets": deployed.secrets}
+
+
+def _clients(endpoint: str) -> Clients:
+    return Clients(*(_client(service, endpoint) for service in ("dynamodb", "s3", "sqs", "secretsmanager")))
+
+
+def _client(service: Any, endpoint: str) -> Any:
+    session = boto3.Session(ACCOUNT, "local", region_name=MOTO_REGION)
+    config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
+    return session.client(service, endpoint_url=endpoint, config=config)

@@ -1,0 +1,135 @@
+"""The world around the post office, in a process of its own: DNS under DNSSEC, and the post offices of other domains.
+
+A process of its own, because those who fork may have no threads, and what came in must outlive who sent it.
+"""
+
+import os
+import threading
+import time
+from contextlib import suppress
+from enum import StrEnum
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import dns.message
+import dns.rcode
+from tests.functions.elsewhere import Elsewhere
+from tests.functions.samples import published_key
+
+from postroom.local.authority import Authority
+from postroom.local.dns import DnsServer
+from postroom.local.zones import ZoneTree
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.schema import NLWEB
+
+SELECTOR = "pk1"
+SENDER, STRICT, BUSY, DARK = "sender.example", "strict.example", "busy.example", "dark.example"
+"""Senders, all with one key. STRICT's buffer refuses Feedback, BUSY's has no time yet, DARK's DNS fails at first."""
+BUFFERS = {name: f"buffer.{name}" for name in (SENDER, STRICT, BUSY, DARK)}
+_SLOW_SECONDS = 0.08
+
+
+class Trouble(StrEnum):
+    """What can be wrong with DNS."""
+
+    SILENT = "silent"
+    SERVFAIL = "SERVFAIL"
+    SLOW = "slow"
+
+
+class _Dns(DnsServer):
+    """A resolver with troubles, by the ending of the name asked for."""
+
+    troubles: dict[str, Trouble]
+
+    def reply(self, wire: bytes, *, udp: bool) -> bytes | None:
+        query = dns.message.from_wire(wire)
+        name = str(query.question[0].name)
+        trouble = next((how for end, how in self.troubles.items() if name.endswith(f"{end}.")), None)
+        if trouble is Trouble.SILENT:
+            return None
+        if trouble is Trouble.SLOW:
+            time.sleep(_SLOW_SECONDS)
+        if trouble is Trouble.SERVFAIL:
+            response = dns.message.make_response(query)
+            response.set_rcode(dns.rcode.SERVFAIL)
+            return response.to_wire()
+        return super().reply(wire, udp=udp)
+
+
+class World:
+    """A context manager. `resolvers`, `anchors`, `port`, `ca_file`: as the settings of the functions want them."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __enter__(self) -> "World":
+        self._line, line = Pipe()
+        self._child = os.fork()
+        if not self._child:
+            with suppress(EOFError):  # whoever asks is gone
+                self._line.close()
+                _serve(self._directory, line)
+            os._exit(0)
+        line.close()
+        self.resolvers, self.anchors, self.port, self.ca_file = self._line.recv()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+        os.waitpid(self._child, 0)
+
+    def dns(self, **troubles: Trouble) -> None:
+        """From now on names that end so (`example`: all) are in such trouble, and no others."""
+        self._ask("dns", {end.replace("_", "."): how for end, how in troubles.items()})
+
+    def publish(self, *, keys: bool) -> None:
+        """From now on the key of SENDER is published, or is not."""
+        self._ask("publish", keys)
+
+    def buffers(self, statuses: dict[str, int]) -> None:
+        """From now on the buffers of these domains answer so, and others 200."""
+        self._ask("buffers", {BUFFERS[domain]: status for domain, status in statuses.items()})
+
+    def posted(self) -> list[bytes]:
+        """What came in at buffers, so far."""
+        posted: list[bytes] = self._ask("posted", None)
+        return posted
+
+    def forget(self) -> None:
+        """A new day: no troubles, nothing came in."""
+        self._ask("forget", None)
+
+    def _ask(self, what: str, value: object) -> Any:
+        self._line.send((what, value))
+        return self._line.recv()
+
+
+def _serve(directory: Path, line: Connection) -> None:
+    authority = Authority(directory)
+    with Elsewhere(authority, BUFFERS) as elsewhere:
+        threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        zones = ZoneTree()
+        for name in {*BUFFERS, *BUFFERS.values()}:
+            _publish(zones, name, key=name in BUFFERS)
+        with _Dns(zones) as server:
+            server.troubles = {}
+            line.send((f"udp://{server.address}", zones.anchor_text.strip(), elsewhere.server_port, str(authority.pem)))
+            while True:
+                what, value = line.recv()
+                if what == "dns":
+                    server.troubles = value
+                elif what == "buffers":
+                    elsewhere.statuses = value
+                elif what == "publish":
+                    _publish(zones, SENDER, key=value)
+                elif what == "forget":
+                    server.troubles, elsewhere.statuses, elsewhere.posted = {}, {}, []
+                line.send(elsewhere.posted if what == "posted" else None)
+
+
+def _publish(zones: ZoneTree, name: str, *, key: bool) -> None:
+    record = zone_line(NLWEB.key_name(name, SELECTOR), record_text(published_key().public))
+    zones.put(name, f"nlweb IN A 127.0.0.1\n{record if key else ''}\n")

@@ -1,0 +1,46 @@
+"""The post offices of other domains, on one loopback port with real TLS: manifests, and buffers that take Feedback."""
+
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from postroom.local.authority import Authority
+from postroom.nlweb.manifest import domain_of_host, manifest_of
+from postroom.nlweb.schema import NLWEB
+
+
+class Elsewhere(HTTPServer):
+    """Each domain of `buffers` names its buffer in its manifest. `posted`: what came in.
+
+    `status`: the answer to a message; `statuses`: that of one domain, where it is another.
+    """
+
+    def __init__(self, authority: Authority, buffers: Mapping[str, str]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.buffers = buffers
+        self.posted: list[bytes] = []
+        self.status = 200
+        self.statuses: dict[str, int] = {}
+        context = authority.server_context(*(NLWEB.host(name) for name in {*buffers, *buffers.values()}))
+        context.set_alpn_protocols(["http/1.1"])
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Elsewhere
+
+    def do_GET(self) -> None:
+        domain = domain_of_host(self.headers["Host"])
+        self._say(200, manifest_of(domain, self.server.buffers[domain]).encode())
+
+    def do_POST(self) -> None:
+        self.server.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self._say(self.server.statuses.get(domain_of_host(self.headers["Host"]), self.server.status), b"{}")
+
+    def _say(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        pass
