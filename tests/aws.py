@@ -116,6 +116,10 @@ class Deployed:
         """The messages of a queue, delayed and invisible ones too, as they lie there; nothing is received."""
         return [message.body for message in self._messages(queue)]
 
+    def groups(self, queue: str) -> list[str]:
+        """The message group of each message of a queue; empty: it was sent without."""
+        return [message.group_id or "" for message in self._messages(queue)]
+
     def delays(self, queue: str) -> list[float]:
         """How many seconds each message of a queue was delayed by."""
         return [max(0, round((each.delayed_until - each.sent_timestamp) / 1000)) for each in self._messages(queue)]
