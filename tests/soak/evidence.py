@@ -40,7 +40,7 @@ def gather(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) 
         unreadable=live - read,
         discards=_discards(town),
         claims=_claims(logs),
-        replies=frozenset(item["pk"]["S"] for item in _scan(town, "SeenTable") if "reply" in item or "reply_at" in item),
+        replies=frozenset(item["pk"]["S"] for item in _scan(town, "SeenTable") if {"reply", "reply_at"} & item.keys()),
         told=told,
         waiting=waiting,
         died=died,

@@ -1,4 +1,4 @@
-"""A process that runs one Lambda function of the template, and may be killed at any moment: `python -m tests.soak.hand`.
+"""A process that runs one function of the template, and may be killed at any moment: `python -m tests.soak.hand`.
 
 The environment is the one that the template gives the function. A door reads HTTP API events from standard input,
 one a line, and writes each answer as a line; the others poll their queues. What functions log goes to a file.
@@ -23,7 +23,6 @@ from tests.soak.tally import Tally
 
 FUNCTIONS: Final = Path(__file__).parent.parent.parent / "functions"
 BATCH: Final = 100
-_IDLE_SECONDS: Final = 1
 
 
 def main() -> None:
@@ -62,10 +61,11 @@ def _poll(app: ModuleType, sources: list[Source], rng: Random, tally: Tally) -> 
     pollers = [
         Poller(sqs, source, lambda event: app.handler(event, _context()), rng, tally.note) for source in sources
     ]
-    parent, busy = os.getppid(), True
+    parent = os.getppid()
     while os.getppid() == parent:
-        # Only the first queue is waited at, and only when there is nothing to do anywhere.
-        busy = any(poller.turn(0 if busy or poller is not pollers[0] else _IDLE_SECONDS) for poller in pollers)
+        for poller in pollers:
+            # Only the first queue is waited at: little comes to the others.
+            poller.turn(patient=poller is pollers[0])
 
 
 def _context() -> LambdaContext:

@@ -59,8 +59,9 @@ class Evidence:
     """What stands in the deployment at the end.
 
     `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `Letter`).
-    `discards`: by claim id. `claims`: the claims of each identity, as door and worker logged them. `replies`: identities
-    whose reply is remembered. `told`: how many different Feedback messages there were about each identity.
+    `discards`: by claim id. `claims`: the claims of each identity, as door and worker logged them.
+    `replies`: identities whose reply is remembered.
+    `told`: how many different Feedback messages there were about each identity.
     """
 
     filed: Mapping[str, list[bytes]]

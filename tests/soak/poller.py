@@ -5,6 +5,7 @@ order, and sometimes twice, to another worker at the same time, or long after it
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 DUPLICATED: Final = 0.01
 LATEST_SECONDS: Final = 20
+WINDOW_SECONDS: Final = 1.0
+"""As the template has it (MaximumBatchingWindowInSeconds)."""
+_LOOK_SECONDS: Final = 0.1
 _RECEIVE: Final = 10
 """The most that one ReceiveMessage hands out."""
 
@@ -48,11 +52,14 @@ class Poller:
         self._rng = rng
         self._note = note
 
-    def turn(self, wait_seconds: int) -> bool:
-        """One batch, if there is any; whether there was. Where the function fails the queue hands it out again."""
-        messages = self._receive(wait_seconds)
+    def turn(self, *, patient: bool) -> None:
+        """One batch, if there is any. Where the function fails the queue hands it out again.
+
+        `patient`: the batch may take a while to come together.
+        """
+        messages = self._receive(patient=patient)
         if not messages:
-            return False
+            return
         for message in messages:
             if int(message["Attributes"]["ApproximateReceiveCount"]) > 1:
                 self._note("redelivered")
@@ -64,28 +71,28 @@ class Poller:
         except Exception:
             _log.exception("the function failed")
             self._note("function failed")
-            return True
+            return
         again = {failure["itemIdentifier"] for failure in result["batchItemFailures"]}
         self._delete([message for message in messages if message["MessageId"] not in again])
-        return True
 
-    def _receive(self, wait_seconds: int) -> "list[MessageTypeDef]":
+    def _receive(self, *, patient: bool) -> "list[MessageTypeDef]":
+        """A full batch, or what came within the batching window."""
         messages: list[MessageTypeDef] = []
-        while len(messages) < self._source.batch:
+        until = time.monotonic() + (WINDOW_SECONDS if patient else 0)
+        while True:
+            wanted = min(_RECEIVE, self._source.batch - len(messages))
             try:
                 found = self._sqs.receive_message(
-                    QueueUrl=self._source.url,
-                    MaxNumberOfMessages=min(_RECEIVE, self._source.batch - len(messages)),
-                    MessageSystemAttributeNames=["All"],
-                    WaitTimeSeconds=0 if messages else wait_seconds,
+                    QueueUrl=self._source.url, MaxNumberOfMessages=wanted, MessageSystemAttributeNames=["All"]
                 ).get("Messages", [])
             except (BotoCoreError, ClientError):
                 # What was handed out to nobody comes again after its visibility time-out.
-                break
+                found = []
             messages += found
-            if len(found) < _RECEIVE:
-                break
-        return messages
+            if len(messages) == self._source.batch or time.monotonic() > until:
+                return messages
+            if len(found) < wanted:
+                time.sleep(_LOOK_SECONDS)
 
     def _hand_out_twice(self, message: "MessageTypeDef") -> None:
         try:

@@ -29,6 +29,7 @@ LOOK_SECONDS: Final = 0.5
 DRAIN_SECONDS: Final = 1_200
 _DEAD_LETTERS: Final = {"LettersQueueUrl": "ClaimsQueueUrl", "CourierLettersQueueUrl": "CourierQueueUrl"}
 _RECEIVE: Final = 10
+_SEE_EVERY: Final = 50
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def _send(
             crew.killable[dying.pop(0)[1]].kill()
         if number in marks:
             memory.mark(marks[number])
-        see(_sight(number + 1, watch, crew))
+        if number % _SEE_EVERY == 0:
+            see(_sight(number + 1, watch, crew))
 
 
 def _drain(town: Town, watch: Watch, see: Callable[[], None]) -> int:
