@@ -21,7 +21,7 @@ def main() -> None:
     text = page(result)
     print(text)
     print(f"sending took {result.seconds[0]:.0f} s, draining {result.seconds[1]:.0f} s", file=sys.stderr)
-    for example in result.ledger.examples:
+    for example in (*result.ledger.examples, *result.findings.problems[:20]):
         print(example, file=sys.stderr)
     if chosen.write:
         PAGE.write_text(text, encoding="utf-8")

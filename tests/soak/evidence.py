@@ -12,19 +12,24 @@ from tests.soak.ledger import Discard, Evidence
 from tests.soak.town import RECEIVER, Town
 
 from postroom.cli.story.names import BOB
+from postroom.store.audit import Findings, audit
+from postroom.store.gather import Premises, gather
+from postroom.store.ledger import read_ledger
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, read_row
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
+_CLAIM_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "LettersQueueUrl")
+_NOTICE_QUEUES: Final = ("CourierQueueUrl", "CourierLettersQueueUrl")
 _AT_ONCE: Final = 500
 """Rows whose messages are held at a time."""
 _SAID: Final = frozenset({"queued", "discarded"})
 """What functions log of a claim with its Correlation: the door of every one, the worker of every discarded one."""
 
 
-def gather(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
+def look(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
     """The evidence; reads only."""
     filed: dict[str, list[bytes]] = defaultdict(list)
     live = read = 0
@@ -46,6 +51,23 @@ def gather(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) 
         died=died,
         unanswered=unanswered,
     )
+
+
+def audited(town: Town, logs: Path) -> Findings:
+    """What `postroom audit` finds, with what the doors logged as its ledger."""
+    client, outputs = town.deployment.client, town.deployment.outputs
+    premises = Premises(
+        client("dynamodb"), client("s3"), client("sqs"), outputs["PostTable"], outputs["SeenTable"], outputs["Bucket"],
+        [outputs[queue] for queue in _CLAIM_QUEUES], [outputs[queue] for queue in _NOTICE_QUEUES],
+    )  # fmt: skip
+    evidence = gather(premises, now=int(time.time()), retain_seconds=int(outputs["RetainSeconds"]))
+    return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
+
+
+def _lines(logs: Path, pattern: str) -> Iterator[str]:
+    for log in logs.glob(pattern):
+        with log.open(encoding="utf-8") as lines:
+            yield from lines
 
 
 def _pages(town: Town, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
@@ -78,10 +100,8 @@ def _scan(town: Town, table: str) -> "Iterator[dict[str, AttributeValueTypeDef]]
 
 def _claims(logs: Path) -> dict[str, list[str]]:
     claims: dict[str, set[str]] = defaultdict(set)
-    for log in logs.glob("*.log"):
-        with log.open(encoding="utf-8") as lines:
-            for line in lines:
-                said: dict[str, Any] = json.loads(line)
-                if said.get("message") in _SAID and said.get("correlation"):
-                    claims[said["correlation"]].add(said["claim"])
+    for line in _lines(logs, "*.log"):
+        said: dict[str, Any] = json.loads(line)
+        if said.get("message") in _SAID and said.get("correlation"):
+            claims[said["correlation"]].add(said["claim"])
     return {correlation: sorted(ids) for correlation, ids in claims.items()}

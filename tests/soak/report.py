@@ -14,6 +14,9 @@ from tests.soak.memory import MARKS
 from tests.soak.mix import ENDS, Kind
 from tests.soak.soak import Order, Result, Sight
 
+from postroom.store.audit import End
+from postroom.store.problems import Problem as StoreProblem
+
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "soak.md"
 
 
@@ -46,6 +49,15 @@ def page(result: Result) -> str:
         _section("What went wrong on purpose", ("what", "times"), _wrong(result)),
         _section("The ledger", ("what", "messages"), _kept(result)),
         _section("Problems", ("what must not be", "found"), [(str(it), ledger.problems[it]) for it in Problem]),
+        _section(
+            "What `postroom audit` says of the same deployment",
+            ("", "messages"),
+            [
+                *((f"accepted, by its end: {end}", (result.findings.accepted or {}).get(end, 0)) for end in End),
+                ("synchronous, its reply remembered", result.findings.answered),
+                *((f"problem: {problem.value}", result.findings.count(problem)) for problem in StoreProblem),
+            ],
+        ),
         _section(
             "Memory (resident MB; of each kind the eldest, which was never killed)",
             ("process", *(f"at {mark} %" for mark in MARKS), "most"),

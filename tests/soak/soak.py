@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.soak.crew import Crew, hire
-from tests.soak.evidence import gather
+from tests.soak.evidence import audited, look
 from tests.soak.ledger import Ledger
 from tests.soak.letters import Writer
 from tests.soak.memory import EMULATOR, HERE, MARKS, Memory, emulator_pid, own_pid
@@ -22,6 +22,7 @@ from tests.soak.tally import counted
 from tests.soak.town import RECEIVER, Town, open_town
 
 from postroom.nlweb.manifest import identity_reply
+from postroom.store.audit import Findings
 
 MOST_WAITING: Final = 2_000
 """Messages in the queues at which the senders wait: the embedded AWS slows down with its backlog."""
@@ -53,10 +54,14 @@ class Sight:
 
 @dataclass(frozen=True)
 class Result:
-    """What a soak came to. `counts`: what the hands counted. `seconds`: of sending, and of draining."""
+    """What a soak came to.
+
+    `findings`: those of `postroom audit`. `counts`: what the hands counted. `seconds`: of sending, and of draining.
+    """
 
     order: Order
     ledger: Ledger
+    findings: Findings
     counts: Counter[str]
     killed: Counter[str]
     memory: Memory
@@ -72,7 +77,7 @@ class Result:
     @property
     def clean(self) -> bool:
         """Whether there are zeros everywhere."""
-        return not self.ledger.problems.total()
+        return not self.ledger.problems.total() and self.findings.clean
 
 
 class Watch:
@@ -122,18 +127,19 @@ def soak(order: Order, see: Callable[[Sight], None]) -> Result:
                 memory.mark(100)
             for hand in crew.all:
                 hand.stop()
-            evidence = gather(
+            evidence = look(
                 town, folder / "logs",
                 waiting=town.office.waiting() + town.office.waiting(*_DEAD_LETTERS),
                 died=sum(hand.died for hand in crew.all),
                 unanswered=posting.open,
             )  # fmt: skip
             ledger.audit(evidence)
+            findings = audited(town, folder / "logs")
             killed: Counter[str] = Counter()
             for hand in crew.all:
                 killed[hand.function] += hand.killed
             return Result(
-                order, ledger, counted(folder / "tally"), killed, memory, posting.posts, posting.unanswered,
+                order, ledger, findings, counted(folder / "tally"), killed, memory, posting.posts, posting.unanswered,
                 posting.not_now, redriven, town.sink.received, town.sink.failed, len(evidence.discards),
                 (sent - begun, time.monotonic() - sent),
             )  # fmt: skip
