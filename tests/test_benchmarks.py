@@ -29,6 +29,7 @@ ROWS = {
         *(f"{protocol}, batch {batch}" for protocol in ("nlweb", "dm3") for batch in (1, 10, 100)),
         *(f"nlweb, {kind}, batch 10" for kind in ("large", "sent again", "discarded")),
     ],
+    "fairness": ["the quiet senders", "the sender it forges", "the loud sender"],
 }
 COUNTED = ("requests",)
 """What holds counts, and the milliseconds that Lambda bills, instead of ratios."""
