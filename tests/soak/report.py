@@ -8,11 +8,14 @@ from typing import Final
 from benchmarks.harness import Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from tests.soak.faults import Fault
+from tests.soak.crew import BATCH
+from tests.soak.faults import ONE_CALL_IN, STUBBORN, Fault
 from tests.soak.ledger import Problem
 from tests.soak.memory import MARKS
-from tests.soak.mix import ENDS, Kind
+from tests.soak.mix import ENDS, LOUD_SHARE, QUIET, Kind
+from tests.soak.poller import DUPLICATED, LATEST_SECONDS
 from tests.soak.soak import Order, Result, Sight
+from tests.soak.town import VISIBILITY_SECONDS
 
 from postroom.store.audit import End
 from postroom.store.problems import Problem as StoreProblem
@@ -100,6 +103,26 @@ def _section(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]
     return f"**{title}**\n\n" + "\n".join(Table("", columns, texts).lines()) + "\n"
 
 
-_INTRODUCTION: Final = """\
+_INTRODUCTION: Final = f"""\
 # The soak
+
+    make soak MESSAGES=2000
+
+drives the whole flow through crashes and faults, and then holds every answer of the door against what is stored. Its
+exit code is 0 only if every number under "Problems" is 0. `MINUTES` ends the sending early, `SEED` chooses messages,
+victims and faults (when one strikes also hangs on the machine's speed), `WRITE=1` writes this page.
+
+Three loud senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} quiet ones the rest. Whoever gets no answer, or "not
+now", posts the same message again. Processes are killed (SIGKILL) in the middle of whatever they do; one call of AWS in
+{ONE_CALL_IN} fails, and one in {1 / STUBBORN:.0f} of those in all of botocore's tries; the queues hand out one
+message in {1 / DUPLICATED:.0f} twice, at the same time or up to {LATEST_SECONDS} s later, and every batch out of order.
+
+Real: the template's tables, queues and bucket in the local stack; the functions' own handlers with the environment that
+the template gives them, in processes of their own; batches of up to {BATCH}; signed DNS with the stack's trust anchor;
+TLS to the senders' post offices. What stands in: for API Gateway, a loop that gives the door its events; for the event
+source mappings, pollers that receive, call the handler, and delete; for the senders' post offices, a server that counts
+Feedback, and fails now and then. What is set otherwise: the queues' visibility time-outs are {VISIBILITY_SECONDS} s, so
+that what a killed process held comes again in the same run; look-ups have more time; Feedback is not limited (summaries
+wait for the end of the hour). The keeper runs when the emulator's schedule says so, every 15 minutes; dead letters are
+redriven at the end, as an operator would.
 """

@@ -30,6 +30,8 @@ SELECTOR: Final = "pk1"
 SUBJECT: Final = "Hello@Host"
 DM3_HOST: Final = f"dm3.{RECEIVER}"
 VISIBILITY_SECONDS: Final = 20
+_PATIENT: Final = {"DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "15"}
+"""The resolver shares this machine with everything else; a host not found in time is given up for minutes."""
 _HOST: Final = "nlweb IN A 127.0.0.1\n"
 _QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl")
 
@@ -55,12 +57,13 @@ class Town:
     sink: Sink
 
     def environment(self, function: str) -> dict[str, str]:
-        """What the template sets for a function, and where its AWS is; nothing of the shell's."""
+        """What the template sets for a function, with more patience, and where its AWS is; nothing of the shell's."""
         configuration = self.deployment.client("lambda").get_function_configuration(
             FunctionName=self.deployment.outputs[function]
         )
         return {
             **configuration["Environment"]["Variables"],
+            **_PATIENT,
             "AWS_ENDPOINT_URL": self.stack.emulator.endpoint,
             "AWS_ACCESS_KEY_ID": self.deployment.account,
             "AWS_SECRET_ACCESS_KEY": "local",
