@@ -55,6 +55,11 @@ check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the room
 bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run
 	@$(BIN)/python -m benchmarks
 
+.PHONY: soak
+soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md
+	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
+
 .PHONY: lock
 lock: ## pin the newest versions that fit (needs uv)
 	@uv pip compile $(LOCK) pyproject.toml --extra cli --extra local --group dev -o requirements.lock

@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks import (
     bench_canonical,
     bench_dm3,
+    bench_fairness,
     bench_flow,
     bench_ijson,
     bench_key_record,
@@ -32,6 +33,7 @@ BENCHMARKS: Final = tuple(
         bench_start,
         bench_requests,
         bench_memory,
+        bench_fairness,
     )
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -44,11 +46,11 @@ _INTRODUCTION: Final = """\
 prints these tables, measured anew on your machine; `.venv/bin/python -m benchmarks --write` writes this page, and
 `.venv/bin/python -m benchmarks verify` runs one of them.
 
-Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted: all
-ways take short turns, round after round; each round keeps the best turn of each way, and the median over the rounds is
-what stands here; for `verify` and `dm3`, the median over seven fresh processes, for these move with the place of things
-in memory. Ratios of such small times still differ between machines and Python versions, and by some hundredths from run
-to run.
+Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted, and
+of `fairness`, which are simulated: all ways take short turns, round after round; each round keeps the best turn of each
+way, and the median over the rounds is what stands here; for `verify` and `dm3`, the median over seven fresh processes,
+for these move with the place of things in memory. Ratios of such small times still differ between machines and Python
+versions, and by some hundredths from run to run.
 """
 
 

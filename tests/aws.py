@@ -18,6 +18,7 @@ import yaml
 from moto import mock_aws
 from moto.backends import get_backend
 
+from postroom.local import clients as local
 from postroom.store.gather import Premises
 
 if TYPE_CHECKING:
@@ -90,6 +91,13 @@ def new_clients() -> Clients:
     )
 
 
+def deploy_on(clients: local.Clients) -> "Deployed":
+    """The template's tables, bucket, queues and secrets in an account of the embedded AWS: real HTTP, real threads."""
+    mine = Clients(clients("dynamodb"), clients("s3"), clients("sqs"), clients("secretsmanager"))
+    # Bucket names are one namespace for all accounts.
+    return deploy(mine, bucket=f"bucket-{clients.account}")
+
+
 def gate_calls(clients: Clients, gate: Gate) -> None:
     """Let every call of these clients, those of paginators too, pass `gate` from now on."""
     for client in clients.all():
@@ -115,6 +123,10 @@ class Deployed:
     def bodies(self, queue: str) -> list[str]:
         """The messages of a queue, delayed and invisible ones too, as they lie there; nothing is received."""
         return [message.body for message in self._messages(queue)]
+
+    def groups(self, queue: str) -> list[str]:
+        """The message group of each message of a queue; empty: it was sent without."""
+        return [message.group_id or "" for message in self._messages(queue)]
 
     def delays(self, queue: str) -> list[float]:
         """How many seconds each message of a queue was delayed by."""
@@ -179,9 +191,9 @@ def deployed(clients: Clients) -> Iterator[Deployed]:
         yield deploy(clients)
 
 
-def deploy(clients: Clients) -> Deployed:
+def deploy(clients: Clients, bucket: str = "bucket") -> Deployed:
     """The template's tables, bucket, queues and secrets."""
-    made = Deployed(clients)
+    made = Deployed(clients, bucket)
     for name, table in resources("AWS::DynamoDB::Table").items():
         clients.dynamodb.create_table(
             TableName=name,
@@ -194,10 +206,10 @@ def deploy(clients: Clients) -> Deployed:
                 TableName=name, TimeToLiveSpecification=table["TimeToLiveSpecification"]
             )
         made.tables[name] = name
-    [bucket] = resources("AWS::S3::Bucket").values()
+    [said] = resources("AWS::S3::Bucket").values()
     clients.s3.create_bucket(
         Bucket=made.bucket,
-        ObjectOwnership=bucket["OwnershipControls"]["Rules"][0]["ObjectOwnership"],
+        ObjectOwnership=said["OwnershipControls"]["Rules"][0]["ObjectOwnership"],
         CreateBucketConfiguration={"LocationConstraint": _REGION},  # type: ignore[typeddict-item]
     )
     queues = resources("AWS::SQS::Queue")
@@ -206,7 +218,8 @@ def deploy(clients: Clients) -> Deployed:
         attributes = {key: str(value) for key, value in queue.items() if key != "RedrivePolicy"}
         if "RedrivePolicy" in queue:
             target = queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"].removesuffix(".Arn")
-            policy = {**queue["RedrivePolicy"], "deadLetterTargetArn": f"arn:aws:sqs:{_REGION}:{_ACCOUNT}:{target}"}
+            asked = clients.sqs.get_queue_attributes(QueueUrl=made.queues[target], AttributeNames=["QueueArn"])
+            policy = {**queue["RedrivePolicy"], "deadLetterTargetArn": asked["Attributes"]["QueueArn"]}
             attributes["RedrivePolicy"] = json.dumps(policy)
         made.queues[name] = clients.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
     for name, secret in resources("AWS::SecretsManager::Secret").items():

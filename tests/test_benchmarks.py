@@ -33,6 +33,7 @@ ROWS = {
         *(f"nlweb, {kind}, batch 10" for kind in ("large", "sent again", "discarded")),
     ],
     "memory": ["one sender", "all of different senders"],
+    "fairness": ["the quiet senders", "the sender it forges", "the loud sender"],
 }
 COUNTED = ("requests",)
 """What holds counts, and the milliseconds that Lambda bills, instead of ratios."""

@@ -27,7 +27,12 @@ suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Work off one batch."""
     records = [
-        Record(record["messageId"], record["body"], int(record["attributes"]["ApproximateReceiveCount"]))
+        Record(
+            record["messageId"],
+            record["body"],
+            int(record["attributes"]["ApproximateReceiveCount"]),
+            record["attributes"].get("MessageGroupId", ""),
+        )
         for record in event["Records"]
     ]
     source = event["Records"][0]["eventSourceARN"].rpartition(":")[2]

@@ -135,8 +135,8 @@ def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str
     return gateway.build_event(request, api, found[0], found[1], float(at), "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001")
 
 
-def sqs(queue: str, at: int, *bodies: str, received: int = 1) -> Json:
-    """The event that Lambda makes of messages in a queue."""
+def sqs(queue: str, at: int, *bodies: str, received: int = 1, group: str = "") -> Json:
+    """The event that Lambda makes of messages in a queue; `group`: what they were sent with, if they were."""
     return {
         "Records": [
             {
@@ -148,6 +148,7 @@ def sqs(queue: str, at: int, *bodies: str, received: int = 1) -> Json:
                     "SentTimestamp": str(at * 1000),
                     "SenderId": "AROAEXAMPLE",
                     "ApproximateFirstReceiveTimestamp": str(at * 1000 + 10),
+                    **({"MessageGroupId": group} if group else {}),
                 },
                 "messageAttributes": {},
                 "md5OfBody": "",

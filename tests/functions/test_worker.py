@@ -49,6 +49,11 @@ def test_a_claim_received_three_times_is_set_apart(running: Office, capsys: pyte
     assert metrics(capsys.readouterr().out) == {"Suspected": [1.0]}
 
 
+def test_a_claim_set_apart_stays_in_the_group_it_came_with(running: Office) -> None:
+    running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1), received=3, group="somebody"))
+    assert running.deployed.groups("SuspectsQueue") == ["somebody"]
+
+
 def test_a_suspect_is_not_set_apart_again(running: Office) -> None:
     running.invoke("WorkerFunction", sqs("SuspectsQueue", MADE_AT, message(1), received=4))
     assert running.deployed.bodies("SuspectsQueue") == []

@@ -1,5 +1,6 @@
 import socket
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from postroom.errors import OurError
 from postroom.local import emulator as module
+from postroom.local.clients import Clients
 from postroom.local.emulator import Emulator
 from postroom.local.ports import HOST, free_port, require_free
 
@@ -79,6 +81,23 @@ def test_state_survives(tmp_path: Path) -> None:
         assert clients("s3").get_object(Bucket="kept", Key="k")["Body"].read() == b"bytes"
         messages = clients("sqs").receive_message(QueueUrl=url)["Messages"]
         assert [message["Body"] for message in messages] == ["waiting"]
+
+
+def test_a_message_group_on_a_standard_queue_is_handed_on_and_holds_nothing_up(
+    fresh_account: Callable[[], Clients],
+) -> None:
+    """As on AWS, where only FIFO queues hand out a group's messages one after another."""
+    sqs = fresh_account()("sqs")
+    url = sqs.create_queue(QueueName="fair")["QueueUrl"]
+    for number in range(4):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number), MessageGroupId="somebody")
+    rounds = [
+        sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=2, MessageSystemAttributeNames=["All"])["Messages"]
+        for _ in range(2)
+    ]
+    messages = [message for messages in rounds for message in messages]
+    assert {message["Body"] for message in messages} == {"0", "1", "2", "3"}
+    assert {message["Attributes"]["MessageGroupId"] for message in messages} == {"somebody"}
 
 
 def test_a_state_directory_has_one_user_at_a_time(tmp_path: Path, monkeypatch) -> None:

@@ -1,3 +1,6 @@
+import re
+
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ from postroom.store.keys import (
     seen_key_dm3,
     seen_key_nlweb,
     segment_name,
+    sender_group,
     shard_of,
 )
 
@@ -83,3 +87,22 @@ def test_a_shelf_tells_conversations_apart_and_names_nobody() -> None:
     assert shelf == conversation_shelf("bob.eth", "alice.eth")
     assert shelf not in (conversation_shelf("bob.eth", "eve.eth"), conversation_shelf("eve.eth", "alice.eth"))
     assert "alice" not in shelf
+
+
+@pytest.mark.parametrize(("one", "other"), [("192.0.2.1", "192.0.2.254"), ("2001:db8::1", "2001:db8:0:ffff::1")])
+def test_a_sender_is_one_group_wherever_in_its_network_it_sends_from(one: str, other: str) -> None:
+    assert sender_group("a.com", one) == sender_group("a.com", other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("192.0.2.1", "192.0.3.1"), ("2001:db8::1", "2001:db8:1::1")])
+def test_who_uses_a_name_from_elsewhere_does_not_make_its_owner_the_loud_one(one: str, other: str) -> None:
+    assert sender_group("a.com", one) != sender_group("a.com", other)
+
+
+def test_who_shares_a_network_with_a_loud_sender_is_another_group() -> None:
+    assert sender_group("a.com", "192.0.2.1") != sender_group("b.com", "192.0.2.1")
+
+
+@given(st.text(), st.one_of(st.text(), st.ip_addresses().map(str)))
+def test_a_group_is_what_sqs_takes_as_one_and_tells_no_name(sender: str, source: str) -> None:
+    assert re.fullmatch("[0-9a-f]{32}", sender_group(sender, source))

@@ -9,3 +9,10 @@ def test_a_message_is_sent_at_once_or_later_and_at_most_fifteen_minutes_later(de
         queue.send('{"delay":1}', delay)
     assert deployed.delays("RetryQueue") == [0, 45, 900, 900]
     assert deployed.bodies("RetryQueue") == ['{"delay":1}'] * 4
+
+
+def test_a_message_stands_for_itself_unless_it_is_put_down_to_somebody(deployed: Deployed) -> None:
+    queue = Queue(deployed.clients.sqs, deployed.queues["ClaimsQueue"])
+    queue.send("{}")
+    queue.send("{}", group="somebody")
+    assert deployed.groups("ClaimsQueue") == ["", "somebody"]

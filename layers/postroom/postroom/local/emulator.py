@@ -11,6 +11,7 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
 | SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
+| a message group on a standard queue is kept and handed on, and puts nobody behind | fair queues: the loud wait |
 | SQS slows down with its backlog (10k messages: fine; 100k: 50 a second) | does not |
 """
 

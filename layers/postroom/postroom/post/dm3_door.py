@@ -135,6 +135,7 @@ class Dm3Door:
             receiver,
             submitted.text,
             received_at_ms=received_at_ms,
+            sender=sender,
             source=source,
             dm3=Dm3Found(receiver_key, sender_key),
         )

@@ -5,7 +5,7 @@ from postroom.nlweb.subjects import SubjectRule
 from postroom.post.claims import Claim, Dm3Found, Protocol, pack
 from postroom.post.ports import Directory, NewId, SendQueue
 from postroom.reasons import Reason
-from postroom.store.keys import row_key
+from postroom.store.keys import row_key, sender_group
 from postroom.store.segments import Objects
 
 
@@ -25,11 +25,15 @@ class Intake:
         envelope: str,
         *,
         received_at_ms: int,
+        sender: str,
         source: str,
         rule: SubjectRule | None = None,
         dm3: Dm3Found | None = None,
     ) -> Claim:
-        """The claim, once it is queued: only then may the sender be told. Raises NotNowError(NOT_QUEUED)."""
+        """The claim, once it is queued: only then may the sender be told. Raises NotNowError(NOT_QUEUED).
+
+        `sender`: who the message says wrote it, not proven yet; `source`: the IP that it came from.
+        """
         claim_id = self._new_id()
         row = row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id)
         claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3)
@@ -37,5 +41,5 @@ class Intake:
             body = pack(claim, self._objects.put)
         except NotNowError as error:
             raise NotNowError(Reason.NOT_QUEUED) from error
-        self._claims.send(body, reason=Reason.NOT_QUEUED)
+        self._claims.send(body, reason=Reason.NOT_QUEUED, group=sender_group(sender, source))
         return claim

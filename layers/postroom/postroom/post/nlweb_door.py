@@ -103,6 +103,7 @@ class NlwebDoor:
             mailbox_of(envelope, rule),
             posted.body.decode(),
             received_at_ms=received_at_ms,
+            sender=envelope.sender,
             source=posted.source,
             rule=rule,
         )

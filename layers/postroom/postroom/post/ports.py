@@ -105,8 +105,10 @@ class Outbound(Protocol):
 class SendQueue(Protocol):
     """A queue, its sending end."""
 
-    def send(self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
-        """Put one message in. Raises NotNowError(`reason`)."""
+    def send(
+        self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE, group: str = ""
+    ) -> None:
+        """Put one message in; `group`: see `Queue.send`. Raises NotNowError(`reason`)."""
         ...
 
 

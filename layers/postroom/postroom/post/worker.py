@@ -31,11 +31,15 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One message of a queue, as SQS hands it out. `received`: how often it was handed out."""
+    """One message of a queue, as SQS hands it out. `received`: how often it was handed out.
+
+    `group`: whom the door put it down to (`store.keys.sender_group`); wherever it is sent from here, it stays theirs.
+    """
 
     message_id: str
     body: str
     received: int
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class Worker:
             try:
                 if record.received >= SUSPECT_AFTER and not suspects:
                     # As it is: what cannot even be read must not drag its neighbours along either.
-                    self._suspects.send(record.body)
+                    self._suspects.send(record.body, group=record.group)
                     suspected += 1
                     continue
                 letters.append(_Letter(record, unpack(record.body, self._objects)))
@@ -138,7 +142,8 @@ class Worker:
         if outcome.fate is not Fate.RETRIED:
             return outcome.fate is not Fate.STUCK
         try:
-            self._retry.send(letter.queued.again().body(), delay_of(letter.queued.tries))
+            delay = delay_of(letter.queued.tries)
+            self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
         except NotNowError:
             return False
         return True

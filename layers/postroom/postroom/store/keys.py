@@ -12,6 +12,7 @@
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
+| queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
 | bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
@@ -24,6 +25,7 @@ every shard below it, so that rows written under a smaller count are always foun
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from ipaddress import ip_address, ip_network
 
 ROW_PREFIX = "m#"
 VERIFIED, UNVERIFIED = "d#", "u#"
@@ -80,6 +82,24 @@ def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: boo
     verified have a key space of their own, for the same reason.
     """
     return (VERIFIED if verified else UNVERIFIED) + _digest(receiver, sender, message_hash)
+
+
+def sender_group(sender: str, source: str) -> str:
+    """Whose messages these are before anybody is proven: a name together with the network (IPv4 /24, IPv6 /48) it
+    comes from, as 32 hex digits.
+
+    Neither alone will do: by the name a forger could make its owner the loud one, by the network whoever shares it.
+    """
+    return _digest(sender, _network(source))[:32]
+
+
+def _network(source: str) -> str:
+    try:
+        address = ip_address(source)
+    except ValueError:
+        # Whatever a front door calls the other end: it is a part of a hash, and no message may fail for it.
+        return source
+    return str(ip_network((address, 24 if address.version == 4 else 48), strict=False))
 
 
 def conversation_shelf(mailbox: str, partner: str) -> str:

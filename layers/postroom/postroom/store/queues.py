@@ -7,6 +7,7 @@ from postroom.store.aws import passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageRequestTypeDef
 
 LONGEST_DELAY_SECONDS: Final = 900
 """The longest DelaySeconds of SQS."""
@@ -21,9 +22,19 @@ class Queue:
         self._sqs = sqs
         self._url = url
 
-    def send(self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
-        """Put one message in. Raises NotNowError(`reason`) where SQS did not take it."""
+    def send(
+        self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE, group: str = ""
+    ) -> None:
+        """Put one message in. Raises NotNowError(`reason`) where SQS did not take it.
+
+        `group`: who must not delay others by sending much (SQS fair queues); empty: the message stands for itself.
+        """
+        request: SendMessageRequestTypeDef = {
+            "QueueUrl": self._url,
+            "MessageBody": body,
+            "DelaySeconds": min(delay_seconds, LONGEST_DELAY_SECONDS),
+        }
+        if group:
+            request["MessageGroupId"] = group
         with passing_faults(reason):
-            self._sqs.send_message(
-                QueueUrl=self._url, MessageBody=body, DelaySeconds=min(delay_seconds, LONGEST_DELAY_SECONDS)
-            )
+            self._sqs.send_message(**request)

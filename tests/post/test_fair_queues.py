@@ -1,0 +1,51 @@
+"""Loud senders: every claim is put down to its sender and where it came from, and stays so wherever it is queued."""
+
+from dataclasses import replace
+
+import pytest
+from tests.post.dm3_house import ALICE, DeliveryService
+from tests.post.house import SENDER, SENDER_KEY_NAME, House
+
+from postroom.errors import NotNowError
+from postroom.post.nlweb_door import Posted
+from postroom.post.worker import SUSPECT_AFTER, Record
+from postroom.reasons import Reason
+from postroom.store.keys import sender_group
+
+SOURCE = "192.0.2.1"
+
+
+def queued(house: House) -> Record:
+    """A claim, as SQS hands it out."""
+    return replace(house.queued(house.envelope()), group=house.deployed.groups("ClaimsQueue")[-1])
+
+
+def test_the_door_groups_claims_by_sender_and_source(house: House) -> None:
+    for source in (SOURCE, "192.0.2.200", "198.51.100.1"):
+        house.door().post(Posted(house.envelope(), "application/json", "", source))
+    mine, neighbour, elsewhere = house.deployed.groups("ClaimsQueue")
+    assert mine == neighbour == sender_group(SENDER, SOURCE)
+    assert elsewhere != mine
+
+
+def test_a_dm3_claim_is_grouped_by_the_name_sealed_in_it(house: House) -> None:
+    service = DeliveryService(house)
+    service.submit(service.envelope())
+    assert house.deployed.groups("ClaimsQueue") == [sender_group(ALICE, SOURCE)]
+
+
+def test_a_retry_stays_in_its_group(house: House) -> None:
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.settle(queued(house))
+    assert house.deployed.groups("RetryQueue") == [sender_group(SENDER, SOURCE)]
+
+
+def test_a_suspect_stays_in_its_group(house: House) -> None:
+    house.work(replace(queued(house), received=SUSPECT_AFTER))
+    assert house.deployed.groups("SuspectsQueue") == [sender_group(SENDER, SOURCE)]
+
+
+@pytest.mark.parametrize("body", ["", "no claim"])
+def test_even_what_cannot_be_read_stays_in_its_group(house: House, body: str) -> None:
+    house.work(replace(house.record(body, SUSPECT_AFTER), group="loud"))
+    assert house.deployed.groups("SuspectsQueue") == ["loud"]

@@ -1,0 +1,107 @@
+"""Gathers what stands in the deployment at the end: read as its owners read it, scanned as an operator would."""
+
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.soak.ledger import Discard, Evidence
+from tests.soak.town import RECEIVER, Town
+
+from postroom.cli.story.names import BOB
+from postroom.store.audit import Findings, audit
+from postroom.store.gather import Premises, gather
+from postroom.store.ledger import read_ledger
+from postroom.store.reader import Filed, Reader
+from postroom.store.register import Register, read_row
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+_CLAIM_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "LettersQueueUrl")
+_NOTICE_QUEUES: Final = ("CourierQueueUrl", "CourierLettersQueueUrl")
+_AT_ONCE: Final = 500
+"""Rows whose messages are held at a time."""
+_SAID: Final = frozenset({"queued", "discarded"})
+"""What functions log of a claim with its Correlation: the door of every one, the worker of every discarded one."""
+
+
+def look(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
+    """The evidence; reads only."""
+    filed: dict[str, list[bytes]] = defaultdict(list)
+    live = read = 0
+    for mailbox in (RECEIVER, BOB):
+        for rows, messages in _pages(town, mailbox):
+            live, read = live + rows, read + len(messages)
+            for message in messages:
+                identity, digest = _known_by(message)
+                filed[identity].append(digest)
+    told = {correlation: len(feedback) for (_, correlation), feedback in town.sink.told.items()}
+    return Evidence(
+        filed=dict(filed),
+        unreadable=live - read,
+        discards=_discards(town),
+        claims=_claims(logs),
+        replies=frozenset(item["pk"]["S"] for item in _scan(town, "SeenTable") if {"reply", "reply_at"} & item.keys()),
+        told=told,
+        waiting=waiting,
+        died=died,
+        unanswered=unanswered,
+    )
+
+
+def audited(town: Town, logs: Path) -> Findings:
+    """What `postroom audit` finds, with what the doors logged as its ledger."""
+    client, outputs = town.deployment.client, town.deployment.outputs
+    premises = Premises(
+        client("dynamodb"), client("s3"), client("sqs"), outputs["PostTable"], outputs["SeenTable"], outputs["Bucket"],
+        [outputs[queue] for queue in _CLAIM_QUEUES], [outputs[queue] for queue in _NOTICE_QUEUES],
+    )  # fmt: skip
+    evidence = gather(premises, now=int(time.time()), retain_seconds=int(outputs["RetainSeconds"]))
+    return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
+
+
+def _lines(logs: Path, pattern: str) -> Iterator[str]:
+    for log in logs.glob(pattern):
+        with log.open(encoding="utf-8") as lines:
+            yield from lines
+
+
+def _pages(town: Town, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
+    """One pass over a mailbox: how many rows are live, and what can be read of them."""
+    dynamodb, table = town.deployment.client("dynamodb"), town.deployment.outputs["PostTable"]
+    reader = Reader(dynamodb, table, Register(dynamodb, table), town.office.objects)
+    rows = list(reader.list(mailbox, 1, now=int(time.time())))
+    for first in range(0, len(rows), _AT_ONCE):
+        page = rows[first : first + _AT_ONCE]
+        yield len(page), [filed for filed in reader.fetch_all(page) if filed.line.row == filed.row.key]
+
+
+def _known_by(message: Filed) -> tuple[str, bytes]:
+    envelope = message.line.envelope
+    if message.line.receipt["protocol"] == "dm3":
+        return str(message.line.receipt["message_hash"]), b""
+    return json.loads(envelope)["Header"]["Correlation"], hashlib.sha256(envelope.encode()).digest()
+
+
+def _discards(town: Town) -> dict[str, Discard]:
+    rows = ((read_row(item), "sent" in item) for item in _scan(town, "PostTable"))
+    return {row.key.claim_id: Discard(str(row.discarded), told) for row, told in rows if row.discarded}
+
+
+def _scan(town: Town, table: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":
+    pages = town.deployment.client("dynamodb").get_paginator("scan")
+    for page in pages.paginate(TableName=town.deployment.outputs[table], ConsistentRead=True):
+        yield from page["Items"]
+
+
+def _claims(logs: Path) -> dict[str, list[str]]:
+    claims: dict[str, set[str]] = defaultdict(set)
+    for line in _lines(logs, "*.log"):
+        said: dict[str, Any] = json.loads(line)
+        if said.get("message") in _SAID and said.get("correlation"):
+            claims[said["correlation"]].add(said["claim"])
+    return {correlation: sorted(ids) for correlation, ids in claims.items()}

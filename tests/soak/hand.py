@@ -1,0 +1,83 @@
+"""A process that runs one function of the template, and may be killed at any moment: `python -m tests.soak.hand`.
+
+The environment is the one that the template gives the function. A door reads HTTP API events from standard input,
+one a line, and writes each answer as a line; the others poll their queues. What functions log goes to a file.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any, Final
+
+import boto3
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.config import Config
+from tests.soak.faults import Faults
+from tests.soak.poller import Poller, Source
+from tests.soak.tally import Tally
+
+FUNCTIONS: Final = Path(__file__).parent.parent.parent / "functions"
+BATCH: Final = 100
+
+
+def main() -> None:
+    """Run until killed, or until standard input ends: that is the death of whoever started this."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("function", choices=("inbox", "worker", "courier"))
+    parser.add_argument("seed")
+    parser.add_argument("logs", type=Path, help="a folder")
+    parser.add_argument("tally", type=Path)
+    parser.add_argument("sources", nargs="*", help="URL=BATCH of each queue")
+    chosen = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    for output, ending in ((1, "log"), (2, "err")):
+        # A file for each process: lines of two would mix.
+        path = chosen.logs / f"{chosen.function}-{os.getpid()}.{ending}"
+        os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), output)
+    rng, tally = Random(chosen.seed), Tally(chosen.tally)
+    sys.path.insert(0, str(FUNCTIONS / chosen.function))
+    app = importlib.import_module("app")
+    Faults(rng, tally.note).install()
+    answers.write(b"ready\n")
+    if chosen.function == "inbox":
+        _serve(app, answers)
+    else:
+        _poll(app, [_source(text) for text in chosen.sources], rng, tally)
+
+
+def _serve(app: ModuleType, answers: Any) -> None:
+    context = _context()
+    for line in sys.stdin.buffer:
+        answers.write(json.dumps(app.handler(json.loads(line), context)).encode() + b"\n")
+
+
+def _poll(app: ModuleType, sources: list[Source], rng: Random, tally: Tally) -> None:
+    sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
+    pollers = [
+        Poller(sqs, source, lambda event: app.handler(event, _context()), rng, tally.note) for source in sources
+    ]
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for poller in pollers:
+            # Only the first queue is waited at: little comes to the others.
+            poller.turn(patient=poller is pollers[0])
+
+
+def _context() -> LambdaContext:
+    context = LambdaContext()
+    context._aws_request_id = "soak"
+    return context
+
+
+def _source(text: str) -> Source:
+    url, _, batch = text.rpartition("=")
+    return Source(url, int(batch))
+
+
+if __name__ == "__main__":
+    main()

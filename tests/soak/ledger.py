@@ -1,0 +1,170 @@
+"""The ledger of a soak: what the door's last word was on every letter, and whether it was kept. Pure.
+
+Each thing that may be wrong is one member of `Problem`; a good run has zeros everywhere.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from tests.soak.letters import Letter
+from tests.soak.mix import Kind
+from tests.soak.posting import Answer
+
+from postroom.reasons import Reason
+
+
+class Problem(StrEnum):
+    """What must not be."""
+
+    LOST = "taken, but neither filed nor discarded"
+    TWICE = "filed twice"
+    ALTERED = "filed with other bytes than were sent"
+    UNREADABLE = "a live row whose bytes cannot be read"
+    UNEXPECTED = "filed, though it had to be discarded, refused or answered"
+    UNKNOWN = "filed, though nobody sent it"
+    WRONG_REASON = "discarded for another reason than its own"
+    WRONGLY_DISCARDED = "discarded, though it was good"
+    UNTOLD = "discarded, and its sender's buffer never told"
+    TOLD_TWICE = "more than one Feedback about one discarded claim"
+    TOLD_WRONGLY = "Feedback about what was not discarded"
+    WRONGLY_REFUSED = "refused, though it was good"
+    WRONGLY_TAKEN = "taken, though it had to be refused"
+    WRONG_ANSWER = "answered otherwise than it should"
+    NOT_REMEMBERED = "answered at once, and the reply not remembered"
+    UNANSWERED = "sent, and never answered"
+    WAITING = "still in a queue at the end"
+    DIED = "a process that ended by itself"
+
+
+FILED: Final = frozenset({Kind.VALID, Kind.REPLAYED, Kind.DM3, Kind.LARGE})
+_REFUSALS: Final = {
+    Kind.STALE: {str(Reason.TIMESTAMP_TOO_OLD), str(Reason.TIMESTAMP_TOO_NEW)},
+    Kind.TOO_LARGE: {str(Reason.TOO_LARGE)},
+}
+
+
+@dataclass(frozen=True)
+class Discard:
+    """A discarded claim, as its row has it."""
+
+    reason: str
+    told: bool
+
+
+@dataclass
+class Evidence:
+    """What stands in the deployment at the end.
+
+    `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `Letter`).
+    `discards`: by claim id. `claims`: the claims of each identity, as door and worker logged them.
+    `replies`: identities whose reply is remembered.
+    `told`: how many different Feedback messages there were about each identity.
+    """
+
+    filed: Mapping[str, list[bytes]]
+    unreadable: int
+    discards: Mapping[str, Discard]
+    claims: Mapping[str, list[str]]
+    replies: frozenset[str]
+    told: Mapping[str, int]
+    waiting: int = 0
+    died: int = 0
+    unanswered: int = 0
+
+
+@dataclass
+class Ledger:
+    """The door's last words. Every one is written down, a replay beside its original."""
+
+    reply: str
+    """What a synchronous request must be told."""
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    taken: Counter[Kind] = field(default_factory=Counter)
+    problems: Counter[Problem] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    _taken: dict[str, tuple[Kind, bytes]] = field(default_factory=dict)
+
+    def answered(self, letter: Letter, answer: Answer) -> None:
+        """Write one answer down."""
+        kind = letter.kind
+        self.kinds[kind] += 1
+        must = _REFUSALS.get(kind)
+        if answer.refused:
+            if must is None:
+                self._found(Problem.WRONGLY_REFUSED, f"{kind} {letter.identity}: {answer}")
+            elif answer.refused not in must:
+                self._found(Problem.WRONG_ANSWER, f"{kind} {letter.identity}: {answer}")
+            return
+        self.taken[kind] += 1
+        if must is not None:
+            self._found(Problem.WRONGLY_TAKEN, f"{kind} {letter.identity}")
+        elif kind is Kind.SYNCHRONOUS and answer.body != self.reply:
+            self._found(Problem.WRONG_ANSWER, f"{kind} {letter.identity}: {answer}")
+        if kind is not Kind.REPLAYED:
+            self._taken[letter.identity] = kind, letter.text
+        else:
+            # Its original may have had no answer yet; whichever came first, both are one message.
+            self._taken.setdefault(letter.identity, (Kind.VALID, letter.text))
+
+    def audit(self, evidence: Evidence) -> None:
+        """Compare with what stands at the end."""
+        for problem, count in (
+            (Problem.UNREADABLE, evidence.unreadable),
+            (Problem.WAITING, evidence.waiting),
+            (Problem.DIED, evidence.died),
+            (Problem.UNANSWERED, evidence.unanswered),
+        ):
+            self.problems[problem] += count
+        for identity, (kind, text) in self._taken.items():
+            if kind in FILED:
+                self._must_be_filed(identity, text, evidence)
+            elif kind is Kind.SYNCHRONOUS and identity not in evidence.replies:
+                self._found(Problem.NOT_REMEMBERED, identity)
+            elif kind is Kind.FORGED:
+                self._must_be_discarded(identity, evidence)
+        for identity in evidence.filed:
+            if identity not in self._taken:
+                self._found(Problem.UNKNOWN, identity)
+            elif self._taken[identity][0] not in FILED:
+                self._found(Problem.UNEXPECTED, f"{self._taken[identity][0]} {identity}")
+        for identity in evidence.told:
+            if identity not in self._taken or self._taken[identity][0] is not Kind.FORGED:
+                self._found(Problem.TOLD_WRONGLY, identity)
+
+    @property
+    def filed(self) -> int:
+        """How many different messages were taken to be filed."""
+        return sum(kind in FILED for kind, _ in self._taken.values())
+
+    def _must_be_filed(self, identity: str, text: bytes, evidence: Evidence) -> None:
+        copies = evidence.filed.get(identity, [])
+        if not copies:
+            self._found(Problem.LOST, identity)
+        if len(copies) > 1:
+            self._found(Problem.TWICE, identity)
+        if text and any(copy != text for copy in copies):
+            self._found(Problem.ALTERED, identity)
+        if any(claim in evidence.discards for claim in evidence.claims.get(identity, ())):
+            self._found(Problem.WRONGLY_DISCARDED, identity)
+
+    def _must_be_discarded(self, identity: str, evidence: Evidence) -> None:
+        discards = [evidence.discards.get(claim) for claim in evidence.claims.get(identity, ())]
+        if not discards or None in discards:
+            self._found(Problem.LOST, identity)
+        rows = [discard for discard in discards if discard is not None]
+        if any(discard.reason != str(Reason.SIGNATURE_INVALID) for discard in rows):
+            self._found(Problem.WRONG_REASON, f"{identity}: {rows}")
+        if not all(discard.told for discard in rows):
+            self._found(Problem.UNTOLD, identity)
+        told = evidence.told.get(identity, 0)
+        if told > len(rows):
+            self._found(Problem.TOLD_TWICE, f"{identity}: {told} about {len(rows)} claims")
+
+    def _found(self, problem: Problem, what: str) -> None:
+        self.problems[problem] += 1
+        if len(self.examples) < 20:
+            self.examples.append(f"{problem}: {what}")
+

@@ -1,0 +1,123 @@
+"""The messages of a soak: each as the HTTP API event that brings it, and what has to become of it."""
+
+import hashlib
+import json
+import time
+import uuid
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import cached_property
+from random import Random
+from typing import Final
+
+from tests.soak.mix import Kind, Planned
+from tests.soak.town import DM3_HOST, RECEIVER, SELECTOR, SUBJECT, Sender, Town
+
+from postroom.cli.story.names import ALICE, BOB, SERVICE
+from postroom.dm3.envelope import DeliveryInformation, message_hash, write_envelope
+from postroom.dm3.message import MessageMetadata, sign_message
+from postroom.ijson import JsonValue
+from postroom.local import gateway
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.sign import Draft, sign
+from postroom.store.keys import seen_key_nlweb
+
+REMEMBERED: Final = 200
+"""Valid messages from which a replay takes one: those just sent, some of them not answered yet."""
+_DAY_MS: Final = 86_400_000
+_LARGE: Final = "€" * 175_000
+"""Half a megabyte, and more than a queue takes once it stands in ASCII."""
+_TOO_LARGE: Final = "x" * 1_050_000
+_ROUTE: Final = gateway.Route("ANY /inbox", "inbox")
+_DM3_ROUTE: Final = gateway.Route("ANY /dm3", "inbox")
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One message to be posted. `text`: the SHA-256 of its envelope; empty for dm3: those are filed with a postmark.
+
+    `identity`: what the ledger knows it by: its Correlation, the hash of a dm3 message, the key in `seen` of a
+    synchronous request.
+    """
+
+    kind: Kind
+    identity: str
+    text: bytes
+    event: bytes
+
+
+class Writer:
+    """Writes what was planned, signed by whom it says."""
+
+    def __init__(self, town: Town, rng: Random) -> None:
+        self._town = town
+        self._rng = rng
+        self._recent: deque[Letter] = deque(maxlen=REMEMBERED)
+
+    def write(self, planned: Planned) -> Letter:
+        """The next letter, of now."""
+        sender = self._town.senders[planned.sender]
+        if planned.kind is Kind.DM3:
+            return self._dm3()
+        if planned.kind is Kind.REPLAYED and self._recent:
+            return self._again(self._rng.choice(self._recent))
+        # The first of a run may be a replay: there is nothing yet to be replayed.
+        kind = Kind.VALID if planned.kind is Kind.REPLAYED else planned.kind
+        letter = self._nlweb(kind, sender)
+        if kind is Kind.VALID:
+            self._recent.append(letter)
+        return letter
+
+    def _again(self, letter: Letter) -> Letter:
+        return replace(letter, kind=Kind.REPLAYED)
+
+    def _nlweb(self, kind: Kind, sender: Sender) -> Letter:
+        now_ms = int(time.time() * 1000)
+        correlation = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        at = now_ms + self._rng.choice([-2 * _DAY_MS, 600_000]) if kind is Kind.STALE else now_ms
+        subject = "Identity@Graph" if kind is Kind.SYNCHRONOUS else SUBJECT
+        draft = Draft(sender.domain, RECEIVER, subject, correlation, at, self._body(kind), selector=SELECTOR)
+        envelope = sign(draft, sender.key)
+        if kind is Kind.FORGED:
+            envelope["Signature"] = sign(replace(draft, body="another"), sender.key)["Signature"]
+        body = json.dumps(envelope, ensure_ascii=False).encode()
+        event = _event(_ROUTE, f"https://{NLWEB.host(RECEIVER)}/inbox", body, sender.source)
+        identity = seen_key_nlweb(RECEIVER, sender.domain, correlation) if kind is Kind.SYNCHRONOUS else correlation
+        return Letter(kind, identity, hashlib.sha256(body).digest(), event)
+
+    def _body(self, kind: Kind) -> JsonValue:
+        if kind is Kind.SYNCHRONOUS:
+            return {"Domain": RECEIVER}
+        text = {Kind.LARGE: _LARGE, Kind.TOO_LARGE: _TOO_LARGE}.get(kind, "x" * self._rng.randrange(20, 600))
+        return {"Text": text}
+
+    def _dm3(self) -> Letter:
+        alice = self._town.names.users[ALICE]
+        now_ms = int(time.time() * 1000)
+        text = f"{self._rng.getrandbits(64):x}"
+        envelope = write_envelope(
+            sign_message(text, MessageMetadata(BOB, ALICE, now_ms), alice.signing),
+            delivery=DeliveryInformation(BOB, ALICE),
+            receiver_key=self._receiver_key,
+            service_key=self._service_key,
+            signing=alice.signing,
+        )
+        call = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage", "params": [envelope.as_json()]}
+        event = _event(_DM3_ROUTE, f"https://{DM3_HOST}/dm3", json.dumps(call).encode(), "203.0.113.250")
+        return Letter(Kind.DM3, message_hash(envelope), b"", event)
+
+    @cached_property
+    def _receiver_key(self) -> bytes:
+        return self._town.names.profiles.user(BOB).encryption_key
+
+    @cached_property
+    def _service_key(self) -> bytes:
+        return self._town.names.profiles.service(SERVICE).encryption_key
+
+
+def _event(route: gateway.Route, url: str, body: bytes, source: str) -> bytes:
+    host, _, path = url.removeprefix("https://").partition("/")
+    headers = (("content-type", "application/json"), ("host", host))
+    request = gateway.Request("POST", f"/{path}", headers, body, host, source, "HTTP/1.1")
+    api = gateway.Api("0", "soak", (route,))
+    return json.dumps(gateway.build_event(request, api, route, {}, time.time(), str(uuid.uuid4()))).encode() + b"\n"

@@ -1,0 +1,48 @@
+"""What each kind of process holds in memory over the run: resident megabytes, of the eldest of its kind."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+import psutil
+
+MARKS: Final = (10, 50, 100)
+"""Percent of the messages."""
+_MB: Final = 1_000_000
+HERE: Final = "senders, DNS, buffers"
+EMULATOR: Final = "embedded AWS"
+
+
+class Memory:
+    """Samples; `processes`: pid by the name of its kind."""
+
+    def __init__(self, processes: Mapping[str, int]) -> None:
+        self._processes = {name: psutil.Process(pid) for name, pid in processes.items()}
+        self.at: dict[int, dict[str, int]] = {}
+        self.most: dict[str, int] = {}
+
+    def look(self) -> dict[str, int]:
+        """Megabytes of now, by name."""
+        now = {name: process.memory_info().rss // _MB for name, process in self._processes.items()}
+        self.most = {name: max(size, self.most.get(name, 0)) for name, size in now.items()}
+        return now
+
+    def mark(self, percent: int) -> None:
+        """Note what is held at one of the marks."""
+        self.at[percent] = self.look()
+
+
+def emulator_pid() -> int:
+    """The embedded AWS is the one of our descendants that runs MiniStack itself, not its leash."""
+    found = [
+        process.pid
+        for process in psutil.Process().children(recursive=True)
+        if process.cmdline()[-2:] == ["-m", "ministack"] and "leash.py" not in " ".join(process.cmdline())
+    ]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def own_pid() -> int:
+    """Of this process: senders, DNS server and buffers are its threads."""
+    return os.getpid()

@@ -1,0 +1,126 @@
+"""The senders' side of the door: each letter is posted until there is an answer that is not "not now".
+
+A door that dies with a letter in its hands leaves its sender without an answer: the same letter is posted again, as
+any sender does after a lost connection.
+"""
+
+import heapq
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from queue import Empty, Queue
+from typing import Any, Final
+
+from tests.soak.crew import Hand
+from tests.soak.letters import Letter
+from tests.soak.mix import Kind
+
+AGAIN_SECONDS: Final = 1.0
+_NOT_NOW: Final = -32002
+"""dm3's code for what may pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The door's last word. `refused`: its reason; empty: taken, and `body` is what a synchronous request was told."""
+
+    status: int
+    refused: str = ""
+    body: str = ""
+
+
+class Posting:
+    """A thread for each door. `answered` is told of every final answer, by any of the threads."""
+
+    def __init__(self, doors: Sequence[Hand], answered: Callable[[Letter, Answer], None]) -> None:
+        self.posts = self.unanswered = self.not_now = 0
+        self._answered = answered
+        # Few: what is written is of now, and the doors take one at a time.
+        self._letters: Queue[Letter] = Queue(maxsize=8 * len(doors))
+        self._later: list[tuple[float, int, Letter]] = []
+        self._numbers = count()
+        self._lock = threading.Lock()
+        self._open = 0
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._feed, args=(door,), daemon=True) for door in doors]
+        for thread in self._threads:
+            thread.start()
+
+    def post(self, letter: Letter) -> None:
+        """Hand over a letter; waits while the doors are busy."""
+        with self._lock:
+            self._open += 1
+        self._letters.put(letter)
+
+    @property
+    def open(self) -> int:
+        """Letters that were handed over and have no final answer yet."""
+        return self._open
+
+    def close(self) -> None:
+        """End the threads."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _feed(self, door: Hand) -> None:
+        while not self._over.is_set():
+            letter = self._next()
+            if letter is None:
+                continue
+            try:
+                answer = read_answer(letter.kind, json.loads(door.ask(letter.event)))
+            except EOFError:
+                self._put_off(letter)
+                self.unanswered += 1
+                self._reopen(door)
+                continue
+            finally:
+                self.posts += 1
+            if answer is None:
+                self.not_now += 1
+                self._put_off(letter)
+                continue
+            self._answered(letter, answer)
+            with self._lock:
+                self._open -= 1
+
+    def _reopen(self, door: Hand) -> None:
+        door.start_again_if_dead()
+        while True:
+            with suppress(EOFError):
+                door.read()
+                return
+            door.start_again_if_dead()
+
+    def _next(self) -> Letter | None:
+        with self._lock:
+            if self._later and self._later[0][0] <= time.monotonic():
+                return heapq.heappop(self._later)[2]
+        try:
+            return self._letters.get(timeout=0.1)
+        except Empty:
+            return None
+
+    def _put_off(self, letter: Letter) -> None:
+        with self._lock:
+            heapq.heappush(self._later, (time.monotonic() + AGAIN_SECONDS, next(self._numbers), letter))
+
+
+def read_answer(kind: Kind, result: dict[str, Any]) -> Answer | None:
+    """What the door said; None: not now."""
+    status, text = result["statusCode"], result["body"]
+    if status >= 500:
+        return None
+    body = json.loads(text)
+    if status != 200:
+        return Answer(status, body["reason"])
+    if kind is not Kind.DM3:
+        return Answer(status, body=text)
+    if "error" not in body:
+        return Answer(status)
+    return None if body["error"]["code"] == _NOT_NOW else Answer(status, body["error"]["data"]["reason"])

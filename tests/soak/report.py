@@ -1,0 +1,128 @@
+"""The table of a soak: a page in Markdown, and a progress bar while it runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from benchmarks.harness import Table
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from tests.soak.crew import BATCH
+from tests.soak.faults import ONE_CALL_IN, STUBBORN, Fault
+from tests.soak.ledger import Problem
+from tests.soak.memory import MARKS
+from tests.soak.mix import ENDS, LOUD_SHARE, QUIET, Kind
+from tests.soak.poller import DUPLICATED, LATEST_SECONDS
+from tests.soak.soak import Order, Result, Sight
+from tests.soak.town import VISIBILITY_SECONDS
+
+from postroom.store.audit import End
+from postroom.store.problems import Problem as StoreProblem
+
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "soak.md"
+
+
+@contextmanager
+def show(order: Order) -> Iterator[Callable[[Sight], None]]:
+    """A progress bar, on standard error; yields what it is to be shown."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[said]}"))
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("", total=order.messages, said="")
+
+        def see(sight: Sight) -> None:
+            memory = ", ".join(f"{name} {size} MB" for name, size in sight.memory.items())
+            said = f"waiting {sight.waiting}, killed {sight.killed}; {memory}"
+            progress.update(task, completed=sight.sent, said=said)
+
+        yield see
+
+
+def page(result: Result) -> str:
+    """The page."""
+    order, ledger = result.order, result.ledger
+    sections = [
+        _INTRODUCTION,
+        f"## A run\n\n    make soak MESSAGES={order.messages} SEED={order.seed}\n",
+        _section(
+            "What was sent, and how it ended",
+            ("kind", "answered", "taken", "must end"),
+            [(kind, ledger.kinds[kind], ledger.taken[kind], ENDS[kind]) for kind in Kind],
+        ),
+        _section("What went wrong on purpose", ("what", "times"), _wrong(result)),
+        _section("The ledger", ("what", "messages"), _kept(result)),
+        _section("Problems", ("what must not be", "found"), [(str(it), ledger.problems[it]) for it in Problem]),
+        _section(
+            "What `postroom audit` says of the same deployment",
+            ("", "messages"),
+            [
+                *((f"accepted, by its end: {end}", (result.findings.accepted or {}).get(end, 0)) for end in End),
+                ("synchronous, its reply remembered", result.findings.answered),
+                *((f"problem: {problem.value}", result.findings.count(problem)) for problem in StoreProblem),
+            ],
+        ),
+        _section(
+            "Memory (resident MB; of each kind the eldest, which was never killed)",
+            ("process", *(f"at {mark} %" for mark in MARKS), "most"),
+            [
+                (name, *(result.memory.at.get(mark, {}).get(name, "–") for mark in MARKS), most)
+                for name, most in result.memory.most.items()
+            ],
+        ),
+    ]
+    return "\n".join(sections)
+
+
+def _wrong(result: Result) -> list[tuple[object, ...]]:
+    return [
+        *((f"{function}: killed (SIGKILL)", count) for function, count in result.killed.items()),
+        *((f"calls of AWS: {fault}", result.counts[fault]) for fault in Fault),
+        *((f"queue: {what}", result.counts[what]) for what in ("handed out twice by the queue", "redelivered")),
+        ("queue: not deleted after it was done", result.counts["not deleted"]),
+        ("queue: dead letters redriven", result.redriven),
+        ("function failed as a whole", result.counts["function failed"]),
+        ("door: died before it answered; posted again", result.unanswered),
+        ("door: said not now; posted again", result.not_now),
+        ("buffer: kept a Feedback and answered 503", result.feedback_failed),
+    ]
+
+
+def _kept(result: Result) -> list[tuple[object, ...]]:
+    return [
+        ("posts to the door, retries too", result.posts),
+        ("letters with a final answer", result.ledger.kinds.total()),
+        ("taken", result.ledger.taken.total()),
+        ("different messages to be filed", result.ledger.filed),
+        ("claims discarded", result.discarded),
+        ("Feedback received by the buffer, repeated ones too", result.feedback),
+    ]
+
+
+def _section(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    texts = tuple(tuple(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row) for row in rows)
+    return f"**{title}**\n\n" + "\n".join(Table("", columns, texts).lines()) + "\n"
+
+
+_INTRODUCTION: Final = f"""\
+# The soak
+
+    make soak MESSAGES=2000
+
+drives the whole flow through crashes and faults, and then holds every answer of the door against what is stored. Its
+exit code is 0 only if every number under "Problems" is 0. `MINUTES` ends the sending early, `SEED` chooses messages,
+victims and faults (when one strikes also hangs on the machine's speed), `WRITE=1` writes this page.
+
+Three loud senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} quiet ones the rest. Whoever gets no answer, or "not
+now", posts the same message again. Processes are killed (SIGKILL) in the middle of whatever they do; one call of AWS in
+{ONE_CALL_IN} fails, and one in {1 / STUBBORN:.0f} of those in all of botocore's tries; the queues hand out one
+message in {1 / DUPLICATED:.0f} twice, at the same time or up to {LATEST_SECONDS} s later, and every batch out of order.
+
+Real: the template's tables, queues and bucket in the local stack; the functions' own handlers with the environment that
+the template gives them, in processes of their own; batches of up to {BATCH}; signed DNS with the stack's trust anchor;
+TLS to the senders' post offices. What stands in: for API Gateway, a loop that gives the door its events; for the event
+source mappings, pollers that receive, call the handler, and delete; for the senders' post offices, a server that counts
+Feedback, and fails now and then. What is set otherwise: the queues' visibility time-outs are {VISIBILITY_SECONDS} s, so
+that what a killed process held comes again in the same run; look-ups have more time; Feedback is not limited (summaries
+wait for the end of the hour). The keeper runs when the emulator's schedule says so, every 15 minutes; dead letters are
+redriven at the end, as an operator would.
+"""

@@ -1,0 +1,198 @@
+"""One soak from beginning to end: send, kill, watch, drain, audit."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from tests.soak.crew import Crew, hire
+from tests.soak.evidence import audited, look
+from tests.soak.ledger import Ledger
+from tests.soak.letters import Writer
+from tests.soak.memory import EMULATOR, HERE, MARKS, Memory, emulator_pid, own_pid
+from tests.soak.mix import deaths, plan
+from tests.soak.posting import Posting
+from tests.soak.tally import counted
+from tests.soak.town import RECEIVER, Town, open_town
+
+from postroom.nlweb.manifest import identity_reply
+from postroom.store.audit import Findings
+
+MOST_WAITING: Final = 2_000
+"""Messages in the queues at which the senders wait: the embedded AWS slows down with its backlog."""
+LOOK_SECONDS: Final = 0.5
+DRAIN_SECONDS: Final = 1_200
+_DEAD_LETTERS: Final = {"LettersQueueUrl": "ClaimsQueueUrl", "CourierLettersQueueUrl": "CourierQueueUrl"}
+_RECEIVE: Final = 10
+_SEE_EVERY: Final = 50
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for. `minutes`: no message is sent after that."""
+
+    messages: int
+    minutes: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What can be seen while it runs."""
+
+    sent: int
+    waiting: int
+    killed: int
+    memory: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a soak came to.
+
+    `findings`: those of `postroom audit`. `counts`: what the hands counted. `seconds`: of sending, and of draining.
+    """
+
+    order: Order
+    ledger: Ledger
+    findings: Findings
+    counts: Counter[str]
+    killed: Counter[str]
+    memory: Memory
+    posts: int
+    unanswered: int
+    not_now: int
+    redriven: int
+    feedback: int
+    feedback_failed: int
+    discarded: int
+    seconds: tuple[float, float]
+
+    @property
+    def clean(self) -> bool:
+        """Whether there are zeros everywhere."""
+        return not self.ledger.problems.total() and self.findings.clean
+
+
+class Watch:
+    """A thread that looks after the queues' depth, the dead, and the memory."""
+
+    def __init__(self, town: Town, crew: Crew, memory: Memory) -> None:
+        self.waiting = 0
+        self.held: dict[str, int] = {}
+        self._town, self._crew, self._memory = town, crew, memory
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch")
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self.waiting = self._town.office.waiting()
+            self.held = self._memory.look()
+            for hand in self._crew.pollers:
+                hand.start_again_if_dead()
+
+
+def soak(order: Order, see: Callable[[Sight], None]) -> Result:
+    """Carry an order out; `see` is shown how it goes."""
+    rng = Random(order.seed)
+    with TemporaryDirectory(prefix="postroom-soak-") as name:
+        folder = Path(name)
+        (folder / "logs").mkdir()
+        with open_town(folder) as town, hire(town, folder / "logs", folder / "tally", rng) as crew:
+            pids = {function: hand.pid for function, hand in crew.eldest.items()}
+            memory = Memory({EMULATOR: emulator_pid(), HERE: own_pid(), **pids})
+            ledger = Ledger(json.dumps(identity_reply(RECEIVER, None), separators=(",", ":")))
+            begun = time.monotonic()
+            with Watch(town, crew, memory) as watch:
+                posting = Posting(crew.doors, ledger.answered)
+                _send(order, rng, Writer(town, rng), posting, crew, watch, memory, see)
+                _until(lambda: posting.open == 0)
+                posting.close()
+                sent = time.monotonic()
+                redriven = _drain(town, watch, lambda: see(_sight(order.messages, watch, crew)))
+                memory.mark(100)
+            for hand in crew.all:
+                hand.stop()
+            evidence = look(
+                town, folder / "logs",
+                waiting=town.office.waiting() + town.office.waiting(*_DEAD_LETTERS),
+                died=sum(hand.died for hand in crew.all),
+                unanswered=posting.open,
+            )  # fmt: skip
+            ledger.audit(evidence)
+            findings = audited(town, folder / "logs")
+            killed: Counter[str] = Counter()
+            for hand in crew.all:
+                killed[hand.function] += hand.killed
+            return Result(
+                order, ledger, findings, counted(folder / "tally"), killed, memory, posting.posts, posting.unanswered,
+                posting.not_now, redriven, town.sink.received, town.sink.failed, len(evidence.discards),
+                (sent - begun, time.monotonic() - sent),
+            )  # fmt: skip
+
+
+def _send(
+    order: Order, rng: Random, writer: Writer, posting: Posting, crew: Crew, watch: Watch, memory: Memory,
+    see: Callable[[Sight], None],
+) -> None:  # fmt: skip
+    planned = plan(order.messages, rng)
+    dying = deaths(len(planned), len(crew.killable), rng)
+    marks = {len(planned) * percent // 100: percent for percent in MARKS[:-1]}
+    until = time.monotonic() + order.minutes * 60
+    for number, each in enumerate(planned):
+        while watch.waiting > MOST_WAITING:
+            time.sleep(LOOK_SECONDS)
+        if time.monotonic() > until:
+            return
+        posting.post(writer.write(each))
+        while dying and dying[0][0] <= number:
+            crew.killable[dying.pop(0)[1]].kill()
+        if number in marks:
+            memory.mark(marks[number])
+        if number % _SEE_EVERY == 0:
+            see(_sight(number + 1, watch, crew))
+
+
+def _drain(town: Town, watch: Watch, see: Callable[[], None]) -> int:
+    """Wait until no queue holds anything, dead letters redriven as an operator would; how many were."""
+    until, redriven = time.monotonic() + DRAIN_SECONDS, 0
+    while time.monotonic() < until:
+        redriven += sum(_redrive(town, letters, queue) for letters, queue in _DEAD_LETTERS.items())
+        if town.office.waiting() + town.office.waiting(*_DEAD_LETTERS) == 0:
+            break
+        see()
+        time.sleep(LOOK_SECONDS)
+    return redriven
+
+
+def _redrive(town: Town, letters: str, queue: str) -> int:
+    sqs, outputs = town.deployment.client("sqs"), town.deployment.outputs
+    messages = sqs.receive_message(QueueUrl=outputs[letters], MaxNumberOfMessages=_RECEIVE).get("Messages", [])
+    for message in messages:
+        sqs.send_message(QueueUrl=outputs[queue], MessageBody=message["Body"])
+        sqs.delete_message(QueueUrl=outputs[letters], ReceiptHandle=message["ReceiptHandle"])
+    return len(messages)
+
+
+def _sight(sent: int, watch: Watch, crew: Crew) -> Sight:
+    return Sight(sent, watch.waiting, sum(hand.killed for hand in crew.all), watch.held)
+
+
+def _until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + DRAIN_SECONDS
+    while not done() and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS / 10)

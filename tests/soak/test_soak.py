@@ -1,0 +1,137 @@
+"""A small soak, as CI runs it; and the ledger itself: whatever it must find, it finds."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.soak.faults import Fault
+from tests.soak.ledger import Discard, Evidence, Ledger, Problem
+from tests.soak.letters import Letter
+from tests.soak.mix import Kind, deaths, plan
+from tests.soak.posting import Answer, read_answer
+from tests.soak.report import page
+from tests.soak.soak import Order, soak
+
+from postroom.reasons import Reason
+
+MESSAGES = 2_000
+TAKEN = Answer(200)
+GOOD = Evidence(
+    filed={"valid": [b"text"]},
+    unreadable=0,
+    discards={"claim": Discard(str(Reason.SIGNATURE_INVALID), told=True)},
+    claims={"valid": ["another"], "forged": ["claim"]},
+    replies=frozenset({"sync"}),
+    told={"forged": 1},
+)
+
+
+@pytest.mark.xdist_group("soak")
+def test_a_soak_ends_with_zeros_everywhere() -> None:
+    result = soak(Order(MESSAGES, minutes=10, seed=5), lambda _sight: None)
+    assert +result.ledger.problems == Counter(), result.ledger.examples
+    assert result.findings.clean, result.findings.problems
+    assert result.ledger.kinds.total() == MESSAGES
+    assert all(result.ledger.kinds[kind] for kind in Kind)
+    assert result.killed.total() == 10
+    assert all(result.counts[fault] for fault in Fault)
+    assert result.counts["redelivered"]
+    assert result.counts["handed out twice by the queue"]
+    assert all(f"| {problem} " in page(result) for problem in Problem)
+
+
+def ledger() -> Ledger:
+    """What `GOOD` is the evidence of."""
+    made = Ledger(reply="reply")
+    for kind, identity, answer in (
+        (Kind.VALID, "valid", TAKEN),
+        (Kind.REPLAYED, "valid", TAKEN),
+        (Kind.FORGED, "forged", TAKEN),
+        (Kind.STALE, "stale", Answer(400, str(Reason.TIMESTAMP_TOO_OLD))),
+        (Kind.SYNCHRONOUS, "sync", Answer(200, body="reply")),
+    ):
+        made.answered(Letter(kind, identity, b"text", b""), answer)
+    return made
+
+
+def test_what_is_as_it_must_be_is_no_problem() -> None:
+    found = ledger()
+    found.audit(GOOD)
+    assert +found.problems == Counter()
+
+
+OTHER = Discard(str(Reason.KEY_NOT_FOUND), told=True)
+
+
+@pytest.mark.parametrize(
+    ("problem", "evidence"),
+    [
+        (Problem.LOST, replace(GOOD, filed={})),
+        (Problem.LOST, replace(GOOD, discards={})),
+        (Problem.LOST, replace(GOOD, claims={})),
+        (Problem.TWICE, replace(GOOD, filed={"valid": [b"text", b"text"]})),
+        (Problem.ALTERED, replace(GOOD, filed={"valid": [b"another"]})),
+        (Problem.UNREADABLE, replace(GOOD, unreadable=1)),
+        (Problem.UNEXPECTED, replace(GOOD, filed={**GOOD.filed, "forged": [b"text"]})),
+        (Problem.UNEXPECTED, replace(GOOD, filed={**GOOD.filed, "sync": [b"text"]})),
+        (Problem.UNKNOWN, replace(GOOD, filed={**GOOD.filed, "stale": [b"text"]})),
+        (Problem.WRONG_REASON, replace(GOOD, discards={"claim": OTHER})),
+        (Problem.WRONGLY_DISCARDED, replace(GOOD, discards={**GOOD.discards, "another": OTHER})),
+        (Problem.UNTOLD, replace(GOOD, discards={"claim": Discard(str(Reason.SIGNATURE_INVALID), told=False)})),
+        (Problem.TOLD_TWICE, replace(GOOD, told={"forged": 2})),
+        (Problem.TOLD_WRONGLY, replace(GOOD, told={"forged": 1, "valid": 1})),
+        (Problem.TOLD_WRONGLY, replace(GOOD, told={"forged": 1, "nobody's": 1})),
+        (Problem.NOT_REMEMBERED, replace(GOOD, replies=frozenset())),
+        (Problem.UNANSWERED, replace(GOOD, unanswered=1)),
+        (Problem.WAITING, replace(GOOD, waiting=1)),
+        (Problem.DIED, replace(GOOD, died=1)),
+    ],
+)
+def test_what_stands_otherwise_is_found(problem: Problem, evidence: Evidence) -> None:
+    found = ledger()
+    found.audit(evidence)
+    assert found.problems[problem] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "problem"),
+    [
+        (Kind.VALID, Answer(401, str(Reason.SIGNATURE_INVALID)), Problem.WRONGLY_REFUSED),
+        (Kind.STALE, TAKEN, Problem.WRONGLY_TAKEN),
+        (Kind.TOO_LARGE, Answer(400, str(Reason.TIMESTAMP_TOO_OLD)), Problem.WRONG_ANSWER),
+        (Kind.SYNCHRONOUS, Answer(200, body="another"), Problem.WRONG_ANSWER),
+    ],
+)
+def test_a_wrong_answer_is_found(kind: Kind, answer: Answer, problem: Problem) -> None:
+    found = Ledger(reply="reply")
+    found.answered(Letter(kind, "it", b"text", b""), answer)
+    assert found.problems == Counter({problem: 1})
+
+
+def test_every_problem_is_found_by_a_test_above() -> None:
+    marks = [test_what_stands_otherwise_is_found, test_a_wrong_answer_is_found]
+    named = {
+        value
+        for test in marks
+        for mark in test.pytestmark  # type: ignore[attr-defined]
+        for case in mark.args[1]
+        for value in case
+        if isinstance(value, Problem)
+    }
+    assert named == set(Problem)
+
+
+def test_who_is_told_not_now_comes_again() -> None:
+    assert read_answer(Kind.VALID, {"statusCode": 503, "body": "{}"}) is None
+    assert read_answer(Kind.DM3, {"statusCode": 200, "body": '{"error": {"code": -32002}}'}) is None
+    refused = '{"error": {"code": -32003, "data": {"reason": "SenderNotWanted"}}}'
+    assert read_answer(Kind.DM3, {"statusCode": 200, "body": refused}) == Answer(200, "SenderNotWanted")
+    assert read_answer(Kind.DM3, {"statusCode": 200, "body": '{"result": "accepted"}'}) == TAKEN
+    assert read_answer(Kind.STALE, {"statusCode": 400, "body": '{"reason": "X"}'}) == Answer(400, "X")
+
+
+def test_a_seed_decides_what_is_sent_and_who_dies() -> None:
+    assert plan(1000, Random(1)) == plan(1000, Random(1)) != plan(1000, Random(2))
+    assert deaths(1000, 4, Random(1)) == deaths(1000, 4, Random(1))
+    assert {planned.kind for planned in plan(20, Random(1))} == set(Kind)

@@ -1,0 +1,122 @@
+"""Where the soak takes place: the template deployed in the local stack, senders with signed zones, and their buffer.
+
+The functions do not run in the emulator but as `hands` of ours: its event source mappings are switched off, and the
+queues' visibility time-outs are cut to seconds, so that what a killed hand held comes again in the same run.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.soak.mix import LOUD, QUIET
+from tests.soak.sink import Sink
+
+from postroom.cli.checkout import template_path
+from postroom.cli.story.names import Names
+from postroom.cli.story.office import Office
+from postroom.local.clients import REGION
+from postroom.local.stack import Deployment, LocalStack
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Domain
+
+RECEIVER: Final = "receiver.example"
+BUFFER: Final = "buffer.example"
+SELECTOR: Final = "pk1"
+SUBJECT: Final = "Hello@Host"
+DM3_HOST: Final = f"dm3.{RECEIVER}"
+VISIBILITY_SECONDS: Final = 20
+_PATIENT: Final = {"DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "15"}
+"""The resolver shares this machine with everything else; a host not found in time is given up for minutes."""
+_HOST: Final = "nlweb IN A 127.0.0.1\n"
+_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl")
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A domain that sends, and the address it sends from."""
+
+    domain: str
+    key: PrivateKey
+    source: str
+
+
+@dataclass(frozen=True)
+class Town:
+    """Everything that stands still during a soak."""
+
+    stack: LocalStack
+    deployment: Deployment
+    office: Office
+    names: Names
+    senders: tuple[Sender, ...]
+    sink: Sink
+
+    def environment(self, function: str) -> dict[str, str]:
+        """What the template sets for a function, with more patience, and where its AWS is; nothing of the shell's."""
+        configuration = self.deployment.client("lambda").get_function_configuration(
+            FunctionName=self.deployment.outputs[function]
+        )
+        return {
+            **configuration["Environment"]["Variables"],
+            **_PATIENT,
+            "AWS_ENDPOINT_URL": self.stack.emulator.endpoint,
+            "AWS_ACCESS_KEY_ID": self.deployment.account,
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_LAMBDA_FUNCTION_NAME": self.deployment.outputs[function],
+            "HOME": str(self.stack.emulator.directory),
+            "LANG": "C.UTF-8",
+        }
+
+
+@contextmanager
+def open_town(folder: Path) -> Iterator[Town]:
+    """The town, until the end of the block; `folder`: for zones, keys and logs."""
+    senders = tuple(_senders())
+    keys = {sender.domain: sender.key for sender in senders}
+    keys[RECEIVER] = PrivateKey.generate("ed25519")
+    with LocalStack(template_path(), zones_dir=_write_zones(folder / "zones", keys)) as stack:
+        hosts = [NLWEB.host(domain) for domain in (BUFFER, *(sender.domain for sender in senders))]
+        with Sink(stack.authority.server_context(*hosts), BUFFER) as sink:
+            # Every discard is told of by a Feedback of its own: summaries would wait for the end of the hour.
+            limits = {"OutboundPort": str(sink.port), "FeedbackPerDomainAndHour": "100000000"}
+            deployment = stack.deploy("receiver", limits)
+            office = Office(RECEIVER, deployment)
+            office.operators.put_domain(Domain(RECEIVER))
+            office.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+            office.signing_keys.put(RECEIVER, SELECTOR, keys[RECEIVER])
+            _take_over(deployment)
+            yield Town(stack, deployment, office, Names(office, DM3_HOST, folder / "keys"), senders, sink)
+
+
+def _senders() -> Iterator[Sender]:
+    for number in range(LOUD + QUIET):
+        name = f"loud{number}.example" if number < LOUD else f"quiet{number}.example"
+        # 198.51.100.0/24 and 203.0.113.0/24 are for examples: each loud sender has one network, the quiet share one.
+        source = f"198.51.{100 + number}.1" if number < LOUD else f"203.0.113.{number}"
+        yield Sender(name, PrivateKey.generate("ed25519"), source)
+
+
+def _write_zones(folder: Path, keys: Mapping[str, PrivateKey]) -> Path:
+    folder.mkdir(parents=True)
+    for domain, key in keys.items():
+        record = zone_line(NLWEB.key_name(domain, SELECTOR), record_text(key.public))
+        (folder / f"{domain}.zone").write_text(f"{_HOST}{record}\n", encoding="utf-8")
+    (folder / f"{BUFFER}.zone").write_text(_HOST, encoding="utf-8")
+    return folder
+
+
+def _take_over(deployment: Deployment) -> None:
+    functions, sqs = deployment.client("lambda"), deployment.client("sqs")
+    for page in functions.get_paginator("list_event_source_mappings").paginate():
+        for mapping in page["EventSourceMappings"]:
+            functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    for queue in _QUEUES:
+        sqs.set_queue_attributes(
+            QueueUrl=deployment.outputs[queue], Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+        )
