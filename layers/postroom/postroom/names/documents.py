@@ -6,10 +6,22 @@ from typing import Any, Final
 import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
+from yaml.scanner import ScannerError
+
+MAX_FLOW_DEPTH: Final = 32
+"""Brackets and braces within each other. For each token PyYAML looks at every one that is open: 16 kB of nothing else
+took four seconds."""
 
 
 class Strings(yaml.BaseLoader):
     """Every scalar is a string, and aliases are refused: neither types nor repetitions are needed."""
+
+    def fetch_flow_collection_start(self, token_class: type[yaml.Token]) -> None:
+        """Raises yaml.YAMLError where brackets and braces are nested too deeply."""
+        if self.flow_level >= MAX_FLOW_DEPTH:
+            place = self.get_mark()
+            raise ScannerError(problem="nested too deeply", problem_mark=place)
+        super().fetch_flow_collection_start(token_class)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Raises yaml.YAMLError at an alias."""

@@ -145,7 +145,7 @@ def _read(data: bytes) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "its end"
-        raise _broken(f"is no YAML without aliases where each name stands once, at {place}") from None
+        raise _broken(f"is no YAML without aliases and deep nesting where each name stands once, at {place}") from None
     except FAULTS:
         raise _broken("is no plain YAML in UTF-8") from None
 
