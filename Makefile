@@ -55,11 +55,23 @@ check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the room
 bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run
 	@$(BIN)/python -m benchmarks
 
+# atheris 3.0.0 is the one with wheels for all our Pythons, on Linux on x86-64; to build it takes a toolchain.
+$(VENV)/.fuzz: requirements-fuzz.lock $(VENV)/.installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
+		-r requirements-fuzz.lock || { echo "make fuzz needs atheris, which has wheels for Linux on x86-64 and Python" \
+		"3.11 to 3.13 only. Elsewhere \`make test\` searches the same entries, with hypothesis." >&2; exit 1; }
+	@touch $@
+
+.PHONY: fuzz
+fuzz: $(VENV)/.fuzz ## inputs that break a parser; MINUTES=n for all of them, ENTRY=name for one, KEEP=1 keeps what leads on
+	@$(BIN)/python -m tests.fuzz $(ENTRY) --minutes $(or $(MINUTES),10) $(if $(KEEP),--keep)
+
 .PHONY: lock
 lock: ## pin the newest versions that fit (needs uv)
 	@uv pip compile $(LOCK) pyproject.toml --extra cli --extra local --group dev -o requirements.lock
 	@uv pip compile $(LOCK) pyproject.toml -c requirements.lock -o layers/postroom/requirements.txt
 	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
+	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 .PHONY: clean
