@@ -141,7 +141,8 @@ def canonical_of_any_value(data: bytes) -> None:
         assert written == [None] * 3, "written, and the reference refuses it"
         return
     assert written[:2] == [expected, expected]
-    assert written[2] is not None
+    # It is written in Python, and ends where Python's own depth ends: at some hundreds of levels.
+    assert written[2] is not None or data.count(b"[") + data.count(b"{") > 2 * MAX_DEPTH
 
 
 def _written(write: Any, value: JsonValue) -> bytes | None:
