@@ -60,11 +60,23 @@ soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audi
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
 
+# atheris 3.0.0 is the one with wheels for all our Pythons, on Linux on x86-64; to build it takes a toolchain.
+$(VENV)/.fuzz: requirements-fuzz.lock $(VENV)/.installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
+		-r requirements-fuzz.lock || { echo "make fuzz needs atheris, which has wheels for Linux on x86-64 and Python" \
+		"3.11 to 3.13 only. Elsewhere \`make test\` searches the same entries, with hypothesis." >&2; exit 1; }
+	@touch $@
+
+.PHONY: fuzz
+fuzz: $(VENV)/.fuzz ## inputs that break a parser; MINUTES=n for all of them, ENTRY=name for one, KEEP=1 keeps what leads on
+	@$(BIN)/python -m tests.fuzz $(ENTRY) --minutes $(or $(MINUTES),10) $(if $(KEEP),--keep)
+
 .PHONY: lock
 lock: ## pin the newest versions that fit (needs uv)
 	@uv pip compile $(LOCK) pyproject.toml --extra cli --extra local --group dev -o requirements.lock
 	@uv pip compile $(LOCK) pyproject.toml -c requirements.lock -o layers/postroom/requirements.txt
 	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
+	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 .PHONY: clean

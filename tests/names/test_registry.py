@@ -95,7 +95,7 @@ ENTRY = b"{network.dm3.profile: secret}"
         (b"secret \xff", "YAML"),
         (b"? [secret]\n: %b" % ENTRY, "line 1, column 3"),
         (b"[" * 5000, "nested deeper"),
-        (b"a.eth: " + b"[" * 5000, "at most 16 levels deep.*column 23"),
+        (b"a.eth: " + b"[" * 5000, "at most 16 levels deep.*column 24"),
         (b"#" * (MAX_DOCUMENT_BYTES + 1), "at most 1048576"),
     ],
 )  # fmt: skip

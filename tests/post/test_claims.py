@@ -1,12 +1,14 @@
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.post.claims import Claim, Queued, pack, read_claim
+from postroom.post.claims import Claim, Queued, pack, read_claim, unpack
 from postroom.store.keys import row_key
 from postroom.store.queues import MAX_BODY_BYTES
+from postroom.store.segments import Objects
 
 
 def claim(envelope: str) -> Claim:
@@ -41,3 +43,29 @@ def test_a_claim_of_another_release_is_left_to_it() -> None:
 def test_tries_are_counted_and_the_pointer_stays() -> None:
     queued = Queued(claim(""), "claim/x", 3).again()
     assert json.loads(queued.body()) == {"at": "claim/x", "tries": 4}
+
+
+class Nowhere(Objects):
+    """A bucket that nobody may ask."""
+
+    def __init__(self) -> None: ...
+
+
+NONE_OF_OURS = (ValueError, KeyError, TypeError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["[]", '"at"', "1", "null", '{"tries":1e999}', '{"tries":true,"at":"a"}', '{"at":1,"tries":0}', "[" * 100_000],
+)
+def test_a_body_that_is_none_of_ours_is_told_by_one_of_three_errors(body: str) -> None:
+    with pytest.raises(NONE_OF_OURS):
+        unpack(body, Nowhere())
+
+
+@pytest.mark.parametrize("member", ["id", "at", "protocol", "mailbox", "pk", "sk", "source", "envelope", "rule", "dm3"])
+@pytest.mark.parametrize("value", [["list"], {"an": "object"}, True, 1.5, [1, "mailbox", 2], [1, 2]], ids=str)
+def test_a_claim_with_a_member_of_another_type_is_none_of_ours(member: str, value: Any) -> None:
+    """Else it fails later, where its neighbours fail with it: ids, for one, are looked up in a dict."""
+    with pytest.raises(NONE_OF_OURS):
+        read_claim({**claim("").as_json(), member: value})

@@ -40,7 +40,10 @@ class ServiceKeys:
 
 def read_service_keys(value: Mapping[str, Any]) -> ServiceKeys:
     """The keys in their JSON form. Raises ValueError, KeyError or TypeError for anything else."""
+    signing, encryption = value["signing"], value["encryption"]
+    if not isinstance(signing, str) or not encryption:
+        raise TypeError("a delivery service's keys are a text, and a list of at least one")
     return ServiceKeys(
-        PrivateSigningKey.decode(value["signing"]),
-        tuple(EncryptionKey.from_private(base64.b64decode(key, validate=True)) for key in value["encryption"]),
+        PrivateSigningKey.decode(signing),
+        tuple(EncryptionKey.from_private(base64.b64decode(key, validate=True)) for key in encryption),
     )

@@ -6,9 +6,12 @@ from typing import Any, Final
 import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
+from yaml.scanner import ScannerError
 
 MAX_DEPTH: Final = 16
-"""Levels of nesting; two or three are needed. PyYAML's time grows with the square of the depth."""
+"""Levels of nesting; two or three are needed. PyYAML's time grows with the square of the depth: 16 kB of brackets took
+four seconds."""
+_TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
 class Strings(yaml.BaseLoader):
@@ -16,13 +19,19 @@ class Strings(yaml.BaseLoader):
 
     _depth = 0
 
+    def fetch_flow_collection_start(self, token_class: type[yaml.Token]) -> None:
+        """Raises yaml.YAMLError at brackets and braces nested deeper than `MAX_DEPTH`: the scanner reads ahead of us."""
+        if self.flow_level >= MAX_DEPTH:
+            raise ScannerError(problem=_TOO_DEEP, problem_mark=self.get_mark())
+        super().fetch_flow_collection_start(token_class)
+
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Raises yaml.YAMLError at an alias, and at what is nested deeper than `MAX_DEPTH`."""
         if self.check_event(yaml.AliasEvent):
             raise self._fault("aliases are not taken")
         is_collection = self.check_event(yaml.CollectionStartEvent)
         if is_collection and self._depth == MAX_DEPTH:
-            raise self._fault(f"nested deeper than {MAX_DEPTH} levels")
+            raise self._fault(_TOO_DEEP)
         self._depth += is_collection
         node = super().compose_node(parent, index)
         self._depth -= is_collection

@@ -4,7 +4,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import orjson
 
@@ -16,6 +16,7 @@ from postroom.store.queues import MAX_BODY_BYTES
 from postroom.store.segments import Objects
 
 Protocol = Literal["nlweb", "dm3"]
+_PROTOCOLS: Final = get_args(Protocol)
 _FORM: Final = 1
 """The version of the form below: a queue may hold claims of the release before."""
 
@@ -76,16 +77,19 @@ def read_claim(value: Mapping[str, Any]) -> Claim:
         raise ValueError(f"a claim of form {value['form']}; this release reads form {_FORM}")
     rule = None
     if value["rule"] is not None:
-        pattern, treatment, target = value["rule"]
+        pattern, treatment, target = _texts(value["rule"])
         rule = SubjectRule(pattern, Treatment(treatment), target)
     dm3 = None
     if "dm3" in value:
-        receiver_key, sender_key = value["dm3"]
+        receiver_key, sender_key = _texts(value["dm3"])
         dm3 = Dm3Found(b64decode(receiver_key), sender_key)
-    return Claim(
-        value["id"], value["at"], value["protocol"], value["mailbox"], RowKey(value["pk"], value["sk"]),
-        value["source"], value["envelope"], rule, dm3,
-    )  # fmt: skip
+    claim_id, mailbox, pk, sk, source, envelope = _texts(
+        [value[name] for name in ("id", "mailbox", "pk", "sk", "source", "envelope")]
+    )
+    if value["protocol"] not in _PROTOCOLS:
+        raise ValueError("a claim of another protocol")
+    at_ms = _whole(value["at"])
+    return Claim(claim_id, at_ms, value["protocol"], mailbox, RowKey(pk, sk), source, envelope, rule, dm3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,21 @@ def unpack(body: str, objects: Objects) -> Queued:
     Raises NotNowError(STORE_UNAVAILABLE); ValueError, KeyError or TypeError where it is none of ours.
     """
     value = orjson.loads(body)
-    pointer = value.get("at", "")
+    tries = _whole(value["tries"])  # where the body is no object, this fails
+    [pointer] = _texts([value.get("at", "")])
     claim = orjson.loads(objects.get(pointer)) if pointer else value["claim"]
-    return Queued(read_claim(claim), pointer, int(value["tries"]))
+    return Queued(read_claim(claim), pointer, tries)
+
+
+def _texts(values: Any) -> list[str]:
+    """These values, which must be a list of strings. Raises TypeError."""
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        return values
+    raise TypeError("a claim in which something else stands where a text should")
+
+
+def _whole(value: Any) -> int:
+    """This value, which must be an integer. Raises TypeError."""
+    if type(value) is int:
+        return value
+    raise TypeError("a claim in which something else stands where a whole number should")

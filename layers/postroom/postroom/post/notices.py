@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Final
 
+import orjson
+
 from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.feedback import is_due
 from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
@@ -105,11 +107,13 @@ def notice_of(row: RowKey, reason: Reason, telling: Telling, since_ms: int) -> N
 
 
 def read_notice(body: str) -> Notice | SummaryDue:
-    """What a message of the courier's queue carries. Raises ValueError or KeyError where it is none of ours."""
-    value = json.loads(body)
+    """What a message of the courier's queue carries. Raises ValueError, KeyError or TypeError: it is none of ours."""
+    value = orjson.loads(body)
     if value["form"] != _FORM:
         raise ValueError(f"a notice of form {value['form']}; this release reads form {_FORM}")
     dialect = _DIALECTS[value["dialect"]]
+    if any(type(value[name]) is not int for name in ("tries", "hour" if "hour" in value else "since")):
+        raise TypeError("a notice in which something else stands where a whole number should")
     if "hour" in value:
         return SummaryDue(value["receiver"], value["sender"], value["hour"], dialect, value["tries"])
     return Notice(

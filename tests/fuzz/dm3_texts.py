@@ -1,0 +1,293 @@
+"""dm3's objects: names, profiles and their URIs, envelopes, messages, postmarks, what is told of a receiver."""
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ens_normalize import DisallowedSequence, ens_normalize
+from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, json_of, place_in, text_of
+from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMITTED, compact
+
+from postroom.dm3.envelope import (
+    DeliveryInformation,
+    Envelope,
+    check_envelope,
+    check_hashes,
+    message_hash,
+    read_delivery,
+    read_envelope,
+    read_submitted,
+)
+from postroom.dm3.extension import ProfileExtension, check_sender, read_extension, read_size_limit
+from postroom.dm3.keys import read_user_keys
+from postroom.dm3.message import Message, MessageMetadata, check_message, read_message, sign_message
+from postroom.dm3.names import MAX_NAME_BYTES, normalize
+from postroom.dm3.postmark import (
+    Postmark,
+    check_certifiable,
+    check_postmark_hash,
+    is_signed_by,
+    make_postmark,
+    read_postmark,
+)
+from postroom.dm3.profile import (
+    ServiceProfile,
+    UserProfile,
+    data_uri,
+    profile_of_uri,
+    read_service_profile,
+    read_user_profile,
+)
+from postroom.dm3.sealing import open_sealed
+from postroom.dm3.service import ServiceKeys, read_service_keys
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+from postroom.reasons import Reason
+
+T = TypeVar("T")
+BUILD = DM3_BUILDS["npm-1.7.1"]
+
+
+def stays(read: Callable[[Any], T], value: T, written: JsonValue) -> None:
+    """Hold that an object is read again from what was written of it, and is written in the same way."""
+    again = read(json.loads(json.dumps(written)))
+    assert again == value, "written and read it is another"
+
+
+NAMES = (
+    b"alice.eth", b"ALICE.eth", "ÄLICE.eth".encode(), b"a_b.eth", b"_a.eth", b"ab--c.eth", b"a..b", b"a\n",
+    "\u2019.eth".encode(), "👨\u200d👩\u200d👧.eth".encode(), "ni\u200dck.eth".encode(), "\u0430lice.eth".encode(),
+    b"$x.eth",     "1\ufe0f\u20e3.eth".encode(), "\u0131.eth".encode(), "\u30fb.eth".encode(),
+)  # fmt: skip
+
+
+@fuzzed("dm3.names", seeds=NAMES, max_bytes=512)
+def dm3_names(data: bytes) -> None:
+    """A name, or a refusal, as the library of ENSIP-15 has it; to normalise twice changes nothing."""
+    text = text_of(data)
+    found = asked(lambda: normalize(text), Reason.NAME_INVALID)
+    if isinstance(found, str):
+        assert normalize(found) == found
+        assert 0 < len(found.encode()) <= MAX_NAME_BYTES
+    if text and "\n" not in text and len(data) <= MAX_NAME_BYTES and len(text.encode()) <= MAX_NAME_BYTES:
+        try:
+            expected = ens_normalize(text)
+        except DisallowedSequence:
+            expected = None
+        if expected is None or len(expected.encode()) <= MAX_NAME_BYTES:
+            assert (found if isinstance(found, str) else None) == expected
+
+
+URIS = (
+    *(BUILD["profiles"][who][form] for who in ("alice", "bob") for form in ("dataUri", "dataUriBase64")),
+    BUILD["deliveryService"]["dataUri"], "https://profiles.example/a", "ipfs://bafy", "data:text/plain,{}", "data:,",
+    'data:application/json;charset="utf-8",%7B%22a%22:%22%2541%22%7D', "DATA:application/json ; BASE64,e30=",
+    "data:application/json;charset=latin1,{}", "data:application/json,%zz", "no uri",
+)  # fmt: skip
+
+
+@fuzzed("dm3.profile", "dm3.keys", seeds=tuple(uri.encode() for uri in URIS), max_bytes=65_600)
+def profile_uris(data: bytes) -> None:
+    """What a data: URI carries, or a refusal; a profile in it is the same when it is published again."""
+    text = text_of(data)
+    value = asked(lambda: (profile_of_uri(text),), Reason.PROFILE_INVALID, Reason.PROFILE_URI_UNSUPPORTED)
+    if isinstance(value, tuple):
+        check_profiles(value[0])
+
+
+PROFILES = tuple(
+    compact(json.loads(profile))
+    for profile in (
+        BUILD["profiles"]["alice"]["signedProfileStringified"],
+        BUILD["profiles"]["bob"]["profileStringified"],
+        json.dumps({**BUILD["deliveryService"]["profile"], "more": [1e21, 0.5]}),
+        json.dumps(UserProfile(ALICES.encryption.public, ALICES.signing.public, ("DS.eth", "b.eth")).as_json()),
+    )
+)
+
+
+@fuzzed("dm3.profile", "dm3.keys", "dm3.sealing", seeds=PROFILES, is_json=True)
+def profiles(data: bytes) -> None:
+    """A user's or a service's profile, or a refusal; published again in our form it is read as the same."""
+    value = json_of(data)
+    if not isinstance(value, TheirError):
+        check_profiles(value)
+
+
+def check_profiles(value: JsonValue) -> None:
+    for read in (read_user_profile, read_service_profile):
+        profile = asked(lambda read=read: read(value), Reason.PROFILE_INVALID)  # type: ignore[misc]
+        if isinstance(profile, UserProfile | ServiceProfile):
+            stays(read, profile, profile.as_json())
+            asked(lambda profile=profile: profile_of_uri(data_uri(profile.as_json())), Reason.PROFILE_INVALID)  # type: ignore[misc]
+
+
+ENVELOPES = (
+    compact(SUBMITTED),
+    *(compact(build["envelope"]["encryptedEnvelop"]) for build in DM3_BUILDS.values()),
+    compact({"message": "m", "metadata": {"version": "1.0", "deliveryInformation": "d", "signature": "s"}, "x": 1e21}),
+)
+OF_ENVELOPES = (Reason.ENVELOPE_INVALID, Reason.ENCRYPTION_SCHEME_UNKNOWN)
+
+
+@fuzzed("dm3.envelope", "dm3.members", "dm3.dialect", seeds=ENVELOPES, is_json=True, max_bytes=16_384)
+def dm3_envelope(data: bytes) -> None:
+    """An envelope, or a refusal; it keeps its members; its signature and hashes hold, or are refused."""
+    value = json_of(data)
+    if isinstance(value, TheirError):
+        return
+    found = asked(lambda: read_envelope(value), *OF_ENVELOPES)
+    if not isinstance(found, Envelope):
+        return
+    stays(read_envelope, found, found.as_json())
+    assert isinstance(value, dict)
+    assert found.as_json() == value, "a member was lost or made up"
+    submitted = read_submitted(value)
+    assert submitted.postmark is None
+    assert submitted.metadata == found.metadata
+    assert len(message_hash(found)) == 64
+    asked(found.encode, Reason.ENVELOPE_INVALID)
+    asked(lambda: check_hashes(found), Reason.ENVELOPE_INVALID)
+    for key in (ALICES.signing.public, SERVICES.signing.public):
+        asked(lambda key=key: check_envelope(found, key), Reason.SENDER_SIGNATURE_INVALID, *OF_ENVELOPES)  # type: ignore[misc]
+
+
+MESSAGES = (
+    compact(BUILD["message"]["message"]),
+    *(
+        sign_message(text, MessageMetadata("bob.eth", "alice.eth", NOW_MS, kind, reference), ALICES.signing).encode()
+        for text, kind, reference in (
+            ("Good morning ☀", "NEW", None), ("", "REPLY", "0xab"), (None, "READ_OPENED", None), ("+", "REACTION", "a"),
+        )
+    ),
+)  # fmt: skip
+
+
+@fuzzed("dm3.message", "dm3.members", "dm3.dialect", seeds=MESSAGES, is_json=True)
+def dm3_message(data: bytes) -> None:
+    """A message, or a refusal; it keeps its members; signed by us it is verified, with one flipped bit it is not."""
+    value = json_of(data)
+    if isinstance(value, TheirError):
+        return
+    found = asked(lambda: read_message(value), Reason.MESSAGE_INVALID)
+    if not isinstance(found, Message):
+        return
+    stays(read_message, found, found.as_json())
+    assert found.as_json() == value, "a member was lost or made up"
+    asked(lambda: check_message(found, ALICES.signing.public), Reason.SENDER_SIGNATURE_INVALID)
+    signed = sign_message(
+        found.message, found.metadata, ALICES.signing, attachments=found.attachments, extra=found.extra
+    )
+    check_message(signed, ALICES.signing.public)
+    broken = base64.b64encode(bit_flipped(base64.b64decode(signed.signature), place_in(data))).decode()
+    forged = Message(found.message, found.metadata, broken, found.attachments, found.extra)
+    answer = asked(lambda: check_message(forged, ALICES.signing.public), Reason.SENDER_SIGNATURE_INVALID)
+    assert isinstance(answer, TheirError), "a signature with a flipped bit is verified"
+
+
+DELIVERIES = (
+    compact({"to": "bob.eth", "from": "alice.eth"}),
+    compact({"to": "bob.eth", "from": "alice.eth", "deliveryInstruction": "", "more": [1e20, 0.1, {"a": None}]}),
+    b'{"to":"b","from":"a","n":' + b"[" * 60 + b"]" * 60 + b"}",
+)
+
+
+@fuzzed("dm3.envelope", "dm3.postmark", seeds=DELIVERIES, is_json=True)
+def delivery_information(data: bytes) -> None:
+    """Of what we certify to the receiver, the postmark is made, opened and read again, and fits its envelope alone."""
+    value = json_of(data)
+    if isinstance(value, TheirError):
+        return
+    found = asked(lambda: read_delivery(value), Reason.ENVELOPE_INVALID)
+    if not isinstance(found, DeliveryInformation):
+        return
+    assert found.as_json() == value, "a member was lost or made up"
+    if isinstance(asked(lambda: check_certifiable(found), Reason.ENVELOPE_INVALID), TheirError):
+        return
+    key = SERVICES.signing
+    sealed = make_postmark(
+        "m", found, NOW_MS, key, BOBS.encryption.public, ephemeral=ALICES.encryption, nonce=bytes(12)
+    )
+    postmark = read_postmark(open_sealed(sealed, [BOBS.encryption]))
+    assert postmark.delivery is not None
+    assert is_signed_by(postmark, key.public), "our own postmark is not verified"
+    assert not is_signed_by(postmark, ALICES.signing.public)
+
+
+ENVELOPE = read_envelope(SUBMITTED)
+POSTMARKS = (
+    *(compact(build["postmark"]["plain"]) for build in DM3_BUILDS.values()),
+    open_sealed(
+        make_postmark("m", DeliveryInformation("b.eth", "a.eth"), NOW_MS, SERVICES.signing, BOBS.encryption.public),
+        [BOBS.encryption],
+    ),
+)  # fmt: skip
+
+
+@fuzzed("dm3.postmark", "dm3.members", "dm3.dialect", seeds=POSTMARKS, is_json=True)
+def postmarks(data: bytes) -> None:
+    """A postmark, or a refusal; it keeps its members; its hash and signature hold, or do not."""
+    found = asked(lambda: read_postmark(data), Reason.POSTMARK_INVALID)
+    if isinstance(found, Postmark):
+        assert found.as_json() == json_of(data), "a member was lost or made up"
+        assert isinstance(is_signed_by(found, SERVICES.signing.public), bool)
+        asked(lambda: check_postmark_hash(found, ENVELOPE), Reason.POSTMARK_INVALID)
+
+
+EXTENSIONS = (
+    compact(ProfileExtension().as_json()),
+    compact({"notSupportedMessageTypes": ["NEW", "READ_OPENED"], "encryptionAlgorithm": ["x"]}),
+    compact(
+        {"spamFilterRules": {
+            "minNonce": 1, "minBalance": "0xff", "allow": ["a.eth", "A.eth"], "block": ["c.eth"],
+            "minTokenBalance": {"address": "0x" + "ab" * 20, "amount": "100000000000000000000"},
+        }, "sizeLimit": 5, "messageTTL": 0}
+    ),
+    compact('{"supportedMessageTypes":["REPLY"]}'),
+)  # fmt: skip
+
+
+@fuzzed("dm3.extension", seeds=EXTENSIONS, is_json=True)
+def profile_extensions(data: bytes) -> None:
+    """A receiver's extension, or a refusal; written by us it is the same, and its rules decide on any sender."""
+    value = json_of(data)
+    if isinstance(value, TheirError):
+        return
+    asked(lambda: read_size_limit(value), Reason.PROFILE_INVALID)
+    found = asked(lambda: read_extension(value), Reason.PROFILE_INVALID, Reason.NAME_INVALID)
+    if isinstance(found, ProfileExtension):
+        stays(read_extension, found, found.as_json())
+        for verified in (True, False):
+            asked(
+                lambda verified=verified: check_sender(found.rules, "alice.eth", verified=verified),  # type: ignore[misc]
+                Reason.SENDER_NOT_WANTED, Reason.FILTER_RULE_UNCHECKED,
+            )  # fmt: skip
+
+
+STORED = (
+    compact(ALICES.as_json()),
+    compact(ServiceKeys(SERVICES.signing, (SERVICES.encryption, BOBS.encryption)).as_json()),
+)
+
+
+@fuzzed("dm3.keys", "dm3.service", seeds=STORED, is_json=True)
+def stored_keys(data: bytes) -> None:
+    """Keys as a file or a secret holds them, or an error without the key in it; stored again they are the same."""
+    value = json_of(data)
+    if isinstance(value, TheirError):
+        return
+    readers: tuple[Callable[[Any], Any], ...] = (read_user_keys, read_service_keys)
+    for read in readers:
+        try:
+            keys = read(value)
+        except (ValueError, KeyError, TypeError):
+            continue
+        assert keys.encryption
+        stays(read, keys, keys.as_json())
+
+
+ENTRIES: tuple[Entry, ...] = (
+    dm3_names, profile_uris, profiles, dm3_envelope, dm3_message, delivery_information, postmarks, profile_extensions,
+    stored_keys,
+)  # fmt: skip

@@ -1,0 +1,207 @@
+"""What resolvers answer: whole messages in any bytes, and honest answers that somebody changed on their way."""
+
+import json
+from functools import cache
+
+import dns.message
+import dns.name
+from dns.rdatatype import TXT, A, RdataType
+from tests.fuzz.entry import Entry, asked, fields_of, fuzzed
+from tests.fuzz.samples import NOW
+
+from postroom.errors import NotNowError, TheirError
+from postroom.local.dns import DnsServer
+from postroom.local.zones import ZoneTree
+from postroom.names.addresses import addresses
+from postroom.names.dns import Ask, Question
+from postroom.names.dns.records import TxtRecord
+from postroom.names.dns.wire import Unusable, check_answer, make_query, read_answer
+from postroom.names.dnssec import Absent, Alias, Evidence, Link, Secure, TrustAnchors, Verdict, validate
+from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
+from postroom.names.keys import KeyDirectory
+from postroom.reasons import Reason
+
+ZONE = """
+pk1._domainkey  60   TXT    "v=DKIM1; k=ed25519; " "p=abc"
+pk2._domainkey  60   CNAME  pk1._domainkey
+pk3._domainkey  60   CNAME  pk3._domainkey.far.example.
+host            60   A      192.0.2.1
+"""
+FAR = """
+pk3._domainkey  60   TXT    "v=DKIM1; p=far"
+"""
+KEYS = tuple(dns.name.from_text(f"pk{number}._domainkey.sender.example") for number in (1, 2, 3, 4))
+TRUE = {
+    "pk1._domainkey.sender.example.": [b"v=DKIM1; k=ed25519; p=abc"],
+    "pk3._domainkey.far.example.": [b"v=DKIM1; p=far"],
+}
+"""All TXT records that were ever signed, by owner."""
+OF_KEY_RECORDS = (
+    Reason.KEY_LOOKUP_FAILED, Reason.KEY_NOT_FOUND, Reason.SENDER_NOT_SIGNED, Reason.DNSSEC_BOGUS,
+    Reason.KEY_RECORD_INVALID,
+)  # fmt: skip
+
+
+def _tree() -> ZoneTree:
+    tree = ZoneTree(clock=lambda: NOW)
+    tree.put("sender.example", ZONE)
+    tree.put("far.example", FAR)
+    return tree
+
+
+TREE = _tree()
+SERVER = DnsServer(TREE)
+"""Asked in its own process; never started."""
+ANCHORS = TrustAnchors.parse(TREE.anchor_text)
+
+
+@cache
+def query(question: Question) -> dns.message.QueryMessage:
+    """The query for a question, its id fixed, so that an input is an answer in every run."""
+    made = make_query(question)
+    made.id = 0x4D53
+    return made
+
+
+@cache
+def honest(question: Question) -> bytes:
+    wire = SERVER.reply(query(question).to_wire(), udp=False)
+    assert wire is not None
+    return wire
+
+
+def taken(question: Question, wire: bytes) -> dns.message.Message:
+    """The message in `wire`, as `Resolvers` takes it from a server. Raises NotNowError(KEY_LOOKUP_FAILED)."""
+    message = read_answer(query(question), wire)
+    try:
+        if message is not None:
+            return check_answer(message)
+    except Unusable as error:
+        raise NotNowError(Reason.KEY_LOOKUP_FAILED, str(error)) from None
+    raise NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer")
+
+
+def texts(verdict: Secure) -> list[bytes]:
+    return [b"".join(record.strings) for record in verdict.records if isinstance(record, TxtRecord)]
+
+
+@cache
+def honest_message(question: Question) -> dns.message.Message:
+    return taken(question, honest(question))
+
+
+def judge(name: dns.name.Name, ask: Ask) -> None:
+    """Ask for a key's records, and hold that nothing is proven but what was signed."""
+    verdict = asked(lambda: validate(name, TXT, ANCHORS, ask, NOW), Reason.KEY_LOOKUP_FAILED)
+    if isinstance(verdict, Secure):
+        assert texts(verdict) == TRUE[verdict.evidence.owner.lower()], "proven, and never signed"
+        assert 0 <= verdict.ttl <= 60
+    if isinstance(verdict, Secure | Absent):
+        assert str(verdict.evidence)
+        assert len(json.dumps(verdict.evidence.as_json(), separators=(",", ":"))) <= MAX_JSON_BYTES
+    elif isinstance(verdict, Verdict):
+        assert verdict.why.isprintable()
+
+
+def answers_to(rdtype: RdataType) -> tuple[bytes, ...]:
+    return tuple(honest(Question(name, rdtype)) for name in KEYS)
+
+
+@fuzzed("names.dns.wire", "names.dnssec.walk", "names.dnssec.signatures", seeds=answers_to(TXT))
+def dns_answers(data: bytes) -> None:
+    """An answer of any bytes amid honest ones: a verdict, or none now; what is proven is what was signed, no more."""
+    # Behind its header an answer says to which question it is one.
+    name = next((name for name in KEYS if data[12:].startswith(name.to_wire() or b"")), KEYS[0])
+
+    def ask(question: Question) -> dns.message.Message:
+        return taken(question, data) if question == Question(name, TXT) else honest_message(question)
+
+    judge(name, ask)
+
+
+def _patched(patches: list[bytes]) -> Ask:
+    """Honest answers with changes: of four bytes the first says in which answer, the next two where, the last how."""
+    numbers: dict[Question, int] = {}
+
+    def ask(question: Question) -> dns.message.Message:
+        number = numbers.setdefault(question, len(numbers))
+        wire = bytearray(honest(question))
+        for which, high, low, change in patches:
+            if which % 16 == number:
+                wire[(high << 8 | low) % len(wire)] ^= change
+        return taken(question, bytes(wire)) if wire != honest(question) else honest_message(question)
+
+    return ask
+
+
+PATCHES = (b"0", b"1\0\0\x30\1", b"2\1\0\x20\x80\3\0\x50\2", b"3\0\0\3\3", b"1" + b"\4\0\x60\x10" * 3)
+
+
+@fuzzed("names.dnssec.walk", "names.dnssec.signatures", "names.keys", seeds=PATCHES, max_bytes=129)
+def changed_dns_answers(data: bytes) -> None:
+    """Honest answers, changed in a few bytes on their way: whatever is proven is what was signed, no more."""
+    name = KEYS[data[0] % len(KEYS)] if data else KEYS[0]
+    patches = [data[start : start + 4] for start in range(1, len(data) - 3, 4)]
+    judge(name, _patched(patches))
+
+
+@fuzzed("names.keys", seeds=PATCHES, max_bytes=129)
+def keys_by_dns(data: bytes) -> None:
+    """The same for the directory of senders' keys: a key that was signed, a discard or none now; and remembered so."""
+    ask = _patched([data[start : start + 4] for start in range(1, len(data) - 3, 4)])
+    directory = KeyDirectory(lambda: ask, ANCHORS, list, clock=lambda: NOW)
+    name = str(KEYS[data[0] % len(KEYS)] if data else KEYS[0])
+    found, again = (asked(lambda: directory.find(name), *OF_KEY_RECORDS) for _ in range(2))
+    assert getattr(found, "reason", None) is getattr(again, "reason", None)
+    assert isinstance(found, TheirError | NotNowError) or found.key in TRUE.values()
+
+
+HOST = "host.sender.example"
+NAMED = Question(dns.name.from_text(HOST), A)
+
+
+@fuzzed("names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))))
+def addresses_of_hosts(data: bytes) -> None:
+    """The addresses in an answer of any bytes, or none now; nothing but IP addresses in text form."""
+    found = asked(
+        lambda: addresses(HOST, lambda asked: taken(asked, data) if asked == NAMED else honest_message(asked)),
+        Reason.OUTBOUND_FAILED,
+    )
+    if isinstance(found, list):
+        assert all(address.count(".") == 3 or ":" in address for address in found)
+
+
+@fuzzed(
+    "names.keys", seeds=(b"pk1._domainkey.sender.example", b"a..b", b"\\000.a", b"a" * 64, b"x." * 127 + b"y", b".")
+)
+def key_names(data: bytes) -> None:
+    """A name of any text is looked up, or is no DNS name and has no key; and addresses() says that of hosts."""
+    [name] = fields_of(data, 1)
+    directory = KeyDirectory(lambda: _nobody, ANCHORS, list, clock=lambda: NOW)
+    found = asked(lambda: directory.find(name), Reason.KEY_LOOKUP_FAILED, Reason.KEY_NOT_FOUND)
+    assert isinstance(found, Exception)
+    assert isinstance(asked(lambda: addresses(name, _nobody), Reason.OUTBOUND_FAILED), NotNowError)
+
+
+def _nobody(question: Question) -> dns.message.Message:
+    raise NotNowError(Reason.KEY_LOOKUP_FAILED, "nobody answers")
+
+
+@fuzzed("names.dnssec.evidence", seeds=(b"", b"a\0b", b"\xff" * 800, b"\\" * 800, b"a." * 90), max_bytes=8192)
+def evidence(data: bytes) -> None:
+    """Evidence takes no more room in a receipt than it may, however many names of whatever labels are in it."""
+    names = [dns.name.Name([*_labels(data[start : start + 200]), b""]) for start in range(0, len(data), 200)]
+    window = Window(13, len(data), 0, 2**31)
+    chain = tuple(Link(str(name), 2, "ab" * 48, window) for name in names[::2])
+    aliases = tuple(Alias(str(name), str(names[-1])) for name in names[1::2])
+    told = Evidence(str(names[0]) if names else ".", "TXT", aliases, chain, window)
+    assert len(json.dumps(told.as_json(), separators=(",", ":"))) <= MAX_JSON_BYTES
+    assert not chain or str(told)
+
+
+def _labels(data: bytes) -> list[bytes]:
+    """Labels of at most 63 bytes, parted by NUL, none of them empty."""
+    return [label[start : start + 63] for label in data.split(b"\0") for start in range(0, len(label), 63)]
+
+
+ENTRIES: tuple[Entry, ...] = (dns_answers, changed_dns_answers, keys_by_dns, addresses_of_hosts, key_names, evidence)

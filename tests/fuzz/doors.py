@@ -1,0 +1,211 @@
+"""Both doors and the inbox function, with the judges behind them: what a door takes in, the worker can file."""
+
+import io
+import json
+import os
+from contextlib import redirect_stdout
+from typing import Any
+from unittest.mock import patch
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from tests.functions.samples import http
+from tests.fuzz.entry import Entry, fields_of, fuzzed, json_of
+from tests.fuzz.nlweb_texts import CONTENTS
+from tests.fuzz.office import DM3_DOOR, DM3_JUDGE, NLWEB_DOOR, NLWEB_JUDGE, PROFILES, QUEUE, queued
+from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, compact
+
+from postroom.dm3.codes import INTERNAL_ERROR
+from postroom.dm3.dialect import encrypted_message_hash, sign_struct
+from postroom.dm3.explain import explain
+from postroom.dm3.jsonrpc import MAX_BATCH, Call, first_param, read_calls
+from postroom.dm3.sealing import EncryptionKey, seal
+from postroom.ijson import JsonValue
+from postroom.nlweb.sign import seal as sign_and_seal
+from postroom.post.answers import Answer
+from postroom.post.nlweb_door import Posted
+from postroom.post.verdicts import Accepted, Discarded, Judge
+from postroom.reasons import Kind
+from postroom.store.segments import Line, decode_line
+
+
+def settled(answer: Answer, judge: Judge) -> Accepted | None:
+    """Hold what a door's answer promises: a refusal says why; what is queued the worker can judge and file."""
+    if not QUEUE.body:
+        return None
+    claim = queued().claim
+    QUEUE.body = ""
+    assert claim.id in {part.about.get("claim") for part in (answer, *answer.parts)}, "queued, and not told"
+    verdict = judge.judge(claim)
+    assert isinstance(verdict, Accepted | Discarded), f"what the door took in the worker cannot judge: {verdict}"
+    if isinstance(verdict, Discarded):
+        assert verdict.reason.kind is Kind.DISCARD
+        return None
+    line = Line(claim.row, verdict.conversation, verdict.text, verdict.receipt)
+    assert decode_line(line.encode()) == line
+    return verdict
+
+
+def post(body: bytes, content_type: str = "application/json", encoding: str = "") -> Accepted | None:
+    answer = NLWEB_DOOR.post(Posted(body, content_type, encoding, "192.0.2.1"))
+    said = json.loads(answer.body)
+    assert (answer.reason is None) is (answer.status == 200)
+    if answer.reason is not None:
+        assert answer.reason.kind is not Kind.RETRY, f"nothing is away, and yet: {answer.body}"
+        assert said["reason"] == str(answer.reason)
+        assert not QUEUE.body, "refused and queued"
+    return settled(answer, NLWEB_JUDGE)
+
+
+POSTED = tuple(b"application/json\0\0" + message for message in ENVELOPES)
+
+
+@fuzzed(
+    "post.nlweb_door", "nlweb.envelope", "nlweb.verify",
+    seeds=(*POSTED, b'application/json; charset="utf-8"\0identity\0{}', b"text/plain\0gzip\0\x1f\x8b"),
+    max_bytes=16_384,
+)  # fmt: skip
+def nlweb_door(data: bytes) -> None:
+    """Any headers and body: an answer with a reason, or a claim that the worker judges and files as it was posted."""
+    content_type, encoding, body = (*data.split(b"\0", 2), b"", b"")[:3]
+    accepted = post(body, content_type.decode("latin-1"), encoding.decode("latin-1"))
+    assert accepted is None or accepted.text.encode() == body
+
+
+@fuzzed("post.nlweb_door", "post.nlweb_judge", "post.sync", "post.intake", seeds=CONTENTS, is_json=True)
+def signed_at_the_door(data: bytes) -> None:
+    """The same for any Header and Body that are rightly signed: what is taken in is judged; nothing is our fault."""
+    content = json_of(data)
+    if isinstance(content, dict) and isinstance(content.get("Header"), dict):
+        signed = sign_and_seal({name: content[name] for name in ("Header", "Body") if name in content}, KEY)
+        post(compact({**content, **signed}))
+
+
+CALLS = (
+    compact(CALL), compact([CALL, {**CALL, "id": "two"}, {"jsonrpc": "2.0", "method": "dm3_none"}, 5]),
+    compact({**CALL, "params": [json.dumps(CALL["params"][0]), "a token"]}), b"[]", b"", b'{"jsonrpc":"1.0","id":[]}',
+    compact({"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": ["BOB.eth"], "id": 0.5}),
+    compact({"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": None}), b"[1" + b",1" * 60 + b"]",
+    compact({"jsonrpc": "2.0", "method": "dm3_billboard_x", "params": {"by": "name"}, "id": "x" * 300}),
+)  # fmt: skip
+
+
+@fuzzed("dm3.jsonrpc", "post.dm3_door", seeds=CALLS, is_json=True, max_bytes=16_384)
+def dm3_door(data: bytes) -> None:
+    """Any body: an answer to each call that waits for one, by its id, never an internal error; claims are judged."""
+    calls = read_calls(data, max_bytes=len(data) + 1)
+    assert 1 <= len(calls.items) <= MAX_BATCH
+    for item in calls.items:
+        if isinstance(item, Call) and isinstance(item.params, list) and item.params:
+            assert first_param(item) == item.params[0]
+    answer = DM3_DOOR.post(data, "192.0.2.1")
+    settled(answer, DM3_JUDGE)
+    waiting = [item.id for item in calls.items if not (isinstance(item, Call) and item.is_notification)]
+    if answer.status == 204:
+        assert not waiting
+        return
+    said = json.loads(answer.body)
+    assert isinstance(said, list) is calls.is_batch
+    answers = said if calls.is_batch else [said]
+    assert [each["id"] for each in answers] == waiting
+    assert all(each.get("error", {}).get("code") != INTERNAL_ERROR for each in answers), answer.body
+
+
+LETTERS = tuple(
+    compact({"delivery": {"to": to, "from": "alice.eth"}, "message": {
+        "message": "Good morning", "signature": "none", "metadata": {
+            "to": to, "from": "alice.eth", "timestamp": 1, "type": "NEW",
+        }}, "metadata": further, "extra": {"more": 1e20}})
+    for to, further in (("bob.eth", {}), ("BOB.eth", {"messageHash": "00"}), ("open.eth", {"x": None}), ("no.eth", {}))
+)  # fmt: skip
+
+
+@fuzzed(
+    "post.dm3_door", "post.dm3_judge", "dm3.explain", "dm3.envelope", "dm3.postmark", seeds=LETTERS, is_json=True
+)  # fmt: skip
+def letters(data: bytes) -> None:
+    """Whatever alice seals and signs: refused, or filed with a postmark that its receiver can open and finds true."""
+    plan = json_of(data)
+    if not isinstance(plan, dict):
+        return
+    envelope = _envelope(plan)
+    answer = DM3_DOOR.post(
+        compact({"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}), ""
+    )
+    assert json.loads(answer.body).get("error", {}).get("code") != INTERNAL_ERROR, answer.body
+    accepted = settled(answer, DM3_JUDGE)
+    told = explain(accepted.text.encode() if accepted else compact(envelope), BOBS, PROFILES)
+    assert told.as_json()["checks"]
+    if accepted:
+        failed = {check.name for check in told.checks if not check.ok}
+        assert not failed & {"json", "envelope", "postmark", "postmark hash"}, failed
+
+
+def _envelope(plan: dict[str, JsonValue]) -> JsonValue:
+    """An envelope around any values, sealed in the same way each time, and rightly signed."""
+
+    def seal_to(value: JsonValue, key: EncryptionKey) -> str:
+        return seal(compact(value), key.public, ephemeral=ALICES.encryption, nonce=bytes(12))
+
+    message = seal_to(plan.get("message"), BOBS.encryption)
+    given, extra = plan.get("metadata"), plan.get("extra")
+    metadata: dict[str, JsonValue] = {
+        "version": "1.0",
+        "encryptedMessageHash": encrypted_message_hash(message),
+        "deliveryInformation": seal_to(plan.get("delivery"), SERVICES.encryption),
+        **(given if isinstance(given, dict) else {}),
+    }
+    signed = {**metadata, "signature": sign_struct(metadata, ALICES.signing)}
+    return {**(extra if isinstance(extra, dict) else {}), "message": message, "metadata": signed}
+
+
+def _inbox() -> Any:
+    """The function as the template starts it, but for its doors, which are those of the office in memory."""
+    environment = {
+        "AWS_DEFAULT_REGION": "eu-west-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL",
+        "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz", "DM3_CORS_ORIGINS": "https://a.example",
+        **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "BUCKET", "CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET"), "none"),
+    }  # fmt: skip
+    with patch.dict(os.environ, environment):
+        from functions.inbox import app
+    app.doors = app.doors._replace(nlweb=NLWEB_DOOR, dm3=DM3_DOOR)
+    return app
+
+
+REQUESTS = tuple(
+    f"{method}\n{target}\n{content_type}\n{encoding}\n{origin}\nnlweb.receiver.example\n\n".encode() + body
+    for method, target, content_type, encoding, origin, body in (
+        ("POST", "/inbox", "application/json", "", "", ENVELOPES[0]),
+        ("POST", "/inbox", "application/octet-stream", "gzip", "", b"\x1f\x8b\x08\0\xff"),
+        ("GET", "/manifest", "", "", "", b""),
+        ("HEAD", "/inbox", "", "", "", b""),
+        ("OPTIONS", "/rpc", "", "", "https://a.example", b""),
+        ("DELETE", "/inbox", "", "", "", b""),
+        ("POST", "/dm3", "application/json", "", "https://b.example", compact(CALL)),
+        ("POST", "/%64m3?x=1", "text/plain", "", "null", b"\xff\xfe"),
+        ("GET", "/none/../x", "", "", "", b""),
+    )
+)
+NAMES = ("content-type", "content-encoding", "origin", "host")
+
+
+@fuzzed("post.cors", "post.answers", "post.nlweb_door", seeds=REQUESTS, max_bytes=16_384)
+def inbox_function(data: bytes) -> None:
+    """Any request through API Gateway, its body as text or base64: an answer of its protocol, and never a 5xx."""
+    head, _, body = data.partition(b"\n\n")
+    method, target, *headers = (head.decode("latin-1").split("\n") + [""] * 6)[:6]
+    given = {name: value for name, value in zip(NAMES, headers, strict=True) if value}
+    event = http(method or "GET", "https://nlweb.receiver.example/", 0, body, given)
+    event["rawPath"] = fields_of(target.encode(), 1)[0]
+    with redirect_stdout(io.StringIO()):  # its metrics
+        answer = INBOX.handler(event, CONTEXT)
+    QUEUE.body = ""
+    assert 200 <= answer["statusCode"] < 500, answer
+    assert not any("\n" in value or "\r" in value for value in answer["headers"].values()), "headers are split"
+    json.dumps(answer).encode()
+
+
+INBOX = _inbox()
+CONTEXT = LambdaContext()
+CONTEXT._aws_request_id = "fuzz"
+
+ENTRIES: tuple[Entry, ...] = (nlweb_door, signed_at_the_door, dm3_door, letters, inbox_function)

@@ -1,0 +1,116 @@
+"""What we wrote ourselves and read again, or an operator wrote: queues, segments, settings."""
+
+import json
+from dataclasses import replace
+
+from tests.functions.samples import MADE_AT, claim, notice_row
+from tests.fuzz.entry import Entry, fields_of, fuzzed, json_of, text_of
+from tests.fuzz.samples import ENVELOPES, EVENTS, compact
+
+from postroom.errors import SettingsError, TheirError
+from postroom.names.dns import parse_servers
+from postroom.names.dnssec import IANA_ROOT, TrustAnchors
+from postroom.post.claims import Claim, Queued, read_claim, unpack
+from postroom.post.cors import Cors
+from postroom.post.notices import Notice, SummaryDue, read_notice
+from postroom.settings import read_settings
+from postroom.store.segments import Line, Objects, decode_line, lay_out
+
+
+class _Bucket(Objects):
+    """A bucket in memory."""
+
+    def __init__(self, held: dict[str, bytes]) -> None:
+        self.held = held
+
+    def get(self, name: str) -> bytes:
+        return self.held[name]
+
+
+CLAIM = claim(1, MADE_AT, ENVELOPES[0].decode())
+BUCKET = _Bucket({"claim/here": compact(CLAIM.as_json())})
+CLAIMS = (
+    *(
+        record["body"].encode()
+        for name in ("claims", "retries", "suspects")
+        for record in json.loads((EVENTS / f"worker-{name}.json").read_bytes())["Records"]
+    ),
+    Queued(CLAIM, "claim/here", 2).body().encode(), b'{"at":"claim/gone","tries":0}', b"[]", b'"at"',
+    b'{"tries":1e999}',
+)  # fmt: skip
+
+
+@fuzzed("post.claims", seeds=CLAIMS, is_json=True, max_bytes=8192)
+def queued_claims(data: bytes) -> None:
+    """A claim, or one of the errors that mean: none of ours; sent again it is the same claim."""
+    try:
+        found = unpack(text_of(data), BUCKET)
+    except (ValueError, KeyError, TypeError):
+        return
+    assert isinstance(found.claim, Claim)
+    assert unpack(found.body(), BUCKET) == found
+    assert found.again() == replace(found, tries=found.tries + 1)
+    assert found.pointer or read_claim(json.loads(found.body())["claim"]) == found.claim
+
+
+NOTICES = tuple(
+    record["body"].encode()
+    for name in ("notice", "summary")
+    for record in json.loads((EVENTS / f"courier-{name}.json").read_bytes())["Records"]
+)
+
+
+@fuzzed("post.notices", seeds=(*NOTICES, b"[]", b"1", b"{}"), is_json=True)
+def notices(data: bytes) -> None:
+    """A notice, or one of the errors that mean: none of ours; sent again it is the same notice."""
+    try:
+        found = read_notice(text_of(data))
+    except (ValueError, KeyError, TypeError):
+        return
+    assert isinstance(found, Notice | SummaryDue)
+    assert read_notice(found.encode()) == found
+
+
+LINES = (compact({"n": None, "s": [1.5, "☀"]}), b"\0", "\ud7ff\u2028\r\n".encode(), b'{"pk":"a","sk":"b"}')
+
+
+@fuzzed("store.segments", seeds=LINES, is_json=True)
+def stored_lines(data: bytes) -> None:
+    """Every line of a segment is read from its place as it was written, whatever the message and its receipt hold."""
+    value, text = json_of(data), text_of(data)
+    receipt = text if isinstance(value, TheirError) else value
+    lines = [Line(notice_row(MADE_AT), text, text, {"r": receipt}), Line(notice_row(MADE_AT), "", "", {})]
+    segment, places = lay_out(lines, "seg")
+    pieces = [segment[place.offset : place.offset + place.length] for place in places]
+    assert b"\n".join([*pieces, b""]) == segment
+    assert all(b"\n" not in piece for piece in pieces)
+    assert [decode_line(piece) for piece in pieces] == lines
+
+
+SETTINGS = (
+    b"NLWEB_MAX_AGE_SECONDS\x003600", b"RESOLVERS\0tcp://9.9.9.9,https://dns.example/q,[::1]:53,udp://[fe80::1%25eth0]",
+    b"DM3_LOOKUP_SECONDS\x001.5", b"ALLOW_RSA_1024\0TRUE", b"RETAIN_SECONDS\x0012345678901234567890",
+    b"DM3_CORS_ORIGINS\0https://app.example,http://[::1]:8080", b"DM3_CORS_ORIGINS\0*", b"RESOLVERS\0:53,",
+    b"TRUST_ANCHORS\0" + IANA_ROOT.encode(), b"TRUST_ANCHORS\0a.example. IN DNSKEY 257 3 13 " + b"A" * 86 + b"==",
+    b"TRUST_ANCHORS\0$INCLUDE /etc/passwd", b"TRUST_ANCHORS\0$GENERATE 1-9999999 $ A 10.0.0.1", b"OUTBOUND_PORT\x000",
+    b"TRUST_ANCHORS\0. IN DS (", b"TRUST_ANCHORS\0. IN DS \\# 4 00010802",
+)  # fmt: skip
+
+
+@fuzzed("settings", "names.dns.servers", "names.dnssec.anchors", "post.cors", seeds=SETTINGS, max_bytes=2048)
+def operators_settings(data: bytes) -> None:
+    """A setting is read, or the start is refused with a sentence; the same for resolvers, anchors and origins."""
+    name, value = fields_of(data, 2)
+    for read in (
+        lambda: read_settings({name: value}),
+        lambda: parse_servers(value),
+        lambda: TrustAnchors.parse(value),
+        lambda: Cors(value).preflight("https://app.example"),
+    ):
+        try:
+            read()
+        except SettingsError as error:
+            assert str(error)
+
+
+ENTRIES: tuple[Entry, ...] = (queued_claims, notices, stored_lines, operators_settings)

@@ -1,0 +1,156 @@
+"""JSON as strangers write it, and the texts of it that are hashed and signed."""
+
+import json
+from typing import Any
+
+import rfc8785
+from tests.fuzz.entry import Entry, asked, fuzzed, json_of
+
+from postroom.canonical import NotCanonicalError, jcs, json_stringify, stringify
+from postroom.errors import TheirError
+from postroom.ijson import MAX_EXACT_INTEGER, JsonValue, parse
+from postroom.reasons import Reason
+
+MAX_DEPTH = 64
+REFUSALS = (Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON)
+
+SEEDS = (
+    b'{"Header":{"From":"sender.example","N":-0.5e-3},"Body":[1,2.5,true,false,null,"\\u00e9\\n"]}',
+    '{"🤝": "nlweb.org/MSG:1.0", "ß": ["\\ud83d\\ude00", "\U0001f600", 9007199254740991]}'.encode(),
+    b'{"a":1,"a":2}', b'{"a":1,"\\u0061":2}', b'"\\ud800"', b"9007199254740992", b"1e400", b"-0", b"1E+2", b"[NaN]",
+    b"[" * 65 + b"]" * 65, b"[" * 300, b"\xef\xbb\xbf{}", b"\xff", b" \t\r\n", b"{} x", b"1.0", b"1e21", b"5e-324",
+    b'{"\xef\xbf\xbf":1,"\xf0\x90\x80\x80":2,"":3}', b'{"10":1,"9":2,"01":3,"4294967295":4}',
+)  # fmt: skip
+
+
+class _NotIJsonError(Exception):
+    """The text is JSON as far as it was read, and not I-JSON."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise _NotIJsonError("duplicate")
+    return dict(pairs)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > MAX_EXACT_INTEGER:
+        raise _NotIJsonError("integer")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if abs(number) == float("inf"):
+        raise _NotIJsonError("number")
+    return number
+
+
+def _no_number(_word: str) -> None:
+    raise _NotIJsonError("no number")
+
+
+def _depth(value: Any) -> int:
+    if not isinstance(value, list | dict):
+        return 0
+    return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
+
+
+def _by_python(data: bytes) -> Any:
+    """The value as Python's own parser reads it. Raises ValueError (no JSON), _NotIJsonError or RecursionError."""
+    value = json.loads(
+        data.decode(),
+        object_pairs_hook=_members, parse_int=_integer, parse_float=_number, parse_constant=_no_number,
+    )  # fmt: skip
+    if _depth(value) > MAX_DEPTH:
+        raise _NotIJsonError("depth")
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _NotIJsonError("surrogate") from None
+    return value
+
+
+def _exactly(value: Any) -> str:
+    """A text that tells 1 from 1.0 and True, and -0.0 from 0.0, and keeps the order of members."""
+    return json.dumps(value)
+
+
+@fuzzed("ijson", seeds=SEEDS, is_json=True, max_bytes=65_536)
+def ijson(data: bytes) -> None:
+    """What is taken is taken by Python's own parser, and means the same; what is no JSON is none to it either."""
+    found = asked(lambda: (parse(data, max_bytes=60_000, max_depth=MAX_DEPTH),), *REFUSALS)
+    if isinstance(found, TheirError) and found.reason is Reason.TOO_LARGE:
+        assert len(data) > 60_000
+        return
+    if isinstance(found, TheirError) and found.reason is Reason.NOT_JSON:
+        assert not _is_json(data), f"{found}, but it is JSON"
+    try:
+        value = _by_python(data)
+    except (ValueError, _NotIJsonError, RecursionError):
+        assert isinstance(found, TheirError), "taken, and Python's parser refuses it"
+        return
+    assert isinstance(found, tuple), f"refused, and Python's parser takes it: {found}"
+    assert _exactly(found[0]) == _exactly(value), "read as another value"
+
+
+def _is_json(data: bytes) -> bool:
+    """Whether it is JSON of any kind."""
+    try:
+        json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _has_big_number(value: JsonValue) -> bool:
+    """Whether its canonical text holds an integer that no strict parser takes: 1e20 is written out."""
+    if isinstance(value, dict | list):
+        return any(map(_has_big_number, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and abs(value) > MAX_EXACT_INTEGER
+
+
+@fuzzed("canonical", seeds=SEEDS, is_json=True)
+def canonical(data: bytes) -> None:
+    """The canonical text is that of the package rfc8785, and canonical(parse(canonical(x))) is the same text."""
+    value = json_of(data)
+    if isinstance(value, TheirError):
+        return
+    text = jcs(value)
+    assert text == rfc8785.dumps(value)
+    assert stringify(value) == text
+    in_order = json_stringify(value)
+    assert json.loads(in_order) == json.loads(text), "JSON.stringify writes another value"
+    if not _has_big_number(value):
+        again = parse(text, max_bytes=len(text))
+        assert jcs(again) == text
+        assert json_stringify(parse(in_order, max_bytes=len(in_order))) == in_order
+
+
+@fuzzed("canonical", seeds=SEEDS, is_json=True)
+def canonical_of_any_value(data: bytes) -> None:
+    """For what Python's lenient parser gives (NaN, big integers, half surrogates) all writers write or refuse alike."""
+    try:
+        value: JsonValue = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    written = [_written(write, value) for write in (jcs, stringify, json_stringify)]
+    try:
+        expected = rfc8785.dumps(value)
+    except (ValueError, RecursionError):  # its own errors are ValueErrors
+        assert written == [None] * 3, "written, and the reference refuses it"
+        return
+    assert written[:2] == [expected, expected]
+    # It is written in Python, and ends where Python's own depth ends: at some hundreds of levels.
+    assert written[2] is not None or data.count(b"[") + data.count(b"{") > 2 * MAX_DEPTH
+
+
+def _written(write: Any, value: JsonValue) -> bytes | None:
+    try:
+        text: bytes = write(value)
+    except NotCanonicalError:
+        return None
+    return text
+
+
+ENTRIES: tuple[Entry, ...] = (ijson, canonical, canonical_of_any_value)

@@ -1,0 +1,181 @@
+"""A post office in memory: the real doors and judges between them, with nothing outside; every key record is KEY's."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, ClassVar
+
+from tests.functions.samples import ALICE, BOB, BUFFER, RECEIVER, SERVICE, profile_uri
+from tests.fuzz.samples import ALICES, BOBS, KEY, NOW, SERVICES, WALLET
+
+from postroom.dm3.extension import FilterRules, ProfileExtension, Properties
+from postroom.dm3.profile import ServiceProfile, data_uri
+from postroom.dm3.service import ServiceKeys
+from postroom.ijson import JsonValue
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.nlweb.keys import KeyRules
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.nlweb.timestamp import Window
+from postroom.post.claims import Queued, unpack
+from postroom.post.dm3_door import Dm3Door
+from postroom.post.dm3_judge import Dm3Judge
+from postroom.post.intake import Intake
+from postroom.post.nlweb_door import DoorRules, NlwebDoor
+from postroom.post.nlweb_judge import NlwebJudge
+from postroom.post.ports import SenderKey
+from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.timebox import TimeBox
+from postroom.post.times import Times
+from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.replies import Lease, Replies
+from postroom.store.segments import Objects
+
+DAY = 86_400
+TIMES = Times(7 * DAY, 22 * DAY, DAY)
+MAX_BYTES = 1 << 20
+
+
+class Bucket(Objects):
+    """A bucket in memory, which keeps what was put last."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, bytes] = {}
+
+    def put(self, name: str, data: bytes, content_type: str = "") -> None:
+        self.held = {name: data}
+
+    def get(self, name: str) -> bytes:
+        return self.held[name]
+
+
+class _Directory:
+    """One domain with a rule of each kind, a domain whose buffer we are, a wallet, two mailboxes of dm3."""
+
+    _DOMAINS: ClassVar = {
+        RECEIVER: Domain(
+            RECEIVER, buffer=True, feedback=BUFFER,
+            subjects=(
+                SubjectRule("Hello@Host", Treatment.MAILBOX, RECEIVER),
+                SubjectRule("*@Shop", Treatment.FORWARD, "arn:aws:sqs:eu-west-1:123456789012:orders"),
+                SubjectRule("*", Treatment.MAILBOX, "rest.example"),
+            ),
+        ),
+        "xn--bcher-kva.example": Domain("xn--bcher-kva.example"),
+    }  # fmt: skip
+    _MAILBOXES: ClassVar = {
+        BOB: Dm3Mailbox(BOB),
+        "open.eth": Dm3Mailbox("open.eth", ProfileExtension(rules=FilterRules(block=(ALICE,))), takes_unverified=True),
+    }
+
+    def domain(self, name: str) -> Domain | None:
+        return self._DOMAINS.get(name)
+
+    def wallet(self, uuid: str) -> bytes | None:
+        return KEY.public.spki() if uuid == WALLET else None
+
+    def shards(self, mailbox: str) -> int:
+        return 4
+
+    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        return self._MAILBOXES.get(name)
+
+
+class _Keys:
+    """Every sender's key is KEY; ours of dm3 are SERVICES."""
+
+    def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+        return SenderKey(KEY.public, {"chain": name}, cached=False)
+
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        return ServiceKeys(SERVICES.signing, (SERVICES.encryption,))
+
+
+class _Replies(Replies):
+    """Replies that nobody remembers."""
+
+    def __init__(self) -> None: ...
+
+    def begin(self, key: str, digest: str, *, now: int, until: int, forget_at: int) -> Lease:
+        return Lease(key, until)
+
+    def finish(self, lease: Lease, reply: str, *, at_ms: int, random_id: str) -> None: ...
+
+    def release(self, lease: Lease) -> None: ...
+
+
+class _Queue:
+    """A queue that keeps what was sent last."""
+
+    def __init__(self) -> None:
+        self.body = ""
+
+    def send(self, body: str, *_rest: Any, **_further: Any) -> None:
+        self.body = body
+
+
+class _AtOnce(Executor):
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class _NoHandlers:
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        raise AssertionError(f"there is no handler {handler}")
+
+
+def _clock() -> float:
+    return NOW
+
+
+def _new_id() -> str:
+    return "0" * 32
+
+
+def _profiles() -> Profiles:
+    service = ServiceProfile(SERVICES.encryption.public, SERVICES.signing.public, "https://ds.example")
+    registry = MemoryRegistry({name: {PROFILE_KEY: profile_uri(keys)} for name, keys in ((ALICE, ALICES), (BOB, BOBS))})
+    registry.put("open.eth", PROFILE_KEY, profile_uri(BOBS))
+    registry.put(SERVICE, SERVICE_KEY, data_uri(service.as_json()))
+    return Profiles(registry, _clock)
+
+
+BUCKET, QUEUE, PROFILES = Bucket(), _Queue(), _profiles()
+_KEYS, _DIRECTORY = _Keys(), _Directory()
+_INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, new_id=_new_id)
+
+NLWEB_JUDGE = NlwebJudge(keys=_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
+NLWEB_DOOR = NlwebDoor(
+    rules=DoorRules(Window(DAY, 120), MAX_BYTES),
+    directory=_DIRECTORY,
+    intake=_INTAKE,
+    sync=Sync(
+        judge=NLWEB_JUDGE,
+        replies=_Replies(),
+        handlers=BuiltInHandlers(_DIRECTORY, _NoHandlers()),
+        clock=_clock,
+        new_id=_new_id,
+        lease_seconds=30,
+        memory_seconds=DAY,
+    ),
+    clock=_clock,
+)
+DM3_JUDGE = Dm3Judge(keys=_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
+DM3_DOOR = Dm3Door(
+    properties=Properties(0, 100_000),
+    directory=_DIRECTORY,
+    keys=_KEYS,
+    profiles=PROFILES,
+    timebox=TimeBox(_AtOnce(), 1),
+    intake=_INTAKE,
+    clock=_clock,
+)
+
+
+def queued() -> Queued:
+    """What the door queued last, as the worker reads it."""
+    return unpack(QUEUE.body, BUCKET)

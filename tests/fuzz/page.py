@@ -1,0 +1,70 @@
+"""docs/fuzz.md: what is fuzzed, what holds, what a search came to, and what was mended."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from benchmarks.harness import Table
+from tests.fuzz.entries import ENTRIES
+from tests.fuzz.search import MEMORY_MB, TIMEOUT_SECONDS, Outcome
+
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "fuzz.md"
+
+_INTRODUCTION: Final = f"""\
+# Fuzz
+
+    make fuzz MINUTES=60
+
+searches for inputs that break a parser, by [atheris](https://github.com/google/atheris), which is led by the lines an
+input reaches. `ENTRY=name` searches one entry, `KEEP=1` puts a small part of what was found to lead somewhere into
+`tests/fuzz/corpus`. Every entry holds for any bytes: an answer or a named refusal, within {TIMEOUT_SECONDS} s by the
+clock (an input that takes a second by itself takes several under instruments, on a machine with others on it) and
+{MEMORY_MB} MB, never another exception; and what the table says. The same entries hold in `make test` for what is known
+and for some hundred changes of it. atheris has wheels for Linux on x86-64; elsewhere `make test` is all there is.
+
+The inputs of a finding lie in `build/fuzz/NAME/findings`; `.venv/bin/python -m tests.fuzz.target NAME FILE` runs one.
+"""
+
+_COLUMNS: Final = """\
+*Edges* and *features* are libFuzzer's measures of what its corpus reaches, in our modules and in the parsers in Python
+that they call. *Lines* are those of the modules that the entry aims at, run by its seeds and its corpus; the others
+belong to what an entry does not ask for. *Findings* ended a search each, and are mended since.
+"""
+
+_MENDED: Final = """\
+## What was found and mended
+
+- **A manifest of 16 kB took four seconds.** For each token PyYAML looks at every bracket that is open. Brackets and
+  braces may now stand 32 deep in each other (`manifest_yaml`).
+- **One claim with a member of another type took its whole batch along**: an id that is a list is no key of a dict. A
+  claim is now none of ours unless its members have their types (`queued_claims`).
+- **Queue messages that are no objects, or nested very deeply, and keys of a delivery service that are no text raised
+  other errors than was said** (`queued_claims`, `notices`, `stored_keys`). A secret without an encryption key was
+  taken.
+"""
+
+
+def table(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+    """What searches came to, in Markdown."""
+    rows = [_row(name, outcome) for name, outcome in outcomes.items()]
+    total = sum(outcome.executions for outcome in outcomes.values())
+    found = sum(len(outcome.findings) for outcome in outcomes.values())
+    rows.append(("all", f"{total:,}", "", "", "", "", str(found)))
+    columns = ("entry", "executions", "a second", "edges", "features", "lines", "findings")
+    return Table("", columns, tuple(rows)).lines()
+
+
+def _row(name: str, outcome: Outcome) -> tuple[str, ...]:
+    rate = f"{outcome.executions / outcome.seconds:,.0f}" if outcome.seconds else ""
+    lines = f"{outcome.lines} of {outcome.of}" if outcome.of else ""
+    return (
+        f"`{name}`", f"{outcome.executions:,}", rate, f"{outcome.edges:,}", f"{outcome.features:,}", lines,
+        str(len(outcome.findings)),
+    )  # fmt: skip
+
+
+def page(outcomes: Mapping[str, Outcome]) -> str:
+    """The page, by what all searches came to."""
+    held = [f"- `{entry.name}`: {entry.holds}" for entry in ENTRIES.values()]
+    results = ["## What a search came to", "", _COLUMNS, *table(outcomes), ""]
+    return "\n".join([_INTRODUCTION, "## What holds", "", *held, "", *results, _MENDED])
