@@ -35,7 +35,7 @@ _MENDED: Final = """\
 ## What was found and mended
 
 - **A manifest of 16 kB took four seconds.** For each token PyYAML looks at every bracket that is open. Brackets and
-  braces may now stand 32 deep in each other (`manifest_yaml`).
+  braces may now stand 16 deep in each other (`manifest_yaml`).
 - **One claim with a member of another type took its whole batch along**: an id that is a list is no key of a dict. A
   claim is now none of ours unless its members have their types (`queued_claims`).
 - **Queue messages that are no objects, or nested very deeply, and keys of a delivery service that are no text raised

@@ -20,7 +20,7 @@ class Strings(yaml.BaseLoader):
     _depth = 0
 
     def fetch_flow_collection_start(self, token_class: type[yaml.Token]) -> None:
-        """Raises yaml.YAMLError at brackets and braces nested deeper than `MAX_DEPTH`: the scanner reads ahead of us."""
+        """Raises yaml.YAMLError at brackets nested deeper than `MAX_DEPTH`: the scanner reads ahead of the composer."""
         if self.flow_level >= MAX_DEPTH:
             raise ScannerError(problem=_TOO_DEEP, problem_mark=self.get_mark())
         super().fetch_flow_collection_start(token_class)
