@@ -59,6 +59,8 @@ def enumerate_calls(
     """Run `flow` once; then again for each of its calls, with each of `strikes` and each of `rivals`."""
     verdict = Verdict(flow.name)
     verdict.calls = _told(town, flow, verdict, "undisturbed")
+    partial = [call for call in verdict.calls if "Batch" in call]
+    verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
     for strike, rival in [*((strike, None) for strike in strikes), *rivals]:
         what = rival.name if rival else strike.__name__.replace("_", " ")
         for number in range(1, len(verdict.calls) + 1):

@@ -1,5 +1,6 @@
 """The functions of the template over the embedded AWS: real handlers, loaded, and not one connection made yet."""
 
+import gc
 import io
 import os
 import zipfile
@@ -63,6 +64,9 @@ class Town:
         town = Town(world, deployed, Tap(), log)
         town.tap.watch(session)
         town._load(session, endpoint, feedback_an_hour)
+        # A fork copies every page that its garbage collection touches.
+        gc.collect()
+        gc.freeze()
         return town
 
     def _load(self, session: botocore.session.Session, endpoint: str, feedback_an_hour: int) -> None:

@@ -109,7 +109,12 @@ SUITES = {
         ]
     ),
     "ten": Suite([worker(10), partial(enumerate_calls, flow=REDRIVEN, strikes=DEATHS)]),
-    "courier": Suite([partial(enumerate_calls, flow=DISCARDS, strikes=[*DEATHS, *ERRORS, *CLOCKS])]),
+    "courier": Suite(
+        [
+            partial(enumerate_calls, flow=TOLD, strikes=CLOCKS),
+            partial(enumerate_calls, flow=DISCARDS, strikes=[*DEATHS, *ERRORS]),
+        ]
+    ),
     "share": Suite([partial(enumerate_calls, flow=SHARE, strikes=[*DEATHS, *ERRORS])], feedback_an_hour=1),
     "rest": Suite(
         [
