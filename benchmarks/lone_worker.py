@@ -108,7 +108,7 @@ class LoneWorker:
         claim = Claim(claim_id, now_ms, "nlweb", _RECEIVER, row, "192.0.2.1", envelope, _RULE)
         return {
             "messageId": claim_id,
-            "body": pack(claim, _no_large_claims).body(),
+            "body": pack(claim, _no_large_claims),
             "attributes": {"ApproximateReceiveCount": "1"},
             "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:claims",
         }

@@ -517,3 +517,7 @@ def _caches() -> Iterator[Bound]:
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,
         "Python's lru_cache: 128", "test_memory.py::test_nothing_that_is_deployed_memoises_without_a_bound",
     )  # fmt: skip
+    yield Bound(
+        "names of keys that were read", _n(keys.NAMES_READ), "the same", leaves, "the same",
+        "test_memory.py::test_nothing_that_is_deployed_memoises_without_a_bound",
+    )  # fmt: skip

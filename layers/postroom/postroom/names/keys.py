@@ -29,7 +29,7 @@ from postroom.reasons import Reason
 
 K = TypeVar("K")
 
-_NAMES_READ: Final = 1024
+NAMES_READ: Final = 1024
 """Names whose reading is remembered: senders write more than once, and to read a name costs as much as a hash."""
 
 
@@ -197,7 +197,7 @@ def _branch(owner: dns.name.Name) -> str:
     return dns.name.Name(labels[after:]).to_text()
 
 
-@lru_cache(_NAMES_READ)
+@lru_cache(NAMES_READ)
 def _owner(name: str) -> tuple[dns.name.Name, str]:
     """The name, and its canonical text, by which everything about it is remembered."""
     try:
