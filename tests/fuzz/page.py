@@ -16,19 +16,23 @@ _INTRODUCTION: Final = f"""\
     make fuzz MINUTES=60
 
 searches for inputs that break a parser, by [atheris](https://github.com/google/atheris), which is led by the lines an
-input reaches. `ENTRY=name` searches one entry, `KEEP=1` puts a small part of what was found to lead somewhere into
-`tests/fuzz/corpus`. Every entry holds for any bytes: an answer or a named refusal, within {TIMEOUT_SECONDS} s by the
-clock (an input that takes a second by itself takes several under instruments, on a machine with others on it) and
-{MEMORY_MB} MB, never another exception; and what the table says. The same entries hold in `make test` for what is known
-and for some hundred changes of it. atheris has wheels for Linux on x86-64; elsewhere `make test` is all there is.
+input reaches. `ENTRY=name` searches one entry; `KEEP=1` puts a small part of what led somewhere into
+`tests/fuzz/corpus`.
 
-The inputs of a finding lie in `build/fuzz/NAME/findings`; `.venv/bin/python -m tests.fuzz.target NAME FILE` runs one.
+Every entry takes any bytes, and holds for them: an answer or a named refusal, never another exception, within
+{TIMEOUT_SECONDS} s by the clock on the wall (under instruments, on a machine with others on it, an input that takes one
+second takes many) and {MEMORY_MB} MB. And each holds what is listed below.
+
+The same entries run in `make test`: for what is known, and for some hundred changes of it. atheris has wheels for Linux
+on x86-64; elsewhere that is all there is. The input of a finding lies in `build/fuzz/NAME/findings`, and
+`.venv/bin/python -m tests.fuzz.target NAME FILE` runs it.
 """
 
 _COLUMNS: Final = """\
 *Edges* and *features* are libFuzzer's measures of what its corpus reaches, in our modules and in the parsers in Python
 that they call. *Lines* are those of the modules that the entry aims at, run by its seeds and its corpus; the others
-belong to what an entry does not ask for. *Findings* ended a search each, and are mended since.
+belong to what an entry does not ask for. *Findings* ended a search each, and are mended since. An easy parser's search
+ends after a million executions. How many a second there were is said of a machine with much else to do.
 """
 
 _MENDED: Final = """\
@@ -38,9 +42,9 @@ _MENDED: Final = """\
   braces may now stand 16 deep in each other (`manifest_yaml`).
 - **One claim with a member of another type took its whole batch along**: an id that is a list is no key of a dict. A
   claim is now none of ours unless its members have their types (`queued_claims`).
-- **Queue messages that are no objects, or nested very deeply, and keys of a delivery service that are no text raised
-  other errors than was said** (`queued_claims`, `notices`, `stored_keys`). A secret without an encryption key was
-  taken.
+- **Other errors were raised than was said**: for queue messages that are no objects or nest very deeply, and for keys
+  of a delivery service that are no text. A secret without any encryption key was taken (`queued_claims`, `notices`,
+  `stored_keys`).
 """
 
 
