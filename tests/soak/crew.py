@@ -53,13 +53,15 @@ class Hand:
                 cwd=ROOT, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             )  # fmt: skip
 
-    def kill(self) -> None:
-        """End the process at once, whatever it is doing. One that is dead already is not killed again."""
+    def kill(self) -> bool:
+        """End the process at once, whatever it is doing; False: it is dead already, and its successor not there yet."""
         with self._lock:
-            if self._process and self._wanted and self._process.poll() is None:
+            alive = self._process is not None and self._wanted and self._process.poll() is None
+            if self._process and alive:
                 self._wanted = False
                 self.killed += 1
                 self._process.kill()
+            return alive
 
     def start_again_if_dead(self) -> None:
         """Start the next process, if the one before is no more."""

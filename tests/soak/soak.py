@@ -159,8 +159,9 @@ def _send(
         if time.monotonic() > until:
             return
         posting.post(writer.write(each))
-        while dying and dying[0][0] <= number:
-            crew.killable[dying.pop(0)[1]].kill()
+        # A victim that is dead already has to be there again first.
+        while dying and dying[0][0] <= number and crew.killable[dying[0][1]].kill():
+            dying.pop(0)
         if number in marks:
             memory.mark(marks[number])
         if number % _SEE_EVERY == 0:
