@@ -1,0 +1,57 @@
+"""functions/worker/keeper: a round over the dead letters, while SQS has its bad moments."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from botocore.awsrequest import AWSResponse, HTTPHeaders
+from tests.functions.lambdas import Json, Office
+from tests.functions.logs import metrics
+from tests.functions.samples import MADE_AT, events
+
+from postroom.reasons import Reason
+
+LONG_AGO = MADE_AT - 7 * 86_400
+
+
+@pytest.fixture
+def letters(running: Office) -> None:
+    """Two dead letters whose time has come."""
+    store = running.deployed
+    for number in (6, 7):
+        body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
+        store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=body)
+
+
+@pytest.fixture
+def throttled(running: Office, request: pytest.FixtureRequest) -> Iterator[None]:
+    """SQS throttles this call of the keeper's."""
+    calls, name = running.start("KeeperFunction").sqs.meta.events, f"before-call.sqs.{request.param}"
+
+    def refuse(**_: object) -> tuple[object, Json]:
+        answer = AWSResponse("https://sqs.example/", 400, HTTPHeaders(), None)
+        return answer, {"Error": {"Code": "RequestThrottled"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+
+    calls.register(name, refuse)
+    yield
+    calls.unregister(name, refuse)
+
+
+@pytest.mark.parametrize("throttled", ["ReceiveMessage"], indirect=True)
+def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
+    running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert running.invoke("KeeperFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0}
+    assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [0.0]}
+
+
+@pytest.mark.parametrize("throttled", ["DeleteMessage"], indirect=True)
+def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
+    running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = running.deployed
+    assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0}
+    assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0]}
+    assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{Reason.UNDELIVERABLE}"] * 2
+    assert len(store.bodies("LettersQueue")) == 2
+    assert {json.loads(notice)["reason"] for notice in store.bodies("CourierQueue")} == {str(Reason.UNDELIVERABLE)}
