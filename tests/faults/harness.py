@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from tests.faults.flows import Flow, Run
-from tests.faults.fork import Died, in_a_process
+from tests.faults.fork import BrokenError, Died, in_a_process
 from tests.faults.judge import Judge
 from tests.faults.kinds import Strike, at
 from tests.faults.office import Json, Town
@@ -103,11 +103,15 @@ def _told(
         town.tap.begin(at(number, strike) if strike else None, theirs)
         return flow.act(town, run)
 
-    answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
+    where = f"{what} {number}. {verdict.calls[number - 1]}" if number else what
+    try:
+        answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
+    except BrokenError as error:
+        verdict.faults.append(f"{flow.name}, {where}: the function failed: {error}")
+        answers = Died()
     os.close(theirs)
     with os.fdopen(ours) as told:
         calls = told.read().splitlines()
-    where = f"{what} {number}. {verdict.calls[number - 1]}" if number else what
     if len(calls) < number:
         verdict.faults.append(f"{flow.name}, {where}: the run went another way, and never came to this call")
     _settle(town, flow, verdict, what, where, run, [] if isinstance(answers, Died) else answers)
@@ -115,7 +119,10 @@ def _told(
 
 
 def _settle(town: Town, flow: Flow, verdict: Verdict, what: str, where: str, run: Run, answers: list[Json]) -> None:
-    faults = in_a_process(lambda: flow.settle(town, run, answers))
+    try:
+        faults = in_a_process(lambda: flow.settle(town, run, answers))
+    except BrokenError as error:
+        faults = [f"it cannot be settled: {error}"]
     assert isinstance(faults, list)
     verdict.faults += [f"{flow.name}, {where}: {fault}" for fault in faults]
     verdict.runs[what] = verdict.runs.get(what, 0) + 1
