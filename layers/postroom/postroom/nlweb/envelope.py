@@ -1,9 +1,9 @@
 """The NLWeb envelope: its members, each read by a rule of its own, and the text that is hashed and signed."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from cryptography.hazmat.primitives.hashes import SHA256, Hash
 from pybase64 import b64decode, b64encode_as_string
 
 from postroom.canonical import NotCanonicalError, jcs, jcs_of_parsed
@@ -20,7 +20,8 @@ MAX_SUBJECT: Final = 256
 """Characters. The methods in use have some 20; a subject becomes a log field and a table key."""
 MAX_SIGNATURE: Final = 1368
 """Characters of base64: an RSA signature of 8192 bits."""
-_SHA256: Final = SHA256()
+_SHA256: Final = hashlib.sha256()
+"""Of nothing yet, to be copied: to make one, OpenSSL looks its algorithm up each time."""
 
 
 class Envelope(NamedTuple):
@@ -158,8 +159,9 @@ def signed_text_of(envelope: JsonObject, header: JsonObject, write: Callable[[Js
 
 def digest_of(signed_text: bytes) -> bytes:
     """SHA-256 of a signed text, raw."""
-    # By the OpenSSL that checks RSA signatures: hashlib has one of its own, whose code would not be at hand.
-    return Hash.hash(_SHA256, signed_text)
+    sha256 = _SHA256.copy()
+    sha256.update(signed_text)
+    return sha256.digest()
 
 
 def hash_of(signed_text: bytes) -> str:
