@@ -6,6 +6,7 @@ import re
 import struct
 import uuid
 from enum import Enum
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom import ijson
-from postroom.canonical import NotCanonicalError, jcs, json_stringify, stringify
+from postroom.canonical import NotCanonicalError, jcs, jcs_of_parsed, json_stringify, stringify
 
 
 def double(bits: str) -> float:
@@ -150,7 +151,8 @@ def test_kin_of_the_plain_types_are_written_as_the_reference_writes_them(value: 
 @given(st.floats(1e-8, 1e17), st.integers(0, 17), st.sampled_from([1, -1]))
 def test_floats_are_written_as_the_reference_writes_them(number: float, digits: int, sign: int) -> None:
     for value in (sign * number, sign * round(number, digits), sign * float(round(number))):
-        assert jcs([value]) == rfc8785.dumps([value])
+        for holder in (value, [value], {"a": value}, [value, 0]):
+            assert jcs(holder) == jcs_of_parsed(holder) == rfc8785.dumps(holder)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,22 @@ def test_floats_are_written_as_the_reference_writes_them(number: float, digits: 
     ],
 )
 def test_a_fraction_is_written_in_the_form_of_rfc_8785_section_3_2_2_3(value: float, text: bytes) -> None:
-    assert jcs({"Price": value}) == b'{"Price":' + text + b"}"
+    assert jcs({"Price": value}) == jcs_of_parsed({"Price": value}) == b'{"Price":' + text + b"}"
+
+
+def test_what_was_parsed_is_written_as_the_reference_writes_it_whatever_its_exponent() -> None:
+    rng = random.Random(2)
+    for exponent in range(-330, 309):
+        for digits in ("1", "9", "1.5", "9.999999999999999", str(rng.uniform(1, 10))):
+            number = float(f"{digits}e{exponent}")
+            if number < inf:
+                assert jcs_of_parsed([number, -number]) == rfc8785.dumps([number, -number])
+
+
+@pytest.mark.parametrize("text", ["1+1", "1.0]", "-6,", "e-6}", "🤝", "\U00010000", "\U000e0001", "\U0010ffff"])
+def test_a_string_that_looks_like_what_needs_care_is_written_alike(text: str) -> None:
+    value: ijson.JsonValue = {"\ue000": text, text: [text, 1e20, 2.0]}
+    assert jcs_of_parsed(value) == rfc8785.dumps(value)
 
 
 # --- the property: whatever the value, the same bytes as the reference, or both refuse ---------------------
@@ -234,7 +251,7 @@ def test_the_fast_way_and_the_reference_agree_on_100_000_random_values() -> None
                 jcs(value)  # type: ignore[arg-type]
         else:
             seen["written"] += 1
-            assert jcs(value) == expected  # type: ignore[arg-type]
+            assert jcs(value) == jcs_of_parsed(value) == expected  # type: ignore[arg-type]
             if isinstance(value, dict):
                 seen["astral beside U+E000"] += any(name > "\uffff" for name in value) and any(
                     "\ue000" <= name[:1] <= "\uffff" for name in value

@@ -265,6 +265,8 @@ def test_a_text_without_white_space_is_parsed_to_the_same_value(value: object) -
         b"[-9007199254740992]",
         b"[18446744073709551616]",
         b"[1e309]",
+        b"[1e309,null]",
+        b'{"a": [null, 9007199254740992]}',
         b"[" + nested(64) + b"]",
         b"[" * 64 + b"1,{}" + b"]" * 64,
         b"[" + b"{}," * 64 + nested(64) + b"]",

@@ -26,7 +26,7 @@ Envelope = Callable[..., str]
 )
 def test_the_envelope_holds(envelope: Envelope, world: World, sender: str, options: tuple[str, ...]) -> None:
     signed = read_envelope(json.loads(envelope(*options, sender=sender)))
-    check_hash(signed.claimed_hash, signed.signed_text)
+    check_hash(signed.claimed_hash, signed.digest)
     check_signature(signed, world.key.public)
     assert (signed.sender, signed.receiver, signed.subject) == (sender, "receiver.example", "Hello@Host")
     assert signed.body == {"Say": "hi 🤝"}

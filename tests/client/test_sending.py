@@ -101,7 +101,7 @@ def test_a_message_arrives_signed_at_the_well_known_inbox(office: PostOffice, se
     [(host, path, content_type, data)] = office.came
     assert (host.partition(":")[0], path, content_type) == ("nlweb.receiver.example", "/inbox", "application/json")
     envelope = read_envelope(json.loads(data))
-    check_hash(envelope.claimed_hash, envelope.signed_text)
+    check_hash(envelope.claimed_hash, envelope.digest)
     check_signature(envelope, key.public)
     assert (envelope.receiver, envelope.timestamp_ms, envelope.selector) == (RECEIVER, 1_700_000_000_500, "pk1")
 

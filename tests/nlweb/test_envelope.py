@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue, parse
-from postroom.nlweb.envelope import Envelope, check_hash, check_receiver, hash_of, read_envelope, signed_text_of
+from postroom.nlweb.envelope import (
+    Envelope,
+    check_hash,
+    check_receiver,
+    digest_of,
+    hash_of,
+    read_envelope,
+    signed_text_of,
+)
 from postroom.nlweb.schema import NLWEB, POLLYWEB
 from postroom.reasons import Reason
 
@@ -69,6 +77,7 @@ def test_the_specifications_example_is_read() -> None:
         claimed_hash="0" * 64,
         signature=bytes(256),
         signed_text=read.signed_text,
+        digest=hashlib.sha256(read.signed_text).digest(),
     )
     assert read.key_name == "pk1._domainkey.any-sender.com"
     assert not read.from_wallet
@@ -356,7 +365,7 @@ HASH = hashlib.sha256(TEXT).hexdigest()
 
 def test_the_hash_is_lower_case_hex_of_sha_256() -> None:
     assert hash_of(TEXT) == HASH
-    check_hash(HASH, TEXT)
+    check_hash(HASH, digest_of(TEXT))
 
 
 @pytest.mark.parametrize(
@@ -380,7 +389,7 @@ def test_the_hash_is_lower_case_hex_of_sha_256() -> None:
 )
 def test_a_hash_of_another_length_case_or_value_is_a_mismatch(claimed: str) -> None:
     with pytest.raises(TheirError) as caught:
-        check_hash(claimed, TEXT)
+        check_hash(claimed, digest_of(TEXT))
     assert caught.value.reason is Reason.HASH_MISMATCH
 
 

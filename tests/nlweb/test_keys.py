@@ -85,6 +85,14 @@ def test_a_signature_fits_its_text_and_no_other(key: PrivateKey) -> None:
 
 
 @BOTH
+def test_a_text_whose_digest_is_known_already_is_judged_alike(key: PrivateKey) -> None:
+    signature, digest = key.sign(b"text"), hashlib.sha256(b"text").digest()
+    assert key.public.verify(signature, b"text", digest)
+    assert not key.public.verify(signature, b"Text", hashlib.sha256(b"Text").digest())
+    assert not key.public.verify(bytes(256), b"text", digest)
+
+
+@BOTH
 def test_another_key_does_not_verify_it(key: PrivateKey) -> None:
     assert not PrivateKey.generate(key.public.algorithm).public.verify(key.sign(b"text"), b"text")
 

@@ -60,7 +60,7 @@ def test_the_buffer_that_the_senders_manifest_names_is_told(house: House) -> Non
         "Code": "UnexpectedSubject",
     }
     assert envelope.correlation != notice.correlation
-    check_hash(envelope.claimed_hash, envelope.signed_text)
+    check_hash(envelope.claimed_hash, envelope.digest)
     check_signature(envelope, OUR_KEY.public)
     assert envelope.selector == "pk1"
 

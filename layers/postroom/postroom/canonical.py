@@ -11,22 +11,29 @@ How `jcs` writes: the package `rfc8785` is the reference; most values take a fas
 where both provably write the same bytes:
 
 - *Values.* The fast way is taken only for trees of exactly dict, list, str, int, float, bool and None: no type
-  that only `orjson` writes (UUID, Enum, ...).
+  that only `orjson` writes (UUID, Enum, ...). `ijson.parse` gives no others.
 - *Floats.* Both write the shortest digits that read back as the same double, the nearest of them. They differ in
   form: `1.0` is `1` in RFC 8785 §3.2.2.3, and exponents begin elsewhere. Where there is a fraction, and the
-  magnitude is far from either one's exponents, the form is the same.
+  magnitude is far from either one's exponents, the form is the same. In a text of `orjson` the others are known by
+  their ends: `.0`, an exponent with a plus sign (from 1e16 on; in RFC 8785 from 1e21 on), or the exponent -6, which
+  RFC 8785 does not use.
 - *Integers* are plain decimal digits in both; OPT_STRICT_INTEGER refuses what is beyond ±(2^53-1), as the
   reference does.
 - *Strings.* Both escape the quotation mark, the backslash and U+0000-U+001F, with the same short forms and
   otherwise lower-case hex, and write all else as UTF-8; both refuse lone surrogates.
 - *Order of members.* RFC 8785 §3.2.3 sorts names by UTF-16 code units, `orjson` by UTF-8 bytes, which is by
   code point. The two differ only where U+E000-U+FFFF meets a name beyond U+FFFF; the fast way asks for more,
-  namely no name beyond U+FFFF. Text that is ASCII throughout proves that for every name at once.
+  namely no name beyond U+FFFF. Text that is ASCII throughout proves that for every name at once, as does one
+  without the bytes that begin such a character in UTF-8.
 - *White space*: neither writes any.
+
+`jcs_of_parsed` asks the text alone, whose bytes are looked through faster than its values; a string may look like
+such a float or name, and then `jcs` decides, which asks each value.
 
 Whatever `orjson` refuses goes to the reference, which alone decides what cannot be canonicalised.
 """
 
+import re
 from typing import Any
 
 import orjson
@@ -35,6 +42,10 @@ import rfc8785
 from postroom.ijson import JsonValue
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+
+# Two expressions, for each begins with a plain character: such are found many times as fast.
+_WHOLE_FLOAT = re.compile(rb"\.0(?:[]},]|\Z)")
+_MILLIONTHS = re.compile(rb"-6(?:[]},]|\Z)")
 
 _NO_INDEX = 2**32 - 1
 """The first number that is no array index any more."""
@@ -59,6 +70,25 @@ def jcs(value: JsonValue) -> bytes:
     except TypeError:
         return _reference(value)
     return text if _is_plain(value, ascii_names=text.isascii()) else _reference(value)
+
+
+def jcs_of_parsed(value: JsonValue) -> bytes:
+    """`jcs` of what `ijson.parse` gave, or of a list or object made of that: its types need no proof.
+
+    Raises NotCanonicalError, as `jcs` does.
+    """
+    try:
+        text = orjson.dumps(value, option=_OPTIONS)
+    except TypeError:
+        return _reference(value)
+    if ord("+") in text or _WHOLE_FLOAT.search(text) or _MILLIONTHS.search(text) or _has_beyond_ffff(text):
+        return jcs(value)
+    return text
+
+
+def _has_beyond_ffff(text: bytes) -> bool:
+    """Whether UTF-8 holds a character beyond U+FFFF: they begin with F0 to F4 (RFC 3629 §4)."""
+    return not text.isascii() and any(map(text.__contains__, range(0xF0, 0xF5)))
 
 
 def _is_plain(root: JsonValue, *, ascii_names: bool) -> bool:

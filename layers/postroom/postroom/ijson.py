@@ -84,6 +84,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> JsonVal
             value = _parse(data)
         except ValueError as error:
             raise _refusal(data, str(error), max_depth) from None
+        proven = _has_plain_numbers(value)
     if not proven or data.count(b"[") + data.count(b"{") > max_depth:
         _check(value, max_depth)
     return value
@@ -115,6 +116,14 @@ def _parse(data: bytes, allow_inf_nan: bool = False) -> JsonValue:
         "JsonValue",
         jiter.from_json(data, allow_inf_nan=allow_inf_nan, catch_duplicate_keys=True, cache_mode="keys"),
     )
+
+
+def _has_plain_numbers(value: JsonValue) -> bool:
+    """Whether all numbers are proven to be finite, and exact if they are integers: orjson writes infinities as null."""
+    try:
+        return b"null" not in orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+    except orjson.JSONEncodeError:
+        return False
 
 
 def _check(value: JsonValue, max_depth: int) -> None:

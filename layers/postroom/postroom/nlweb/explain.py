@@ -10,6 +10,7 @@ from postroom.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.nlweb.envelope import (
     JsonObject,
     check_hash,
+    digest_of,
     hash_of,
     read_dialect,
     read_frame,
@@ -180,7 +181,7 @@ def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: Win
 def _look_at_hash(told: Explanation, claimed: JsonValue, text: bytes) -> None:
     if isinstance(claimed, str):  # else the member's own check has said so
         told.look("hash", "how to create the canonical hash; RFC 8785; settlement 1", hash_of(text), _shown(claimed),
-                  lambda: check_hash(claimed, text))  # fmt: skip
+                  lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
 
 
 def _look_at_key(

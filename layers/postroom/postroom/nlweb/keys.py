@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import (
     RSAPublicNumbers,
     generate_private_key,
 )
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -39,6 +40,7 @@ from postroom.reasons import Reason
 Algorithm: TypeAlias = Literal["rsa", "ed25519"]
 
 _PADDING, _HASH = PKCS1v15(), SHA256()
+_HASHED = Prehashed(_HASH)
 _ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410 §4; the raw key follows
 _RSA_ENCRYPTION = bytes.fromhex("06092a864886f70d0101010500")  # RFC 3279 §2.3.1: the identifier, and NULL
 _SEQUENCE, _INTEGER, _BIT_STRING, _OBJECT_IDENTIFIER = 0x30, 0x02, 0x03, 0x06
@@ -78,15 +80,21 @@ class PublicKey:
         """Return the SubjectPublicKeyInfo in DER (RFC 5280 §4.1)."""
         return self._spki
 
-    def verify(self, signature: bytes, text: bytes) -> bool:
-        """Tell whether `signature` (raw bytes) is this key's, of `text`; any other bytes are just not."""
+    def verify(self, signature: bytes, text: bytes, sha256: bytes | None = None) -> bool:
+        """Tell whether `signature` (raw bytes) is this key's, of `text`; any other bytes are just not.
+
+        `sha256` is the digest of that text, from who has it already: RSA then need not hash it once more.
+        """
+        key = self._key
         try:
-            if isinstance(self._key, VerifyKey):
+            if isinstance(key, VerifyKey):
                 if len(signature) != 64:
                     return False
-                self._key.verify(text, signature)
+                key.verify(text, signature)
+            elif sha256 is None:
+                key.verify(signature, text, _PADDING, _HASH)
             else:
-                self._key.verify(signature, text, _PADDING, _HASH)
+                key.verify(signature, sha256, _PADDING, _HASHED)
         except (InvalidSignature, BadSignatureError):
             return False
         return True

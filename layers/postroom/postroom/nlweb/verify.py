@@ -25,11 +25,11 @@ def check_at_door(
     envelope = read_envelope(parse(data, max_bytes=max_bytes))
     check_receiver(envelope, is_ours)
     window.check(envelope.timestamp_ms, received_at_ms)
-    check_hash(envelope.claimed_hash, envelope.signed_text)
+    check_hash(envelope.claimed_hash, envelope.digest)
     return envelope
 
 
 def check_signature(envelope: Envelope, key: PublicKey) -> None:
     """Raises TheirError(SIGNATURE_INVALID)."""
-    if not key.verify(envelope.signature, envelope.signed_text):
+    if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
         raise TheirError(Reason.SIGNATURE_INVALID)
