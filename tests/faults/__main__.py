@@ -68,7 +68,7 @@ def _played(suite: Suite, log: Path) -> Iterator[Verdict]:
         Emulator() as emulator,
         CLOCK.installed(),
     ):
-        town = Town.found(emulator.endpoint, world, log, suite.feedback_an_hour)
+        town = Town.found(emulator.endpoint, world, log, suite.settings)
         for play in suite.plays:
             yield play(town)
 

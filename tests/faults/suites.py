@@ -1,7 +1,7 @@
 """Which flows meet which faults. A suite is played in one town."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from tests.faults.flows import Flow
@@ -29,10 +29,10 @@ KEYED = Rival("overtaken by one that finds a key")
 
 @dataclass(frozen=True)
 class Suite:
-    """`feedback_an_hour`: how many a domain gets."""
+    """`settings`: those that are not as the template has them."""
 
     plays: Sequence[Play]
-    feedback_an_hour: int = 60
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def all_verdicts(count: int) -> list[Letter]:
@@ -115,12 +115,16 @@ SUITES = {
             partial(enumerate_calls, flow=DISCARDS, strikes=[*DEATHS, *ERRORS]),
         ]
     ),
-    "share": Suite([partial(enumerate_calls, flow=SHARE, strikes=[*DEATHS, *ERRORS])], feedback_an_hour=1),
+    "share": Suite(
+        [partial(enumerate_calls, flow=SHARE, strikes=[*DEATHS, *ERRORS])], {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
+    ),
     "rest": Suite(
         [
             partial(enumerate_calls, flow=DEAD, strikes=[*DEATHS, *ERRORS]),
             partial(shuffle, flow=SHUFFLED),
-            *(in_trouble(trouble) for trouble in Trouble),
+            in_trouble(Trouble.SERVFAIL),
+            in_trouble(Trouble.SLOW),
         ]
     ),
+    "silence": Suite([in_trouble(Trouble.SILENT)], {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}),
 }
