@@ -13,6 +13,7 @@ from benchmarks import (
     bench_ijson,
     bench_key_record,
     bench_memory,
+    bench_peers,
     bench_requests,
     bench_start,
     bench_throughput,
@@ -24,6 +25,7 @@ BENCHMARKS: Final = tuple(
     module.BENCHMARK
     for module in (
         bench_verify,
+        bench_peers,
         bench_dm3,
         bench_flow,
         bench_throughput,
@@ -48,9 +50,9 @@ prints these tables, measured anew on your machine; `.venv/bin/python -m benchma
 
 Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted, and
 of `fairness`, which are simulated: all ways take short turns, round after round; each round keeps the best turn of each
-way, and the median over the rounds is what stands here; for `verify` and `dm3`, the median over seven fresh processes,
-for these move with the place of things in memory. Ratios of such small times still differ between machines and Python
-versions, and by some hundredths from run to run.
+way, and the median over the rounds is what stands here; for `verify` and `dm3`, the median over seven fresh processes
+(for `peers`, three), for these move with the place of things in memory. Ratios of such small times still differ between
+machines and Python versions, and by some hundredths from run to run.
 """
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 import orjson
 from benchmarks.dm3_sample import NOW_MS, Sample, bare_open, bare_seal, bare_step
 from benchmarks.harness import Benchmark, Effort, Table, Timer, marked, over_processes, ratios
-from tests.peers.dm3.reference import Reference, UnavailableError, installed
+from tests.peers.dm3.reference import Reference, installed
+from tests.peers.made import UnavailableError
 
 from postroom.dm3.envelope import check_envelope, open_delivery, read_envelope
 from postroom.dm3.keys import Algorithm

@@ -20,7 +20,7 @@ from postroom.nlweb.keys import Algorithm, PublicKey
 from postroom.nlweb.timestamp import Window
 from postroom.nlweb.verify import check_at_door, check_signature
 
-MOST_TO_BARE: Final = 2.0
+MOST_TO_BARE: Final[dict[Algorithm, float]] = {"rsa": 1.6, "ed25519": 1.4}
 LEAST_TO_DKIMPY: Final = 4.0
 _KEYS: Final[tuple[tuple[str, Algorithm], ...]] = (("RSA-2048", "rsa"), ("Ed25519", "ed25519"))
 
@@ -33,7 +33,8 @@ SHA-256, and the signature check by the same library over the same text, and not
 relaxed/relaxed, signed with the same key, its record handed over without any DNS. It keeps no keys, so it reads the
 record each time; its RSA is written in Python; both check Ed25519 with libsodium.
 
-Wanted: ours ≤ {MOST_TO_BARE} × bare, and dkimpy ≥ {LEAST_TO_DKIMPY} × ours; what is not reached is marked ✗.
+Wanted: ours ≤ {MOST_TO_BARE["rsa"]} × bare with RSA and ≤ {MOST_TO_BARE["ed25519"]} × with Ed25519, and dkimpy
+≥ {LEAST_TO_DKIMPY} × ours; what is not reached is marked ✗.
 "Many members" is a list of small objects. "Spaced" is written with white space, as Python's `json.dumps` does: only a
 text without takes the short way through the parser. "A price" is one number with a fraction.
 """
@@ -41,15 +42,11 @@ text without takes the short way through the parser. "A price" is one number wit
 
 def measure(effort: Effort) -> Sequence[Table]:
     """One table: a row for each key and kind of envelope."""
-    names = [f"{key_name}, {kind.name}" for key_name, _ in _KEYS for kind in KINDS]
+    kinds = [(f"{key_name}, {kind.name}", MOST_TO_BARE[algorithm]) for key_name, algorithm in _KEYS for kind in KINDS]
+    found = over_processes(measure_here, effort)
     rows = [
-        (
-            name,
-            marked(bare, reached=bare <= MOST_TO_BARE),
-            times(with_jiter),
-            marked(dkimpy, reached=dkimpy >= LEAST_TO_DKIMPY),
-        )
-        for name, (bare, with_jiter, dkimpy) in zip(names, over_processes(measure_here, effort), strict=True)
+        (name, marked(bare, reached=bare <= most), times(with_jiter), marked(their, reached=their >= LEAST_TO_DKIMPY))
+        for (name, most), (bare, with_jiter, their) in zip(kinds, found, strict=True)
     ]
     columns = ("key, message", "ours : bare", "ours : bare, jiter", "dkimpy : ours")
     return [Table("", columns, tuple(rows))]
@@ -61,12 +58,12 @@ def measure_here(effort: Effort) -> list[list[float]]:
     for _, algorithm in _KEYS:
         keys = Keys.generate(algorithm)
         public = keys.private.public
-        dkimpy = _dkimpy(mail(keys), keys.record)
+        theirs = dkimpy(mail(keys), keys.record)
         for kind in KINDS:
             data = envelope(kind, keys.private)
             bare, bare_jiter = (_bare(load, data, public) for load in (orjson.loads, jiter.from_json))
-            _, ours, with_jiter, theirs = ratios([bare, _ours(data, public), bare_jiter, dkimpy], effort)
-            rows.append([ours, ours / with_jiter, theirs / ours])
+            _, our, with_jiter, their = ratios([bare, ours(data, public), bare_jiter, theirs], effort)
+            rows.append([our, our / with_jiter, their / our])
     return rows
 
 
@@ -74,14 +71,15 @@ def _at_door(data: bytes) -> Envelope:
     return check_at_door(data, is_ours=RECEIVER.__eq__, received_at_ms=NOW_MS, window=Window(), max_bytes=1 << 20)
 
 
-def _ours(data: bytes, public: PublicKey) -> Callable[[], object]:
+def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
+    """All that we do to a message whose sender's key is in memory."""
     window, is_ours = Window(), frozenset({RECEIVER}).__contains__
 
-    def ours() -> None:
+    def verify() -> None:
         read = check_at_door(data, is_ours=is_ours, received_at_ms=NOW_MS, window=window, max_bytes=1 << 20)
         check_signature(read, public)
 
-    return ours
+    return verify
 
 
 def _bare(load: Callable[[bytes], object], data: bytes, public: PublicKey) -> Callable[[], object]:
@@ -110,15 +108,17 @@ def _bare(load: Callable[[bytes], object], data: bytes, public: PublicKey) -> Ca
     return bare_rsa
 
 
-def _dkimpy(letter: bytes, record: bytes) -> Callable[[], object]:
+def dkimpy(letter: bytes, record: bytes) -> Callable[[], object]:
+    """What dkimpy does to a mail whose key record is at hand."""
+
     def key_record(_name: bytes, timeout: int = 5) -> bytes:  # noqa: ARG001
         return record
 
-    def dkimpy() -> None:
+    def verify() -> None:
         if not dkim.verify(letter, dnsfunc=key_record):
             raise AssertionError("dkimpy refuses its own signature")
 
-    return dkimpy
+    return verify
 
 
 BENCHMARK = Benchmark("verify", "A message, from bytes to verdict", NOTES, measure)

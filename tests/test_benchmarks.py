@@ -21,6 +21,16 @@ ROWS = {
             "text and a price",
         )
     ],
+    "peers": [
+        "dkimpy (Python)",
+        "signedjson (Python)",
+        "mailauth (npm)",
+        "go-msgauth (Go)",
+        "mail-auth (Rust)",
+        "fedify, proof alone (npm)",
+        "fedify, object (npm)",
+        "fedify, request (npm)",
+    ],
     "dm3": [f"{way}, {body}" for way in ("secp256k1", "Ed25519", "seal", "open") for body in ("20 B", "1 kB", "10 kB")],
     "flow": [*(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)), *PARTS],
     "throughput": ["batch 100", "batch 10"],
@@ -43,7 +53,11 @@ def test_every_benchmark_is_run() -> None:
     assert [benchmark.name for benchmark in program.BENCHMARKS] == list(ROWS)
 
 
-@pytest.mark.parametrize("benchmark", program.BENCHMARKS, ids=lambda benchmark: benchmark.name)
+MEASURED = [benchmark for benchmark in program.BENCHMARKS if benchmark.name != "peers"]
+"""Those that need nobody's software but ours; what `peers` prints, test_benchmarks_peers.py says."""
+
+
+@pytest.mark.parametrize("benchmark", MEASURED, ids=lambda benchmark: benchmark.name)
 def test_a_benchmark_prints_a_ratio_in_every_row(benchmark: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
     program.main([benchmark.name], TINY)
     printed = capsys.readouterr().out

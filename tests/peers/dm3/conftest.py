@@ -2,7 +2,8 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from tests.peers.dm3.reference import Reference, UnavailableError, installed
+from tests.peers.dm3.reference import Reference, installed
+from tests.peers.made import UnavailableError
 
 
 @pytest.fixture(scope="session")

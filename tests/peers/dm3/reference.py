@@ -1,25 +1,19 @@
 """dm3's reference libraries (npm), installed once per lock, in a Node process that answers calls."""
 
-import fcntl
-import hashlib
 import json
-import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.peers.made import Recipe, made
+
 HERE = Path(__file__).parent
-BUILD = HERE.parents[2] / "build" / "peers-dm3"
-INSTALL_SECONDS = 300
 CALL_SECONDS = 60
 
-
-class UnavailableError(Exception):
-    """The libraries cannot be had here: no Node, no npm, or npm's own words."""
+_LOCK = (".npmrc", "package.json", "package-lock.json")
+_PACKAGES = Recipe("peers-dm3", HERE, _LOCK, ("node", "npm"), ("npm", "ci"), seconds=300)
 
 
 class RefusedError(Exception):
@@ -32,39 +26,7 @@ class EndedError(Exception):
 
 def installed() -> Path:
     """The folder that holds the packages of the lock. Raises UnavailableError."""
-    missing = [tool for tool in ("node", "npm") if shutil.which(tool) is None]
-    if missing:
-        raise UnavailableError(f"{' and '.join(missing)} not found")
-    folder = BUILD / hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with _alone(), tempfile.TemporaryDirectory(dir=BUILD) as scratch:
-        if not folder.exists():
-            new = Path(scratch, "packages")
-            new.mkdir()
-            for name in (".npmrc", "package.json", "package-lock.json"):
-                shutil.copy(HERE / name, new)
-            _install(new)
-            new.rename(folder)
-    return folder
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Only one process at a time: those of pytest-xdist come together."""
-    with (BUILD / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _install(folder: Path) -> None:
-    try:
-        done = subprocess.run(
-            ["npm", "ci"], cwd=folder, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise UnavailableError(f"npm ci took more than {INSTALL_SECONDS} s") from None
-    if done.returncode:
-        raise UnavailableError(f"npm ci: {done.stderr.strip()}")
+    return made(_PACKAGES)
 
 
 class Reference:

@@ -1,0 +1,168 @@
+"""A message of ours against what others verify: DKIM in five languages, signed JSON of Matrix, ActivityPub."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from benchmarks.bench_verify import dkimpy, ours
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios
+from benchmarks.peer_process import PeerTimer
+from benchmarks.samples import KINDS, SENDER, SIZE, Keys, envelope, mail
+from signedjson.key import generate_signing_key, get_verify_key
+from signedjson.sign import sign_json, verify_signed_json
+from tests.peers.made import Recipe, UnavailableError, made
+
+from postroom.ijson import JsonValue
+from postroom.nlweb.keys import Algorithm
+
+LEAST_TO_FEDIFY: Final = 3.0
+_WARM_TURNS: Final = 100
+"""Turns that a peer is run before its time is taken: Node and Go have compiled, and grown their heaps, by then."""
+_MOST_PROCESSES, _MOST_ROUNDS = 3, 9
+"""Each process starts and warms up every peer: three tell enough of ratios that are this large."""
+_ALGORITHMS: Final[tuple[Algorithm, ...]] = ("ed25519", "rsa")
+_SOURCES: Final = Path(__file__).parent / "peers"
+
+NOTES: Final = f"""\
+*Ours* is that of `verify`, with the envelope "text". Each peer verifies a message of {SIZE} bytes over and over, timed
+inside its own process, with its sender's key in memory or its key record answered at once; none looks anything up.
+
+The DKIM verifiers are given the mail of `verify`; they read the key record each time, but for mail-auth, which has the
+key in its cache. *signedjson* is Matrix' `verify_signed_json`, after `json.loads`, of an object with the same body.
+*fedify, proof alone* is `verifyProof` (eddsa-jcs-2022) of an activity, after `JSON.parse`: what there is that comes
+nearest to ours, without any form, receiver or time checked; *fedify, request* is `verifyRequest`: Digest, Date and HTTP
+signature of a request with an activity as its body; *fedify, object* is `verifyObject`, which its inbox does: the
+activity is read into its vocabulary, and its attribution checked, too; its proof comes on top of the {SIZE} bytes.
+
+Installed or built in build/peers-bench by npm, go and cargo where these are; otherwise the table says what is missing.
+npm and go by lock; cargo has only pins, as its lock would name a registry; of mail-auth an older version, as the newest
+asks for a newer Rust than most have. Wanted: fedify ≥ {LEAST_TO_FEDIFY} × ours; what is not reached is marked ✗. "—":
+it does not do that.
+"""
+
+
+_NODE: Final = Recipe(
+    "peers-bench/node",
+    _SOURCES / "node",
+    (".npmrc", "package.json", "package-lock.json", "peer.mjs", "fedify.mjs", "mailauth.mjs"),
+    ("node", "npm"),
+    ("npm", "ci"),
+    seconds=300,
+)
+_GO: Final = Recipe(
+    "peers-bench/go",
+    _SOURCES / "go",
+    ("go.mod", "go.sum", "main.go"),
+    ("go",),
+    ("go", "build", "-o", "peer", "."),
+    seconds=300,
+)
+_RUST: Final = Recipe(
+    "peers-bench/rust",
+    _SOURCES / "rust",
+    ("Cargo.toml", "src/main.rs"),
+    ("cargo",),
+    ("cargo", "build", "--release", "--quiet"),
+    seconds=1200,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A peer that is a program: how it is made, the command that runs it there, what it verifies, what is wanted."""
+
+    name: str
+    recipe: Recipe
+    command: tuple[str, ...]
+    algorithms: tuple[Algorithm, ...] = _ALGORITHMS
+    least: float = 0
+
+
+PROGRAMS: Final = (
+    Program("mailauth (npm)", _NODE, ("node", "peer.mjs", "mailauth", "dkim")),
+    Program("go-msgauth (Go)", _GO, ("./peer",)),
+    Program("mail-auth (Rust)", _RUST, ("./target/release/peer",)),
+    Program("fedify, proof alone (npm)", _NODE, ("node", "peer.mjs", "fedify", "proof"), ("ed25519",), LEAST_TO_FEDIFY),
+    Program("fedify, object (npm)", _NODE, ("node", "peer.mjs", "fedify", "object"), ("ed25519",), LEAST_TO_FEDIFY),
+    Program("fedify, request (npm)", _NODE, ("node", "peer.mjs", "fedify", "request"), ("rsa",), LEAST_TO_FEDIFY),
+)
+_LIBRARIES: Final = ("dkimpy (Python)", "signedjson (Python)")
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One table: a row for each peer, a column for each algorithm."""
+    folders: dict[str, Path] = {}
+    missing: dict[str, str] = {}
+    for program in PROGRAMS:
+        try:
+            folders[program.name] = made(program.recipe)
+        except UnavailableError as why:
+            missing[program.name] = str(why).partition("\n")[0]
+    less = replace(effort, processes=min(effort.processes, _MOST_PROCESSES), rounds=min(effort.rounds, _MOST_ROUNDS))
+    found = [
+        dict(zip(_peers_of(algorithm, folders), row, strict=True))
+        for algorithm, row in zip(_ALGORITHMS, over_processes(partial(measure_here, folders), less), strict=True)
+    ]
+    least = {program.name: program.least for program in PROGRAMS}
+    rows = [
+        (name, *(_cell(ratios_found.get(name), least.get(name, 0), missing.get(name)) for ratios_found in found))
+        for name in (*_LIBRARIES, *least)
+    ]
+    return [Table("", ("peer", "Ed25519, peer : ours", "RSA-2048, peer : ours"), tuple(rows))]
+
+
+def measure_here(folders: Mapping[str, Path], effort: Effort) -> list[list[float]]:
+    """For each algorithm, the ratios to ours of the peers that verify it, in the order of `_peers_of`."""
+    return [_measure(algorithm, folders, effort) for algorithm in _ALGORITHMS]
+
+
+def _peers_of(algorithm: Algorithm, folders: Mapping[str, Path]) -> list[str]:
+    libraries = _LIBRARIES if algorithm == "ed25519" else _LIBRARIES[:1]
+    return [*libraries, *(program.name for program in _programs(algorithm, folders))]
+
+
+def _programs(algorithm: Algorithm, folders: Mapping[str, Path]) -> list[Program]:
+    return [program for program in PROGRAMS if program.name in folders and algorithm in program.algorithms]
+
+
+def _measure(algorithm: Algorithm, folders: Mapping[str, Path], effort: Effort) -> list[float]:
+    keys = Keys.generate(algorithm)
+    letter, text = mail(keys), KINDS[0]
+    ways = [ours(envelope(text, keys.private), keys.private.public), dkimpy(letter, keys.record)]
+    if algorithm == "ed25519":
+        ways.append(_signedjson(text.body(SIZE)))
+    with TemporaryDirectory() as given, ExitStack() as running:
+        Path(given, "mail").write_bytes(letter)
+        Path(given, "record").write_bytes(keys.record)
+        timers = [
+            running.enter_context(
+                PeerTimer(
+                    (*program.command, given, algorithm, str(SIZE)),
+                    folders[program.name],
+                    _WARM_TURNS * effort.turn_seconds,
+                )
+            )
+            for program in _programs(algorithm, folders)
+        ]
+        return ratios([*ways, *timers], effort)[1:]
+
+
+def _signedjson(body: JsonValue) -> Callable[[], object]:
+    key = generate_signing_key("1")
+    data = json.dumps(sign_json({"content": body}, SENDER, key)).encode()
+    public = get_verify_key(key)
+    return lambda: verify_signed_json(json.loads(data), SENDER, public)
+
+
+def _cell(ratio: float | None, least: float, missing: str | None) -> str:
+    if ratio is None:
+        return missing or "—"
+    return marked(ratio, reached=ratio >= least)
+
+
+BENCHMARK = Benchmark("peers", "What others verify, beside ours", NOTES, measure)

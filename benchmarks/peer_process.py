@@ -1,0 +1,42 @@
+"""A peer in a process of its own that takes its own time: a number of times in, seconds out, a line each."""
+
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+
+class PeerEndedError(Exception):
+    """The peer ended instead of answering; what it said is above, on standard error."""
+
+
+class PeerTimer:
+    """Takes the time of a peer, inside the peer. `warm_seconds`: so long it runs at least before."""
+
+    def __init__(self, command: Sequence[str], folder: Path, warm_seconds: float) -> None:
+        self._command = command
+        self._peer = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        number = 10
+        while self.timeit(number) < warm_seconds:
+            number *= 2
+
+    def __enter__(self) -> "PeerTimer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._peer.kill()
+        self._peer.communicate()
+
+    def timeit(self, number: int, /) -> float:
+        """Let the peer verify `number` times: the seconds it took. Raises PeerEndedError."""
+        assert self._peer.stdin is not None
+        assert self._peer.stdout is not None
+        with suppress(BrokenPipeError):
+            print(number, file=self._peer.stdin, flush=True)
+        answer = self._peer.stdout.readline()
+        if not answer:
+            raise PeerEndedError(" ".join(self._command))
+        return float(answer)

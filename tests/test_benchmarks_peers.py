@@ -1,0 +1,70 @@
+"""The peers of the benchmark: each is measured, or it is said what it wants. How fast any is, no test asks."""
+
+import json
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from benchmarks import __main__ as program
+from benchmarks import bench_peers
+from benchmarks.harness import TINY
+from benchmarks.peer_process import PeerEndedError, PeerTimer
+
+
+def printed_rows(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """What is printed in each row, by its first cell."""
+    program.main(["peers"], TINY)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    return {first.strip(): rest for first, rest in (line[2:].split("|", 1) for line in lines)}
+
+
+RATIO = re.compile(r" [0-9]+\.[0-9]{2} × ")
+
+
+def without(*tools: str) -> Callable[[str], str | None]:
+    which = shutil.which
+    return lambda tool: None if tool in tools else which(tool)
+
+
+@pytest.mark.skipif(shutil.which("npm") is None and not os.environ.get("CI"), reason="npm is not installed")
+def test_peers_prints_the_ratios_of_those_that_can_be_had(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", without("go", "cargo"))
+    printed = printed_rows(capsys)
+    for row in ("dkimpy (Python)", "signedjson (Python)"):
+        assert RATIO.search(printed[row])
+    for peer in bench_peers.PROGRAMS:
+        tool = peer.recipe.tools[0]
+        cells = printed[peer.name]
+        assert RATIO.search(cells) if tool == "node" else f"{tool} not found" in cells
+
+
+def test_peers_says_of_each_program_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", without("go", "cargo", "node", "npm"))
+    printed = printed_rows(capsys)
+    for peer in bench_peers.PROGRAMS:
+        assert "not found" in printed[peer.name]
+    assert RATIO.search(printed["signedjson (Python)"])
+
+
+def test_a_peer_that_ends_is_an_error_and_no_measurement(tmp_path: Path) -> None:
+    with pytest.raises(PeerEndedError), PeerTimer(["false"], tmp_path, warm_seconds=0) as peer:
+        peer.timeit(1)
+
+
+def test_the_pins_of_the_peers_name_versions_and_no_registry() -> None:
+    peers = Path(bench_peers.__file__).parent / "peers"
+    asked, lock = (json.loads((peers / "node" / name).read_bytes()) for name in ("package.json", "package-lock.json"))
+    packages = lock["packages"]
+    assert packages.pop("")["dependencies"] == asked["dependencies"]
+    assert all(package["integrity"].startswith("sha512-") for package in packages.values())
+    assert not any("resolved" in package for package in packages.values())
+    crates = tomllib.loads((peers / "rust" / "Cargo.toml").read_text())["dependencies"]
+    assert all((crate if isinstance(crate, str) else crate["version"]).startswith("=") for crate in crates.values())
