@@ -88,7 +88,8 @@ class Workers:
         sqs, url, worker = house.deployed.clients.sqs, house.deployed.queues["ClaimsQueue"], house.worker()
         while True:
             over = self._over.is_set()
-            messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+            received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+            messages = received.get("Messages", [])
             if messages:
                 report = worker.work([Record(each["MessageId"], each["Body"], 1) for each in messages])
                 assert report.failed == ()
