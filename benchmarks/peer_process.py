@@ -27,8 +27,7 @@ class PeerTimer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._peer.kill()
-        self._peer.communicate()
+        self._end()
 
     def timeit(self, number: int, /) -> float:
         """Let the peer verify `number` times: the seconds it took. Raises PeerEndedError."""
@@ -38,5 +37,10 @@ class PeerTimer:
             print(number, file=self._peer.stdin, flush=True)
         answer = self._peer.stdout.readline()
         if not answer:
+            self._end()
             raise PeerEndedError(" ".join(self._command))
         return float(answer)
+
+    def _end(self) -> None:
+        self._peer.kill()
+        self._peer.communicate()
