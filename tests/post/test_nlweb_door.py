@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 from tests.aws import new_clients
-from tests.post.house import ASK, MAX_BYTES, NOTIFY, ORDER, OTHER_KEY, SHOP, UNKNOWN, House, said
+from tests.post.house import ASK, MAX_BYTES, NOTIFY, ORDER, OTHER_KEY, SENDER, SHOP, UNKNOWN, House, said
 
 from postroom.canonical import jcs
 from postroom.errors import NotNowError, TheirError
@@ -16,7 +16,9 @@ from postroom.post.claims import unpack
 from postroom.post.nlweb_door import MAX_FORWARDED_BYTES, Posted
 from postroom.reasons import Kind, Reason
 from postroom.store.directory import Domain
+from postroom.store.keys import seen_key_nlweb
 from postroom.store.queues import MAX_BODY_BYTES
+from postroom.store.replies import Replies
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -251,6 +253,19 @@ def test_a_long_reply_is_remembered_as_well(house: House) -> None:
     body = house.envelope(ASK)
     assert said(house.post(body)) == said(house.post(body)) == AWKWARD * 2000
     assert len(house.handlers.calls) == 1
+
+
+def test_a_reply_that_cannot_be_remembered_is_given_and_told_to_the_operator(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    count_calls(house)
+    monkeypatch.setattr(Replies, "finish", away)
+    correlation = house.new_uuid()
+    assert said(house.post(house.envelope(ASK, correlation=correlation)))["call"] == 1
+    assert seen_key_nlweb(SHOP, SENDER, correlation) in caplog.text
 
 
 def test_a_bad_signature_is_401_and_nothing_is_stored(house: House) -> None:

@@ -47,6 +47,7 @@ def look(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) ->
         claims=_claims(logs),
         replies=frozenset(item["pk"]["S"] for item in _scan(town, "SeenTable") if {"reply", "reply_at"} & item.keys()),
         told=told,
+        given_up=frozenset(_given_up(logs)),
         waiting=waiting,
         died=died,
         unanswered=unanswered,
@@ -62,6 +63,13 @@ def audited(town: Town, logs: Path) -> Findings:
     )  # fmt: skip
     evidence = gather(premises, now=int(time.time()), retain_seconds=int(outputs["RetainSeconds"]))
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
+
+
+def _given_up(logs: Path) -> Iterator[str]:
+    for line in _lines(logs, "inbox-*.err"):
+        _, said, key = line.rstrip("\n").rpartition("reply given and not remembered: ")
+        if said:
+            yield key
 
 
 def _lines(logs: Path, pattern: str) -> Iterator[str]:

@@ -33,7 +33,7 @@ class Problem(StrEnum):
     WRONGLY_REFUSED = "refused, though it was good"
     WRONGLY_TAKEN = "taken, though it had to be refused"
     WRONG_ANSWER = "answered otherwise than it should"
-    NOT_REMEMBERED = "answered at once, and the reply not remembered"
+    NOT_REMEMBERED = "answered at once, and the reply neither remembered nor said to be given up"
     UNANSWERED = "sent, and never answered"
     WAITING = "still in a queue at the end"
     DIED = "a process that ended by itself"
@@ -60,7 +60,7 @@ class Evidence:
 
     `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `Letter`).
     `discards`: by claim id. `claims`: the claims of each identity, as door and worker logged them.
-    `replies`: identities whose reply is remembered.
+    `replies`: identities whose reply is remembered. `given_up`: those whose reply the door said it could not store.
     `told`: how many different Feedback messages there were about each identity.
     """
 
@@ -70,6 +70,7 @@ class Evidence:
     claims: Mapping[str, list[str]]
     replies: frozenset[str]
     told: Mapping[str, int]
+    given_up: frozenset[str] = frozenset()
     waiting: int = 0
     died: int = 0
     unanswered: int = 0
@@ -121,7 +122,7 @@ class Ledger:
         for identity, (kind, text) in self._taken.items():
             if kind in FILED:
                 self._must_be_filed(identity, text, evidence)
-            elif kind is Kind.SYNCHRONOUS and identity not in evidence.replies:
+            elif kind is Kind.SYNCHRONOUS and identity not in evidence.replies | evidence.given_up:
                 self._found(Problem.NOT_REMEMBERED, identity)
             elif kind is Kind.FORGED:
                 self._must_be_discarded(identity, evidence)

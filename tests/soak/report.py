@@ -83,6 +83,7 @@ def _wrong(result: Result) -> list[tuple[object, ...]]:
         ("function failed as a whole", result.counts["function failed"]),
         ("door: died before it answered; posted again", result.unanswered),
         ("door: said not now; posted again", result.not_now),
+        ("door: gave a reply that the store did not take", result.given_up),
         ("buffer: kept a Feedback and answered 503", result.feedback_failed),
     ]
 

@@ -72,6 +72,7 @@ class Result:
     feedback: int
     feedback_failed: int
     discarded: int
+    given_up: int
     seconds: tuple[float, float]
 
     @property
@@ -141,7 +142,7 @@ def soak(order: Order, see: Callable[[Sight], None]) -> Result:
             return Result(
                 order, ledger, findings, counted(folder / "tally"), killed, memory, posting.posts, posting.unanswered,
                 posting.not_now, redriven, town.sink.received, town.sink.failed, len(evidence.discards),
-                (sent - begun, time.monotonic() - sent),
+                len(evidence.given_up), (sent - begun, time.monotonic() - sent),
             )  # fmt: skip
 
 

@@ -61,6 +61,12 @@ def test_what_is_as_it_must_be_is_no_problem() -> None:
     assert +found.problems == Counter()
 
 
+def test_a_reply_that_the_store_did_not_take_is_no_problem_if_the_door_said_so() -> None:
+    found = ledger()
+    found.audit(replace(GOOD, replies=frozenset(), given_up=frozenset({"sync"})))
+    assert +found.problems == Counter()
+
+
 OTHER = Discard(str(Reason.KEY_NOT_FOUND), told=True)
 
 

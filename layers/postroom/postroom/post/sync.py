@@ -1,7 +1,8 @@
 """Synchronous requests: verified, executed once, and answered in the same breath (settlement NLWeb 8)."""
 
 import json
-from contextlib import suppress
+import logging
+from typing import Final
 
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import JsonValue
@@ -12,6 +13,8 @@ from postroom.post.ports import Clock, Directory, Handlers, NewId
 from postroom.reasons import Reason
 from postroom.store.keys import seen_key_nlweb
 from postroom.store.replies import Replies
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Sync:
@@ -60,11 +63,14 @@ class Sync:
             # end, and the next try begins anew (handlers of operators are called at least once).
             self._replies.release(lease)
             raise
-        # The request was executed: a reply that cannot be remembered is still a reply.
-        with suppress(NotNowError):
+        try:
             self._replies.finish(
                 lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
             )
+        except NotNowError:
+            # The request was executed: a reply that cannot be remembered is still a reply. Who has it does not ask
+            # again; who asks again after the lease, because this answer got lost, is executed again.
+            _log.warning("reply given and not remembered: %s", lease.key)
         return reply
 
 
