@@ -75,5 +75,6 @@ def delete(handles: Sequence[str]) -> None:
         try:
             with passing_faults():
                 sqs.delete_message(QueueUrl=settings.letters_queue_url, ReceiptHandle=handle)
-        except NotNowError:
+        except (NotNowError, sqs.exceptions.ReceiptHandleIsInvalid):
+            # Invalid: an earlier try of the same call got through, or the letter was handed out anew since.
             logger.warning("a dead letter that is decided could not be deleted now", exc_info=True)

@@ -33,14 +33,13 @@ class Memory:
 
 
 def emulator_pid() -> int:
-    """The embedded AWS is the one of our descendants that runs MiniStack itself, not its leash."""
+    """The embedded AWS is the latest of our descendants that runs MiniStack itself, not its leash."""
     found = [
-        process.pid
+        process
         for process in psutil.Process().children(recursive=True)
         if process.cmdline()[-2:] == ["-m", "ministack"] and "leash.py" not in " ".join(process.cmdline())
     ]
-    assert len(found) == 1, found
-    return found[0]
+    return max(found, key=lambda process: process.create_time()).pid
 
 
 def own_pid() -> int:
