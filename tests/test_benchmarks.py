@@ -63,7 +63,7 @@ def test_a_benchmark_prints_a_ratio_in_every_row(benchmark: Benchmark, capsys: p
     printed = capsys.readouterr().out
     unit = "" if benchmark.name in COUNTED else " ×"
     for row in ROWS[benchmark.name]:
-        assert re.search(rf"^\| {re.escape(row)} *\|.* [0-9]+\.[0-9]{{2}}{unit} \|$", printed, re.MULTILINE), row
+        assert re.search(rf"^\| {re.escape(row)} *\|.* -?[0-9]+\.[0-9]{{2}}{unit} \|$", printed, re.MULTILINE), row
 
 
 def test_the_page_names_every_benchmark_and_each_of_its_rows() -> None:
