@@ -1,6 +1,6 @@
 """The outside of the flow, small and in memory: other domains' keys, manifests and hosts, operators' handlers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,9 +107,6 @@ class Forwarding:
 
 class InTurn(Executor):
     """An executor without threads: a worker's calls come in one order, and a test can stop each of them."""
-
-    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **_options: Any) -> Iterator[Any]:
-        return iter([fn(*args) for args in zip(*iterables, strict=False)])
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()

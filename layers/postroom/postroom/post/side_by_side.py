@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -15,13 +15,17 @@ THREADS: Final = 16
 def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """`step` of each item, in their order; the caller and threads of `pool`, at most THREADS, take one after another.
 
-    A task for each thread, not for each item: what needs not wait is done before a second thread comes to it, and to
-    hand a claim to another thread costs as much as to read it. Raises what a step raises.
+    A task for each thread, not for each item, and each thread calls the next: what needs not wait is done before a
+    second thread comes to it, and to hand a claim to another thread costs as much as to read it. Raises what a step
+    raises.
     """
     waiting = deque(enumerate(items))
     done: dict[int, R] = {}
+    others: list[Future[None]] = []
 
-    def take(_: int) -> None:
+    def take(threads_left: int) -> None:
+        if threads_left and len(waiting) > 1:
+            others.append(pool.submit(take, threads_left - 1))
         while True:
             try:
                 place, item = waiting.popleft()
@@ -29,8 +33,7 @@ def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T]) -> 
                 return
             done[place] = step(item)
 
-    others = pool.map(take, range(1, min(THREADS, len(items))))
-    take(0)
-    for _ in others:
-        pass  # each has come to its end, or raises what it met
+    take(THREADS - 1)
+    for other in others:  # grows as it goes: each has called the next before it ends
+        other.result()
     return [done[place] for place in range(len(items))]
