@@ -228,6 +228,12 @@ def test_many_members_take_no_quadratic_time() -> None:
     assert len(parse(text, max_bytes=1 << 20)) == 70_000  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("end", [b",", b"[", b"\\"])
+def test_a_string_that_does_not_end_takes_no_quadratic_time(end: bytes) -> None:
+    text = b'"' + b'\\"' * (1 << 19) + b"," * MAX_VALUES + end
+    assert refusal(text, max_bytes=len(text)).reason is Reason.NOT_JSON
+
+
 names = st.text(max_size=5)
 values = st.recursive(
     st.none()

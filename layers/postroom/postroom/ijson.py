@@ -46,8 +46,9 @@ _PARSER_DEPTH = 200
 _GLANCE = 64
 """Bytes in which a text that is written with white space is known by it."""
 
-# Possessive (*+): a string of megabytes must not be remembered character by character.
-_SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([,\[{])', re.DOTALL)
+# Possessive (*+): a string of megabytes must not be remembered character by character. One that does not end goes to
+# the end of the text: were it no string, each quotation mark in it would be tried as the beginning of one.
+_SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|([,\[{])', re.DOTALL)
 
 _BOM = b"\xef\xbb\xbf"
 _DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
