@@ -8,10 +8,11 @@ from tests.fuzz.entry import Entry, asked, fuzzed, json_of
 
 from postroom.canonical import NotCanonicalError, jcs, json_stringify, stringify
 from postroom.errors import TheirError
-from postroom.ijson import MAX_EXACT_INTEGER, JsonValue, parse
+from postroom.ijson import MAX_EXACT_INTEGER, MAX_VALUES, JsonValue, parse
 from postroom.reasons import Reason
 
 MAX_DEPTH = 64
+MAX_BYTES = 3 * MAX_VALUES  # values are counted in texts longer than so many bytes
 REFUSALS = (Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON)
 
 SEEDS = (
@@ -56,6 +57,13 @@ def _depth(value: Any) -> int:
     return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
 
 
+def _values(value: Any) -> int:
+    """Elements and members, where an empty container counts as if it held one."""
+    if not isinstance(value, list | dict):
+        return 0
+    return max(1, len(value)) + sum(map(_values, value.values() if isinstance(value, dict) else value))
+
+
 def _by_python(data: bytes) -> Any:
     """The value as Python's own parser reads it. Raises ValueError (no JSON), _NotIJsonError or RecursionError."""
     value = json.loads(
@@ -64,6 +72,8 @@ def _by_python(data: bytes) -> Any:
     )  # fmt: skip
     if _depth(value) > MAX_DEPTH:
         raise _NotIJsonError("depth")
+    if _values(value) > MAX_VALUES:
+        raise _NotIJsonError("values")
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -76,12 +86,19 @@ def _exactly(value: Any) -> str:
     return json.dumps(value)
 
 
-@fuzzed("ijson", seeds=SEEDS, is_json=True, max_bytes=65_536)
+LONG = (
+    b'"' + b'\\"' * (MAX_VALUES // 2) + b"," * (MAX_VALUES + 1),
+    b"[" + b"0," * MAX_VALUES + b"0]", b'["' + b'\\",{' * (MAX_VALUES // 2) + b'"]',
+)  # fmt: skip
+"""Whose values are counted: too many after a string that does not end, one too many, and few, but for a string."""
+
+
+@fuzzed("ijson", seeds=SEEDS + LONG, is_json=True, max_bytes=MAX_BYTES + 10)
 def ijson(data: bytes) -> None:
     """What is taken is taken by Python's own parser, and means the same; what is no JSON is none to it either."""
-    found = asked(lambda: (parse(data, max_bytes=60_000, max_depth=MAX_DEPTH),), *REFUSALS)
+    found = asked(lambda: (parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH),), *REFUSALS)
     if isinstance(found, TheirError) and found.reason is Reason.TOO_LARGE:
-        assert len(data) > 60_000
+        assert len(data) > MAX_BYTES
         return
     if isinstance(found, TheirError) and found.reason is Reason.NOT_JSON:
         assert not _is_json(data), f"{found}, but it is JSON"
