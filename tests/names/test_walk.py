@@ -376,6 +376,18 @@ def test_the_number_of_questions_is_bounded(anchors):
     assert verdict == Bogus(f"more than {MAX_QUESTIONS} questions would be needed")
 
 
+def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchors):
+    others = [dns.rrset.from_text(".", 60, "IN", f"TYPE{number}", r"\# 0") for number in range(1000, 6000)]
+
+    def say_much(question):
+        message = dns.message.make_response(dns.message.make_query(*question))
+        message.authority = others
+        return message
+
+    verdict = drive(walk(dns.name.from_text(KEY), TXT, anchors, time.time()), say_much)
+    assert verdict == Bogus(f"no zone is found that holds {KEY}.")
+
+
 @pytest.fixture
 def recorded(tree, ask, anchors):
     """The true answers, as bytes, to every question of some walks."""

@@ -145,7 +145,9 @@ class _Walk:
     def _absence(self, message: dns.message.Message, name: dns.name.Name, aliases: list[Alias]) -> Steps[Verdict]:
         kind: Literal["nxdomain", "nodata"] = "nxdomain" if message.rcode() == dns.rcode.NXDOMAIN else "nodata"
         for rrset in message.authority:
-            found = _pick(message.authority, rrset.name, SOA) if name.is_subdomain(rrset.name) else None
+            # None but SOAs are looked for: an answer may hold thousands of other sets, and a search asks all of them.
+            is_soa = rrset.rdtype == SOA and rrset.rdclass == dns.rdataclass.IN and name.is_subdomain(rrset.name)
+            found = _pick(message.authority, rrset.name, SOA) if is_soa else None
             if found:
                 proof = yield from self._prove(found)
                 minimum = min(record.minimum for record in found.records if isinstance(record, SoaRecord))
