@@ -451,6 +451,11 @@ def _courier() -> Iterator[Bound]:
         "store/test_limits.py::test_a_domain_has_its_share_of_each_hour_and_no_more",
     )  # fmt: skip
     yield Bound(
+        "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
+        "its domains name it without asking it", "nobody is told", "RFC 3834 §2: responders limit themselves",
+        "post/test_courier.py::test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it",
+    )  # fmt: skip
+    yield Bound(
         "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
         "Postfix bounce_queue_lifetime: 5 d",
         "post/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",

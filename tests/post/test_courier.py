@@ -27,7 +27,7 @@ from postroom.ijson import parse
 from postroom.nlweb.envelope import check_hash, read_envelope
 from postroom.nlweb.schema import POLLYWEB
 from postroom.nlweb.verify import check_signature
-from postroom.post.courier import Courier, Delivery
+from postroom.post.courier import DOMAINS_OF_A_BUFFER, Courier, Delivery
 from postroom.post.notices import Notice, SummaryDue
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey, seen_key_nlweb
@@ -288,6 +288,40 @@ def test_the_next_hour_has_a_share_of_its_own(house: House) -> None:
     assert house.courier().deliver(discard(house)) is Delivery.SUMMARY
     house.clock.now += 3600
     assert house.courier().deliver(discard(house)) is Delivery.DELIVERED
+
+
+def test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it(house: House) -> None:
+    house.feedback_an_hour = 1
+    many = [f"n{number}.sender.com" for number in range(DOMAINS_OF_A_BUFFER + 2)]
+    house.manifests.buffers |= dict.fromkeys(many, BUFFER) | {"other.com": "buffer.other.com"}
+    notices = [discard(house, house.envelope(sender=domain)) for domain in many]
+    told = [Delivery.DELIVERED] * DOMAINS_OF_A_BUFFER + [Delivery.WITHHELD] * 2
+    assert [house.courier().deliver(notice) for notice in notices] == told
+    assert house.courier().deliver(notices[-1]) is Delivery.SILENT
+    assert house.courier().deliver(discard(house, house.envelope(sender="other.com"))) is Delivery.DELIVERED
+
+
+def test_summaries_take_of_a_buffers_share_too(house: House) -> None:
+    house.feedback_an_hour = 0
+    many = [f"n{number}.sender.com" for number in range(DOMAINS_OF_A_BUFFER + 2)]
+    house.manifests.buffers |= dict.fromkeys(many, BUFFER)
+    for domain in many:
+        house.courier().deliver(discard(house, house.envelope(sender=domain)))
+    due = [each for each in house.notices() if isinstance(each, SummaryDue)]
+    house.clock.now += 2 * 3600
+    told = [Delivery.DELIVERED] * DOMAINS_OF_A_BUFFER + [Delivery.WITHHELD] * 2
+    assert [house.courier().deliver(each) for each in due] == told
+    assert [house.courier().deliver(each) for each in due] == [Delivery.SILENT] * len(due)
+
+
+def test_a_summary_that_is_tried_again_takes_of_its_buffers_share_once(house: House) -> None:
+    house.feedback_an_hour = 0
+    house.courier().deliver(discard(house))
+    due = waiting(house)
+    house.clock.now += 2 * 3600
+    house.outbound.answers = [500] * (DOMAINS_OF_A_BUFFER + 2) + [200]
+    tries = [house.courier().deliver(due) for _ in house.outbound.answers[:]]
+    assert tries == [Delivery.WAITING] * (DOMAINS_OF_A_BUFFER + 2) + [Delivery.DELIVERED]
 
 
 # ---- at most once, whatever dies -----------------------------------------------------------------------------

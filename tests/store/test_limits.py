@@ -25,6 +25,11 @@ def test_a_share_of_nothing_is_nothing(limits: FeedbackLimits) -> None:
     assert limits.take("b.com", 7, 1)
 
 
+def test_the_room_of_a_buffer_is_apart_from_the_share_of_the_domain_of_its_name(limits: FeedbackLimits) -> None:
+    assert [limits.take_room("b.com", 7, 2) for _ in range(3)] == [True, True, False]
+    assert limits.take("b.com", 7, 1)
+
+
 def test_the_share_is_atomic_under_threads(limits: FeedbackLimits) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda _: limits.take("b.com", 7, 10), range(24)))

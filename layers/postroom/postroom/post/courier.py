@@ -1,4 +1,4 @@
-"""The courier: tells the sender's buffer of a discard, at most once, and never more than a domain's share an hour."""
+"""The courier: tells the sender's buffer of a discard, at most once, and no domain or buffer more than its share."""
 
 import json
 import logging
@@ -22,6 +22,9 @@ from postroom.store.seen import Seen
 from postroom.store.told import TellTale
 
 FIRST_DELAY_SECONDS: Final = 10
+DOMAINS_OF_A_BUFFER: Final = 10
+"""A buffer may serve many domains, and takes the shares of so many. Their owner names it without asking it: whoever
+has a zone has any number of domains in it, and would else send our Feedback to a host of others without end."""
 _GRACE_SECONDS: Final = 120
 """After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
@@ -36,6 +39,7 @@ class Delivery(StrEnum):
     NOBODY = "nobody to tell"
     SILENT = "nothing to tell"
     SUMMARY = "summary"
+    WITHHELD = "withheld"
     WAITING = "waiting"
     GIVEN_UP = "given up"
 
@@ -103,6 +107,8 @@ class Courier:
                 return Delivery.NOBODY
             if not self._take_share(notice):
                 return Delivery.SUMMARY
+            if not self._take_room(buffer):
+                return self._finish(notice, Delivery.WITHHELD)
             told = self._told.note(notice.row, buffer, self._new_uuid(), int(self._clock() * 1000))
             if told.sent:
                 return Delivery.SILENT
@@ -146,6 +152,11 @@ class Courier:
         self._told.sent(notice.row, Delivery.SUMMARY)
         return False
 
+    def _take_room(self, buffer: str) -> bool:
+        """Count one Feedback to this buffer, in this hour."""
+        limit = DOMAINS_OF_A_BUFFER * max(1, self._rules.per_domain_and_hour)  # with no share, there are summaries
+        return self._limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
+
     def _sum_up(self, due: SummaryDue) -> Delivery:
         ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
         if self._clock() < ripe:
@@ -158,6 +169,8 @@ class Courier:
         summary = self._limits.summary(due.sender, due.hour, identity)
         if summary.sent:
             return Delivery.SILENT
+        if summary.identity == identity and not self._take_room(buffer):
+            return self._finish(due, Delivery.WITHHELD)
         since_ms = due.hour * HOUR_SECONDS * 1000
         draft = Draft(
             sender=summary.identity.receiver,

@@ -1,4 +1,4 @@
-"""How much Feedback went to one domain in one hour, and what was withheld: forged mail must not make us a flood."""
+"""How much Feedback a domain and a buffer got in an hour, and what was withheld: forged mail makes us no flood."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 HOUR_SECONDS: Final = 3600
 _KEPT_SECONDS: Final = 3 * 24 * HOUR_SECONDS
 _WITHHELD: Final = "w#"
+_BUFFER: Final = "buffer:"
+"""Before the name of a buffer, where a sender's stands: no host name has a colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class FeedbackLimits:
         self._table = table
 
     def take(self, sender: str, hour: int, limit: int) -> bool:
-        """Count one Feedback to `sender`; False: the hour's limit is reached, nothing was counted."""
+        """Count one Feedback about messages of `sender`; False: the hour's limit is reached, nothing was counted."""
         if limit < 1:
             return False
         try:
@@ -54,6 +56,10 @@ class FeedbackLimits:
         except RefusedError:
             return False
         return True
+
+    def take_room(self, buffer: str, hour: int, limit: int) -> bool:
+        """Count one Feedback to `buffer`, whosever it is about; False: the hour's limit is reached."""
+        return self.take(_BUFFER + buffer, hour, limit)
 
     def withhold(self, sender: str, hour: int, code: str) -> bool:
         """Count one withheld Feedback; True: no summary of this hour has been asked for yet."""
