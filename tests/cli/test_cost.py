@@ -160,6 +160,7 @@ def test_a_file_of_ones_own_replaces_our_prices(bill: Any, tmp_path: Path) -> No
         (("sqs_per_million = 0.40", 'sqs_per_million = "0.40"'), "under each known name: sqs_per_million"),
         (("sqs_per_million", "sqs_price = 1\nsqs_per_million"), "under each known name: sqs_price"),
         (("regions.us-east-1", "regions.elsewhere"), "has no prices of 'us-east-1'; it has those of elsewhere"),
+        (("[regions.us-east-1]", "[regions]\nus-east-1 = 3\n[other]"), "[regions.us-east-1] must be a table"),
     ],
 )
 def test_a_file_of_prices_that_is_wrong_is_said_so(

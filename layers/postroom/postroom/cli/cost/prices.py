@@ -54,6 +54,8 @@ def read_prices(file: Path, region: str) -> Prices:
     if region not in regions:
         raise UsageFault(f"{file} has no prices of {region!r}; it has those of {', '.join(regions)}")
     table = regions[region]
+    if not isinstance(table, dict):
+        raise UsageFault(f"{file}: [regions.{region}] must be a table of prices")
     wrong = [name for name in NAMES if not _is_price(table.get(name))] + [name for name in table if name not in NAMES]
     if wrong:
         raise UsageFault(f"{file}: [regions.{region}] must hold a price, 0 or more, under each known name: {wrong[0]}")
