@@ -185,6 +185,8 @@ def test_a_file_that_is_not_there_is_named(postroom: Postroom) -> None:
         (("--front", "alb"), "http-api, function-url, cloudfront"),
         (("--discarded", "0.6", "--duplicates", "0.6"), "together at most 1"),
         (("--batch", "101"), "'--batch': Input should be less than or equal to 100"),
+        (("--door-ms", "inf"), "'--door-ms': Input should be less than or equal to 900000"),
+        (("--worker-ms", "inf"), "'--worker-ms': Input should be less than or equal to 900000"),
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
     ],
 )

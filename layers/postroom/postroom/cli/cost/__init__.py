@@ -1,7 +1,7 @@
 """`postroom cost`: what a post office costs on AWS, from what was counted of a message and a file of prices."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +12,9 @@ from postroom.cli.output import print_json, print_table
 if TYPE_CHECKING:
     from postroom.cli.cost.model import Item, Mail
     from postroom.cli.cost.prices import Prices
+
+_LONGEST_MS: Final = 900_000
+"""No function of Lambda runs for longer."""
 
 
 def cost(
@@ -35,10 +38,14 @@ def cost(
     region: Annotated[str, typer.Option(help="Where it is deployed.")] = "us-east-1",
     prices: Annotated[Path | None, typer.Option(help="A file of prices instead of ours.")] = None,
     door_ms: Annotated[
-        float | None, typer.Option(min=0, help="Milliseconds of the door for a message, as your CloudWatch has them.")
+        float | None,
+        typer.Option(
+            min=0, max=_LONGEST_MS, help="Milliseconds of the door for a message, as your CloudWatch has them."
+        ),
     ] = None,
     worker_ms: Annotated[
-        float | None, typer.Option(min=0, help="The worker's, for a batch, divided by its messages.")
+        float | None,
+        typer.Option(min=0, max=_LONGEST_MS, help="The worker's, for a batch, divided by its messages."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
