@@ -122,8 +122,14 @@ def test_large_messages_are_charged_by_the_pieces_that_sqs_and_the_api_count(
 def test_a_message_that_no_queue_holds_goes_by_the_bucket(bill: Any) -> None:
     told = bill("--size", "1000000", "--batch", "100")
     assert usd(told, "SQS: send") == pytest.approx(0.40)
-    assert usd(told, "S3: put") == pytest.approx(5.00 * (1 + 4_000_000 / 8_388_608))
+    # Of 4,000,000 bytes in memory each, the third goes beyond the 8 MiB of a part, and ends it.
+    assert usd(told, "S3: put") == pytest.approx(5.00 * (1 + 34 / 100))
     assert usd(told, "S3: get") == pytest.approx(0.40)
+
+
+@pytest.mark.parametrize("batch", ["1", "1.5", "100"])
+def test_a_message_that_fills_a_part_alone_is_in_one_segment_and_no_more(bill: Any, batch: str) -> None:
+    assert usd(bill("--size", "4000000", "--batch", batch), "S3: put") == pytest.approx(5.00 * (1 + 1))
 
 
 def test_lambda_hands_out_6_mb_at_once(bill: Any) -> None:

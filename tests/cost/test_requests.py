@@ -8,6 +8,7 @@ from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol
 from tests.cost.items import item_bytes, write_units
 
 from postroom.cli.cost import counted
+from postroom.cli.cost.model import parts
 
 pytestmark = pytest.mark.xdist_group("cost")
 PROTOCOLS = pytest.mark.parametrize("protocol", ["nlweb", "dm3"])
@@ -63,6 +64,14 @@ def test_a_message_that_the_queue_does_not_hold_is_put_once_and_fetched_once(
     assert worker.requests == Counter(
         {"s3 GetObject": 3 * counted.OVERSIZE_GETS, "dynamodb PutItem": 6, "s3 PutObject": counted.BATCH_PUTS}
     )
+
+
+@pytest.mark.parametrize("size", [600_000, OVERSIZE])
+def test_a_batch_of_large_messages_is_put_in_as_many_parts_as_is_reckoned_with(
+    office: PostOffice, numbers: Numbers, size: int
+) -> None:
+    _, claims = office.take_in("nlweb", [office.nlweb(number, size) for number in numbers(10)])
+    assert office.work(claims).requests["s3 PutObject"] == parts(10, size)
 
 
 def test_what_a_sender_sends_again_costs_a_refused_write_a_read_and_a_line(

@@ -92,6 +92,12 @@ def largest_batch(size: int) -> float:
     return max(1.0, min(float(counted.LARGEST_BATCH), _EVENT_BYTES / max(1, _claim_bytes(size))))
 
 
+def parts(batch: float, size: int) -> float:
+    """In how many parts a batch of messages of so many bytes is worked off: what goes beyond PART_BYTES ends one."""
+    in_a_part = 1 + counted.PART_BYTES // (size * counted.CHARACTER_BYTES)
+    return min(batch, math.ceil(batch / in_a_part))
+
+
 def bill(mail: Mail, prices: Prices) -> list[Item]:
     """Every line of a month's bill. What was not counted or is under a cent a month is not in it (docs/cost.md)."""
     return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
@@ -152,8 +158,7 @@ def _store(mail: Mail, prices: Prices) -> Iterator[Item]:
     reads = repeated * counted.DUPLICATE_READS
     yield Item("DynamoDB: duplicates, read", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million)
     # A batch of duplicates and discards alone writes no segment; there are hardly any.
-    parts = max(1.0, mail.batch * mail.size * counted.CHARACTER_BYTES / counted.PART_BYTES)
-    puts = (filed > 0) * mail.messages / mail.batch * parts * counted.BATCH_PUTS
+    puts = (filed > 0) * mail.messages / mail.batch * parts(mail.batch, mail.size) * counted.BATCH_PUTS
     gets = 0.0
     if _is_oversize(mail.size):
         puts += mail.messages * counted.OVERSIZE_PUTS
