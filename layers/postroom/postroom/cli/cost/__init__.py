@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from postroom.cli.cost import counted
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json, print_table
@@ -28,7 +29,7 @@ def cost(
     ] = None,
     window: Annotated[
         float, typer.Option(min=1, max=10, help="Seconds for which a batch is gathered: BatchingWindowSeconds.")
-    ] = 1,
+    ] = counted.WINDOW_SECONDS,
     discarded: Annotated[float, typer.Option(min=0, max=1, help="Share of them that is discarded.")] = 0,
     duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of them that was sent before.")] = 0,
     acknowledged: Annotated[float, typer.Option(min=0, max=1, help="Share of what is filed that is fetched.")] = 1,

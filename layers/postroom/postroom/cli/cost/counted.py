@@ -1,4 +1,4 @@
-"""What a message asks of AWS, counted. tests/cost hold each of these numbers against the code and the template.
+"""What a message asks of AWS, counted. tests/cost hold these numbers against the code and the template, but for times.
 
 Bytes are those of a message of NLWeb with a text as body; what depends on its size is said by `…_BESIDE`.
 """
@@ -61,7 +61,7 @@ WINDOW_SECONDS: Final = 1
 """For which Lambda gathers a batch of the worker's, unless BatchingWindowSeconds says more."""
 KEEPER_ROUND_MINUTES: Final = 15
 KEEPER_SECONDS: Final = 2.1
-"""A round over no letters: one long poll."""
+"""A round over no letters: one long poll. An estimate."""
 RETAIN_DAYS: Final = 22
 MAX_AGE_DAYS: Final = 1
 STEADY_METRICS: Final = ("Accepted", "AgeMilliseconds", "Answered", "DeadLetters", "Undeliverable")
@@ -69,7 +69,7 @@ STEADY_METRICS: Final = ("Accepted", "AgeMilliseconds", "Answered", "DeadLetters
 DUPLICATE_METRICS: Final = 1
 DISCARD_METRICS: Final = 3
 
-# --- time: measured by `python -m benchmarks requests`, and the only numbers here that no test holds ----------------
+# --- time: measured by `python -m benchmarks requests`, and held by no test ---------------------------------------
 DOOR_CPU_MS: Final = 1.9
 WORKER_CPU_MS: Final = 4.0
 """Of a message in a batch of 100, 2026-11-21; a busy machine takes half as much again (docs/benchmarks.md)."""
