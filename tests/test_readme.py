@@ -14,7 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
+PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+
 pytestmark = pytest.mark.xdist_group("readme")
+
+
+def test_every_page_of_the_docs_is_listed() -> None:
+    assert sorted(re.findall(r"^\| \[docs/([a-z-]+\.md)\]", README, re.MULTILINE)) == PAGES
 
 
 @pytest.fixture
