@@ -13,6 +13,7 @@ from benchmarks.bench_verify import dkimpy, ours
 from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios
 from benchmarks.peer_process import PeerTimer
 from benchmarks.samples import KINDS, SENDER, SIZE, Keys, envelope, mail
+from nacl.signing import SigningKey
 from signedjson.key import generate_signing_key, get_verify_key
 from signedjson.sign import sign_json, verify_signed_json
 from tests.peers.made import Recipe, UnavailableError, made
@@ -135,7 +136,7 @@ def _measure(algorithm: Algorithm, folders: Mapping[str, Path], effort: Effort) 
     letter, text = mail(keys), KINDS[0]
     ways = [ours(envelope(text, keys.private), keys.private.public), dkimpy(letter, keys.record)]
     if algorithm == "ed25519":
-        ways.append(_signedjson(text.body(SIZE)))
+        ways.append(_signedjson(text.body))
     with TemporaryDirectory() as given, ExitStack() as running:
         Path(given, "mail").write_bytes(letter)
         Path(given, "record").write_bytes(keys.record)
@@ -152,9 +153,18 @@ def _measure(algorithm: Algorithm, folders: Mapping[str, Path], effort: Effort) 
         return ratios([*ways, *timers], effort)[1:]
 
 
-def _signedjson(body: JsonValue) -> Callable[[], object]:
+def signed_json(body: Callable[[int], JsonValue], key: SigningKey) -> bytes:
+    """An object of SIZE bytes, signed as Matrix does."""
+
+    def made(size: int) -> bytes:
+        return json.dumps(sign_json({"content": body(size)}, SENDER, key)).encode()
+
+    return made(SIZE - len(made(0)))
+
+
+def _signedjson(body: Callable[[int], JsonValue]) -> Callable[[], object]:
     key = generate_signing_key("1")
-    data = json.dumps(sign_json({"content": body}, SENDER, key)).encode()
+    data = signed_json(body, key)
     public = get_verify_key(key)
     return lambda: verify_signed_json(json.loads(data), SENDER, public)
 

@@ -13,6 +13,8 @@ from benchmarks import __main__ as program
 from benchmarks import bench_peers
 from benchmarks.harness import TINY
 from benchmarks.peer_process import PeerEndedError, PeerTimer
+from benchmarks.samples import KINDS, SIZE
+from signedjson.key import generate_signing_key
 
 
 def printed_rows(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -52,6 +54,11 @@ def test_peers_says_of_each_program_what_is_missing(
     for peer in bench_peers.PROGRAMS:
         assert "not found" in printed[peer.name]
     assert RATIO.search(printed["signedjson (Python)"])
+
+
+def test_signed_json_is_as_long_as_the_envelope_that_it_stands_beside() -> None:
+    key = generate_signing_key("1")
+    assert len(bench_peers.signed_json(KINDS[0].body, key)) == SIZE
 
 
 def test_a_peer_that_ends_is_an_error_and_no_measurement(tmp_path: Path) -> None:
