@@ -15,6 +15,8 @@ from benchmarks.harness import TINY
 from benchmarks.peer_process import PeerEndedError, PeerTimer
 from benchmarks.samples import KINDS, SIZE
 from signedjson.key import generate_signing_key
+from tests.peers import made
+from tests.peers.made import Recipe
 
 
 def printed_rows(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -59,6 +61,18 @@ def test_peers_says_of_each_program_what_is_missing(
 def test_signed_json_is_as_long_as_the_envelope_that_it_stands_beside() -> None:
     key = generate_signing_key("1")
     assert len(bench_peers.signed_json(KINDS[0].body, key)) == SIZE
+
+
+def test_a_peer_that_can_be_made_and_does_not_run_is_said_and_the_others_are_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(made, "BUILD", tmp_path)
+    recipe = Recipe("nothing", tmp_path, ("a",), ("true",), ("true",), seconds=10)
+    (tmp_path / "a").touch()
+    monkeypatch.setattr(bench_peers, "PROGRAMS", (bench_peers.Program("too new (C)", recipe, ("false", "run")),))
+    printed = printed_rows(capsys)
+    assert "does not run here: false run |" in printed["too new (C)"]
+    assert RATIO.search(printed["dkimpy (Python)"])
 
 
 def test_a_peer_that_ends_is_an_error_and_no_measurement(tmp_path: Path) -> None:
