@@ -52,8 +52,8 @@ check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the room
 	@$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run
-	@$(BIN)/python -m benchmarks
+bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/benchmarks.md
+	@$(BIN)/python -m benchmarks $(if $(WRITE),--write)
 
 .PHONY: soak
 soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md
