@@ -151,6 +151,7 @@ def test_of_many_findings_some_are_shown_and_the_rest_is_counted(store: Store, a
         (("--ledger", "door.log", "--since", "1"), "say one of them"),
         (("--ledger", "none.log"), "none.log: No such file"),
         (("--since", "-1"), "greater than or equal to 0"),
+        (("--since", "inf"), "less than or equal to 88000"),
     ],
 )
 def test_what_cannot_be_asked_that_way_is_a_usage_error(
@@ -158,6 +159,13 @@ def test_what_cannot_be_asked_that_way_is_a_usage_error(
 ) -> None:
     result = postroom("audit", *options, *rooms.options)
     assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+
+
+def test_a_ledger_that_tells_of_no_message_is_said_so(store: Store, audited: Callable[..., Result]) -> None:
+    # As tools for logs write a line: with the time before it, so that it is JSON no longer.
+    lines = "\n".join(f"2026-11-21T09:00:00 {line}" for line in log(store.accepted("a")))
+    result = audited("--ledger", "-", "--json", input=lines)
+    assert "the ledger tells of no message" in result.stderr
 
 
 def test_a_ledger_of_another_release_could_not_be_found_out_about(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 20
 """Of the findings of one problem; --json tells all."""
+_MOST_HOURS: Final = 88_000
+"""CloudWatch keeps logs for ten years at most."""
 _MEANING: Final = {
     "filed": "live, not acknowledged yet",
     "acknowledged": "its owner has it",
@@ -39,7 +41,10 @@ def audit(
         typer.Option(metavar="FILE", help="What the door accepted: its log lines (JSON Lines; - for standard input)."),
     ] = None,
     since: Annotated[
-        float | None, typer.Option(metavar="HOURS", help="What the door accepted in these hours, by its log.", min=0)
+        float | None,
+        typer.Option(
+            metavar="HOURS", help="What the door accepted in these hours, by its log.", min=0, max=_MOST_HOURS
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Look whether the bytes of messages are there, without reading them.")
@@ -79,8 +84,11 @@ def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read
     lines = ledger if since is None else office.door_log(since=now - since * 3600, until=now)
     evidence = gather(office.premises(), now=int(now), retain_seconds=office.retain_seconds, read_bytes=read_bytes)
     findings = judge(evidence, None if lines is None else read_ledger(lines))
-    if since and not any((findings.accepted or {}).values()):
-        print("postroom: the door's log tells of no message in that time; LogLevel must be INFO", file=sys.stderr)
+    if (since or ledger) and not any((findings.accepted or {}).values()):
+        told = "the door's log tells of no message in that time; LogLevel must be INFO"
+        if ledger:
+            told = "the ledger tells of no message: is it the door's log, line by line, with nothing before the JSON?"
+        print(f"postroom: {told}", file=sys.stderr)
     return findings
 
 
