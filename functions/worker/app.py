@@ -40,6 +40,8 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     tell(report.outcomes)
     if report.suspected:
         metrics.add_metric("Suspected", MetricUnit.Count, report.suspected)
+    if report.postponed:
+        metrics.add_metric("Postponed", MetricUnit.Count, report.postponed)
     if report.failed:
         metrics.add_metric("Failed", MetricUnit.Count, len(report.failed))
         logger.error("messages to be handed out again", messages=report.failed)

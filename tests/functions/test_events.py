@@ -255,5 +255,5 @@ def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: E
     body = json.loads(posted)["Body"]
     assert (body["Sender"], body["Count"]) == (SENDER, 3)
     assert body["Codes"] == {"KeyNotFound": 1, "SignatureInvalid": 2}
-    [row] = store.rows("LimitsTable")
-    assert row["sent"]["S"] == "delivered"
+    rows = {row["pk"]["S"]: row for row in store.rows("LimitsTable")}
+    assert rows[f"feedback#{SENDER}#{hour}"]["sent"]["S"] == "delivered"

@@ -194,6 +194,7 @@ class House:
             retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),
             suspects=Queue(at.sqs, self.deployed.queues["SuspectsQueue"]),
             pool=self.pool,
+            monotonic=self.clock,
         )
 
     def work(self, *records: Record) -> Report:

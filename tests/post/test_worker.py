@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from botocore.exceptions import ClientError
@@ -32,8 +33,9 @@ from postroom.post.claims import Claim
 from postroom.post.filing import Fate
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice
+from postroom.post.ports import SenderKey
 from postroom.post.verdicts import Verdict
-from postroom.post.worker import delay_of
+from postroom.post.worker import BEGIN_SECONDS, delay_of
 from postroom.reasons import Reason
 from postroom.store.directory import Domain
 from postroom.store.keys import RowKey, seen_key_nlweb
@@ -627,3 +629,31 @@ def test_a_batch_of_large_messages_is_worked_off_in_parts(house: House, monkeypa
     assert len(house.deployed.objects()) == 3
     # What is told of a part does not keep its envelopes in memory.
     assert {outcome.claim.envelope for outcome in report.outcomes} == {""}
+
+
+def test_a_batch_that_takes_too_long_is_left_to_another_run(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.post.worker.SLICE_BYTES", 8000)  # two of these messages
+    find = house.keys.find
+
+    def slowly(name: str, *, fresh: bool = False) -> SenderKey:
+        house.clock.now += BEGIN_SECONDS / 4 + 1  # the second part is begun in time, the third is not
+        return find(name, fresh=fresh)
+
+    monkeypatch.setattr(house.keys, "find", slowly)
+    records = [replace(house.queued(house.envelope(body="x" * 1000)), group="sender") for _ in range(6)]
+    report = house.work(*records)
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 4
+    assert (report.postponed, report.failed) == (2, ())
+    # As they came: no try is counted, and none of them has to wait.
+    assert house.deployed.bodies("RetryQueue") == [record.body for record in records[4:]]
+    assert house.deployed.delays("RetryQueue") == [0, 0]
+    assert house.deployed.groups("RetryQueue") == ["sender", "sender"]
+    assert [house.settle(record).fate for record in records[4:]] == [Fate.ACCEPTED] * 2
+
+
+def test_what_could_not_even_be_postponed_is_handed_out_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.post.worker.BEGIN_SECONDS", -1)
+    worker, record = house.worker(clients := new_clients()), house.queued(house.envelope())
+    with Stubber(clients.sqs) as sqs:
+        sqs.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
+        assert worker.work([record]).failed == (record.message_id,)

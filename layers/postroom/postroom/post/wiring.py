@@ -171,6 +171,7 @@ def build_worker(settings: Settings) -> Worker:
         retry=aws.queue(settings.retry_queue_url),
         suspects=aws.queue(settings.suspects_queue_url),
         pool=pool,
+        monotonic=time.monotonic,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from postroom.errors import NotNowError
 from postroom.post.claims import Claim, Protocol, Queued, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
-from postroom.post.ports import SendQueue
+from postroom.post.ports import Clock, SendQueue
 from postroom.post.side_by_side import side_by_side
 from postroom.post.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.store.queues import LONGEST_DELAY_SECONDS
@@ -25,6 +25,9 @@ SUSPECT_AFTER: Final = 3
 SLICE_BYTES: Final = 8 * 1024 * 1024
 """Of envelopes read at once; usually the whole batch. Hostile JSON takes 30 times its length in memory, and claims
 under a pointer are not counted in Lambda's limit for a batch."""
+BEGIN_SECONDS: Final = 60
+"""After so long no further part of a batch is begun, and what is left waits for another run. A run that is killed
+finishes nothing, and its whole batch, good neighbours and all, is soon suspected."""
 _FIRST_DELAY_SECONDS: Final = 5
 _log: Final = logging.getLogger(__name__)
 
@@ -44,11 +47,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of a batch. `failed`: message ids SQS must hand out again. `suspected`: set apart."""
+    """What became of a batch. `failed`: message ids SQS must hand out again. `suspected`: set apart.
+
+    `postponed`: they wait for another run, as they came.
+    """
 
     outcomes: tuple[Outcome, ...]
     failed: tuple[str, ...]
     suspected: int
+    postponed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class _Letter:
 
 
 class Worker:
-    """Works off claims."""
+    """Works off claims. `monotonic`: a clock in seconds that nobody sets."""
 
     def __init__(
         self,
@@ -73,6 +80,7 @@ class Worker:
         retry: SendQueue,
         suspects: SendQueue,
         pool: Executor,
+        monotonic: Clock,
     ) -> None:
         self._judges = judges
         self._filing = filing
@@ -80,6 +88,7 @@ class Worker:
         self._retry = retry
         self._suspects = suspects
         self._pool = pool
+        self._monotonic = monotonic
 
     def work(self, records: Sequence[Record], *, suspects: bool = False) -> Report:
         """Work off one batch; `suspects`: it comes from the queue of claims set apart.
@@ -89,25 +98,30 @@ class Worker:
         failed: list[str] = []
         outcomes: list[Outcome] = []
         letters: list[_Letter] = []
-        suspected = held = 0
+        suspected = postponed = held = 0
+        until = self._monotonic() + BEGIN_SECONDS
         for record in records:
             try:
+                # As it is: what cannot even be read must not drag its neighbours along either.
                 if record.received >= SUSPECT_AFTER and not suspects:
-                    # As it is: what cannot even be read must not drag its neighbours along either.
                     self._suspects.send(record.body, group=record.group)
                     suspected += 1
+                    continue
+                if not letters and self._monotonic() > until:
+                    self._retry.send(record.body, group=record.group)
+                    postponed += 1
                     continue
                 letters.append(_Letter(record, unpack(record.body, self._objects)))
                 held += _memory_of(letters[-1])
             except Exception:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
-                _log.exception("message %s could not be read", record.message_id)
+                _log.exception("message %s could not be read, or sent on", record.message_id)
                 failed.append(record.message_id)
             if held > SLICE_BYTES:
                 self._finish(letters, outcomes, failed)
                 letters, held = [], 0
         self._finish(letters, outcomes, failed)
-        return Report(tuple(outcomes), tuple(failed), suspected)
+        return Report(tuple(outcomes), tuple(failed), suspected, postponed)
 
     def _finish(self, letters: Sequence[_Letter], outcomes: list[Outcome], failed: list[str]) -> None:
         """Settle a part of a batch, and keep what is told of it, without the envelopes."""
