@@ -1,5 +1,7 @@
+import contextlib
 import ssl
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import dns.message
@@ -132,9 +134,15 @@ def test_a_server_that_failed_lately_is_asked_last(server, serve, answers_with):
 
 @pytest.fixture
 def doh(server):
-    """A DNS over HTTPS front to the real server; `status` and `body` may be spoiled."""
+    """A DNS over HTTPS front to the real server; `status` and `body` may be spoiled, the head come in `drips`."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self):
+            front.connections += 1
+            super().setup()
+
         def do_POST(self):
             query = self.rfile.read(int(self.headers["content-length"]))
             assert self.headers["content-type"] == "application/dns-message"
@@ -142,8 +150,14 @@ def doh(server):
             body = front.body or server.reply(query, udp=False)
             self.send_response(front.status)
             self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            with contextlib.suppress(OSError):  # whoever asked may not wait for the end
+                self.flush_headers()
+                while front.drips > 0:
+                    self.wfile.write(b"X-Drip: drip\r\n")
+                    time.sleep(0.05)
+                    front.drips -= 1
+                self.end_headers()
+                self.wfile.write(body)
 
         def log_message(self, *_):
             pass
@@ -153,7 +167,7 @@ def doh(server):
     ca.issue_cert("localhost").configure_cert(context)
     front = HTTPServer(("127.0.0.1", 0), Handler)
     front.socket = context.wrap_socket(front.socket, server_side=True)
-    front.status, front.body = 200, None
+    front.status, front.body, front.drips, front.connections = 200, None, 0, 0
     front.setting = f"https://localhost:{front.server_address[1]}/dns-query"
     front.trust = ssl.create_default_context()
     ca.configure_trust(front.trust)
@@ -185,6 +199,24 @@ def test_a_bad_https_answer_is_no_answer(doh, status, body, said):
         pytest.raises(NotNowError, match=said),
     ):
         resolvers.asking()(QUESTION)
+
+
+def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):
+    doh.drips = 100
+    with Resolvers(doh.setting, ssl_context=doh.trust, try_seconds=0.3) as resolvers:
+        with pytest.raises(NotNowError, match="timed out"):
+            resolvers.asking()(QUESTION)
+        assert doh.drips > 0
+        doh.drips = 0
+        assert texts(resolvers.asking()(QUESTION))
+
+
+def test_a_connection_to_an_https_resolver_is_kept_and_each_question_has_a_time_of_its_own(doh):
+    with Resolvers(doh.setting, ssl_context=doh.trust, try_seconds=2) as resolvers:
+        assert texts(resolvers.asking()(QUESTION))
+        time.sleep(2.1)
+        assert texts(resolvers.asking()(QUESTION))
+    assert doh.connections == 1
 
 
 def test_an_https_resolver_with_an_unknown_certificate_is_not_believed(doh):

@@ -18,12 +18,12 @@ import httpcore
 from postroom.errors import NotNowError
 from postroom.nlweb.names import is_host_name
 from postroom.reasons import Reason
+from postroom.timed import TimedStream, seconds_left
 
 Resolve = Callable[[str], Sequence[str]]
 """Host name → its addresses as text. An empty sequence means: there is no such host."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address stands in the last 32 bits
-_WRITE_BYTES = 16384
 
 MAX_URL_CHARACTERS = 2048
 MAX_RESPONSE_BYTES = 1 << 20
@@ -203,7 +203,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         failure: Exception = httpcore.ConnectError("no address")
         for address in self._addresses:
-            seconds = min(self._connect_timeout, _seconds_left(self._deadline))
+            seconds = min(self._connect_timeout, seconds_left(self._deadline))
             try:
                 stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
             except (httpcore.NetworkError, httpcore.TimeoutException) as error:
@@ -212,44 +212,5 @@ class _PinnedBackend(httpcore.NetworkBackend):
             if ip_address(stream.get_extra_info("server_addr")[0]) != address:
                 stream.close()
                 raise httpcore.ConnectError("the connection leads to another address")
-            return _DeadlineStream(stream, self._deadline, self._connect_timeout)
+            return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
         raise failure
-
-
-class _DeadlineStream(httpcore.NetworkStream):
-    """A stream whose every step ends by one deadline, so that many small steps cannot go on for ever."""
-
-    def __init__(self, stream: httpcore.NetworkStream, deadline: float, connect_timeout: float) -> None:
-        self._stream = stream
-        self._deadline = deadline
-        self._connect_timeout = connect_timeout
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
-        return self._stream.read(max_bytes, _seconds_left(self._deadline))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        for start in range(0, len(buffer), _WRITE_BYTES):
-            self._stream.write(buffer[start : start + _WRITE_BYTES], _seconds_left(self._deadline))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002
-    ) -> httpcore.NetworkStream:
-        seconds = min(self._connect_timeout, _seconds_left(self._deadline))
-        secured = self._stream.start_tls(ssl_context, server_hostname, seconds)
-        return _DeadlineStream(secured, self._deadline, self._connect_timeout)
-
-    def get_extra_info(self, info: str) -> object:
-        return self._stream.get_extra_info(info)
-
-
-def _seconds_left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise httpcore.ReadTimeout("the deadline has passed")
-    return left

@@ -13,7 +13,7 @@ import httpcore
 from postroom.errors import NotNowError
 from postroom.names.dns.question import Ask, Question
 from postroom.names.dns.servers import Server, parse_servers
-from postroom.names.dns.transport import exchange
+from postroom.names.dns.transport import exchange, https_connections
 from postroom.names.dns.wire import Unusable, check_answer, make_query
 from postroom.reasons import Reason
 
@@ -40,7 +40,7 @@ class Resolvers:
         self._budget_seconds = budget_seconds
         self._back_off_seconds = back_off_seconds
         self._clock = clock
-        self._pool = httpcore.ConnectionPool(ssl_context=ssl_context, max_connections=4, keepalive_expiry=30)
+        self._pool = https_connections(ssl_context)
         self._lock = threading.Lock()
         self._last_until: dict[Server, float] = {}
 

@@ -1,9 +1,12 @@
 """One question to one server: UDP with TCP on truncation, TCP, or HTTPS (RFC 1035 §4.2, 7766, 8484)."""
 
+import contextvars
 import ipaddress
 import socket
+import ssl
 import struct
 import time
+from collections.abc import Iterable
 
 import dns.flags
 import dns.message
@@ -11,11 +14,21 @@ import httpcore
 
 from postroom.names.dns.servers import Server
 from postroom.names.dns.wire import Unusable, read_answer
+from postroom.timed import TimedStream, seconds_left
 
 MAX_MESSAGE = 65_535
 _MEDIA_TYPE = b"application/dns-message"
 # A datagram is lost now and then: it is sent again this often within the time of one try.
 _UDP_SENDS = 3
+_DEADLINE: contextvars.ContextVar[float] = contextvars.ContextVar("deadline")
+"""Of the question that this thread asks over HTTPS: its connection is kept, and carries questions of others later."""
+
+
+def https_connections(trust: ssl.SSLContext | None) -> httpcore.ConnectionPool:
+    """Connections to https resolvers, for `exchange`."""
+    return httpcore.ConnectionPool(
+        ssl_context=trust, max_connections=4, keepalive_expiry=30, network_backend=_TimedBackend()
+    )
 
 
 def exchange(
@@ -89,23 +102,40 @@ def _receive(sock: socket.socket, count: int, deadline: float) -> bytes:
 def _https(
     server: Server, query: dns.message.Message, deadline: float, pool: httpcore.ConnectionPool
 ) -> dns.message.Message:
-    left = _left(deadline)
+    _DEADLINE.set(deadline)
     with pool.stream(
         "POST",
         httpcore.URL(scheme=b"https", host=server.host.encode(), port=server.port, target=server.path.encode()),
         headers={b"host": _authority(server), b"content-type": _MEDIA_TYPE, b"accept": _MEDIA_TYPE},
         content=query.to_wire(),
-        extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left)},
+        extensions={"timeout": {"pool": _left(deadline)}},
     ) as response:
         if response.status != 200:
             raise Unusable(f"HTTP status {response.status}")
         body = b""
         for part in response.iter_stream():
             body += part
-            _left(deadline)
             if len(body) > MAX_MESSAGE:
                 raise Unusable("an answer of more than 65535 bytes")
     return _expect(query, body)
+
+
+class _TimedBackend(httpcore.NetworkBackend):
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        stream = httpcore.SyncBackend().connect_tcp(host, port, _asked_for(), local_address, socket_options)
+        return TimedStream(stream, _asked_for)
+
+
+def _asked_for() -> float:
+    """Seconds left for the question that this thread asks."""
+    return seconds_left(_DEADLINE.get())
 
 
 def _authority(server: Server) -> bytes:

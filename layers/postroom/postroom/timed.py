@@ -1,0 +1,60 @@
+"""Streams whose every step ends by one deadline: httpcore's time-outs are for a step each, and steps may be many."""
+
+import ssl
+import time
+from collections.abc import Callable
+from typing import Final
+
+import httpcore
+
+_WRITE_BYTES: Final = 16_384
+
+
+class TimedStream(httpcore.NetworkStream):
+    """A stream that drips no longer than `seconds_left` says, which raises httpcore.TimeoutException at the end.
+
+    `most_for_tls`: seconds that a handshake may take at most.
+    """
+
+    def __init__(
+        self, stream: httpcore.NetworkStream, seconds_left: Callable[[], float], most_for_tls: float = float("inf")
+    ) -> None:
+        self._stream = stream
+        self._seconds_left = seconds_left
+        self._most_for_tls = most_for_tls
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
+        """Bytes, as soon as there are some."""
+        return self._stream.read(max_bytes, self._seconds_left())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        """Send all of `buffer`, in pieces."""
+        for start in range(0, len(buffer), _WRITE_BYTES):
+            self._stream.write(buffer[start : start + _WRITE_BYTES], self._seconds_left())
+
+    def close(self) -> None:
+        """Close it."""
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> httpcore.NetworkStream:
+        """The stream in TLS, by the same deadline."""
+        seconds = min(self._most_for_tls, self._seconds_left())
+        secured = self._stream.start_tls(ssl_context, server_hostname, seconds)
+        return TimedStream(secured, self._seconds_left, self._most_for_tls)
+
+    def get_extra_info(self, info: str) -> object:
+        """What the stream below tells."""
+        return self._stream.get_extra_info(info)
+
+
+def seconds_left(deadline: float) -> float:
+    """Until `deadline`, of time.monotonic. Raises httpcore.ReadTimeout when it has passed."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise httpcore.ReadTimeout("the deadline has passed")
+    return left
