@@ -16,7 +16,7 @@ from postroom.names.dnssec.walk import MAX_ALIASES, MAX_QUESTIONS
 from postroom.nlweb import envelope, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
-from postroom.post import answers, courier, dm3_door, graph, nlweb_door, wiring, worker
+from postroom.post import answers, courier, dm3_door, graph, keeper, nlweb_door, wiring, worker
 from postroom.store import directory, queues, replies, secret, segments
 
 AT = settings.Settings()
@@ -42,9 +42,9 @@ def _parameter(name: str) -> int:
     return int(template()["Parameters"][name]["Default"])
 
 
-def _function(name: str, what: str) -> int:
+def _function(name: str, what: str) -> Any:
     properties = {**template()["Globals"]["Function"], **resources("AWS::Serverless::Function")[name]}
-    return int(properties[what])
+    return properties[what]
 
 
 def _source(name: str) -> Any:
@@ -72,6 +72,7 @@ def sections() -> dict[str, list[Bound]]:
         "DNS and DNSSEC": list(_dns()),
         "Going out over HTTPS": list(_https()),
         "Queues and the worker": list(_worker()),
+        "Dead letters": list(_keeper()),
         "Telling of discards": list(_courier()),
         "What is remembered": list(_caches()),
     }
@@ -114,6 +115,11 @@ def _door() -> Iterator[Bound]:
         "a synchronous handler's reply, an answer to a dm3 batch", _n(answers.MAX_ANSWER_BYTES, "bytes"),
         "Lambda returns 6 MB", "`HandlerFailed`; `RpcBatchTooLong`", "Lambda: 6 MB",
         "post/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
+    )  # fmt: skip
+    yield Bound(
+        "waiting for a synchronous handler", _n(wiring.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
+        "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
+        "test_template.py::test_the_door_does_not_end_while_a_handler_may_still_answer",
     )  # fmt: skip
     yield Bound(
         "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
@@ -201,14 +207,20 @@ def _dm3() -> Iterator[Bound]:
         "`MessageInvalid`", "dm3 §2.2.4", "dm3/test_message.py::test_the_whole_is_less_than_20_mb",
     )  # fmt: skip
     yield Bound(
-        "look-ups for a call", _n(AT.dm3_lookup_seconds, "s"), "the sender waits", "`ProfileLookupFailed`",
+        "look-ups for a call", "two, of receiver and sender, and one more where the sender's key fails",
+        "the sender waits", "`SenderSignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
+        "post/test_dm3_door.py::test_forged_mail_costs_a_look_up_every_two_seconds_at_most",
+    )  # fmt: skip
+    yield Bound(
+        "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
+        "`ProfileLookupFailed`",
         "Postfix postscreen_dnsbl_timeout: 10 s",
         "post/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
     )  # fmt: skip
     yield Bound(
         "look-ups at once", _n(wiring.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
-        "post/test_timebox.py::test_what_nobody_waits_for_any_more_is_not_begun",
+        "post/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
     )  # fmt: skip
     yield Bound(
         "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the door", "`ProfileInvalid`",
@@ -280,9 +292,13 @@ def _dns() -> Iterator[Bound]:
         "BIND max-recursion-queries: 50", "names/test_walk.py::test_the_number_of_questions_is_bounded",
     )  # fmt: skip
     yield Bound(
-        "CNAMEs to a key, to a host", f"{MAX_ALIASES}, {addresses.MAX_ALIASES}", "each needs a walk",
-        "`KeyRecordInvalid`, `OutboundFailed`", "unbound max-query-restarts: 11",
+        "CNAMEs to a key", _n(MAX_ALIASES), "each needs a walk",
+        "`KeyRecordInvalid`", "unbound max-query-restarts: 11",
         "names/test_walk.py::test_eight_aliases_are_followed_and_nine_are_not",
+    )  # fmt: skip
+    yield Bound(
+        "CNAMEs to a host", _n(addresses.MAX_ALIASES), "each is asked for", "`OutboundFailed`", "the same",
+        "names/test_addresses.py::test_so_many_aliases_are_followed_and_no_more",
     )  # fmt: skip
     yield Bound(
         "an answer by UDP", _n(wire.EDNS_PAYLOAD, "bytes"), "fragments get lost, and can be forged", "TCP is asked",
@@ -344,8 +360,9 @@ def _https() -> Iterator[Bound]:
         "sitemaps.org: 2,048", "test_https.py::test_a_url_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
-        "an answer's head", _n(httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, "bytes"), "kept whole",
-        "`OutboundFailed`", "curl: 100 kB a header", "test_https.py::test_what_is_no_http_is_an_outbound_failure",
+        "an answer's head", _n(httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, "bytes, and one read more"),
+        "kept whole", "`OutboundFailed`", "curl: 100 kB a header",
+        "test_https.py::test_an_answers_head_may_be_so_long_and_but_one_read_longer",
     )  # fmt: skip
     yield Bound(
         "an answer", _n(https.MAX_RESPONSE_BYTES, "bytes"), "kept whole", "`OutboundFailed`",
@@ -354,7 +371,7 @@ def _https() -> Iterator[Bound]:
     yield Bound(
         "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
         "nobody is told", "RFC 8461 §3.3: policies of 64 kB",
-        "names/test_manifest.py::test_a_manifest_of_the_largest_size_is_read",
+        "names/test_manifest.py::test_a_manifest_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "depth of YAML", _n(documents.MAX_DEPTH, "levels"), "PyYAML's time grows with the square", "nobody is told",
@@ -399,8 +416,20 @@ def _worker() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "memory of a run of the worker", _n(_function("WorkerFunction", "MemorySize"), "MB"),
-        "a slice, parsed; and what is remembered", "handed out again, in the end one by one",
-        "Lambda: 128 to 10,240 MB", "test_memory.py::test_different_senders_make_the_worker_no_larger",
+        "a part of a batch, parsed; and what is remembered", "handed out again, in the end one by one",
+        "Lambda: 128 to 10,240 MB",
+        "test_memory.py::test_the_costliest_part_of_a_batch_leaves_the_worker_half_its_memory",
+    )  # fmt: skip
+    yield Bound(
+        "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
+        "a batch comes in parts, each with look-ups of its own", "the rest waits for another run",
+        "Postfix smtpd_timeout: 300 s",
+        "post/test_worker.py::test_a_batch_that_takes_too_long_is_left_to_another_run",
+    )  # fmt: skip
+    yield Bound(
+        "a call of AWS", f"{wiring.AWS_TRIES} tries of {wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS} s",
+        "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
+        "test_template.py::test_all_tries_of_one_call_of_aws_fit_a_run",
     )  # fmt: skip
     yield Bound(
         "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
@@ -441,6 +470,25 @@ def _worker() -> Iterator[Bound]:
         "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "Secrets Manager takes no more",
         "the key is not stored", "Secrets Manager: 65,536",
         "store/test_secrets.py::test_a_full_secret_is_said_and_nothing_is_lost",
+    )  # fmt: skip
+
+
+def _keeper() -> Iterator[Bound]:
+    yield Bound(
+        "a round over the dead letters", _n(keeper.ROUND_SECONDS, "s"), "the run must end in time",
+        "the rest waits for the next round", "Lambda: 900 s",
+        "test_template.py::test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once",
+    )  # fmt: skip
+    yield Bound(
+        "dead letters in memory at once", _n(keeper.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
+        "SQS: 10 in a receive",
+        "functions/test_keeper.py::test_a_round_takes_so_many_letters_at_once_until_none_is_left",
+    )  # fmt: skip
+    yield Bound(
+        "rounds", _function("KeeperFunction", "Events")["Round"]["Properties"]["ScheduleExpression"],
+        "letters are few; each round costs a run",
+        "decided an hour later", "Postfix queue_run_delay: 300 s",
+        "test_template.py::test_the_keeper_goes_round_often_enough",
     )  # fmt: skip
 
 

@@ -467,11 +467,22 @@ def test_nobody_there_is_no_connection(ca_file) -> None:  # type: ignore[no-unty
         b"rubbish\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
-        b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 200_000 + b"\r\n\r\n",
     ],
 )
 def test_what_is_no_http_is_an_outbound_failure(serve, ca_file, answer: bytes) -> None:  # type: ignore[no-untyped-def]
     with serve(answering(answer)) as server:
+        failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
+
+
+def test_an_answers_head_may_be_so_long_and_but_one_read_longer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    most, one_read = httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, httpcore.HTTP11Connection.READ_NUM_BYTES
+
+    def head_of(length: int) -> bytes:
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: ".ljust(length - 4, b"y") + b"\r\n\r\n"
+
+    with serve(answering(head_of(most))) as server:
+        assert client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*").status == 200
+    with serve(answering(head_of(most + one_read + 1))) as server:
         failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
 
 

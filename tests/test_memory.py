@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 from benchmarks.lone_worker import BATCH, lone_worker
+from orjson import dumps
 from tests.aws import template
 
 from postroom.ijson import MAX_VALUES, parse
 from postroom.names.cache import Cache
 from postroom.names.keys import KeepTimes
 from postroom.post import dm3_door, wiring
+from postroom.post.worker import SLICE_BYTES
+from postroom.settings import Settings
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "local"}
@@ -77,6 +80,23 @@ def test_the_costliest_bodies_leave_the_door_most_of_its_memory(body: bytes) -> 
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < template()["Globals"]["Function"]["MemorySize"] * 1024 * 1024 / 4
+
+
+@pytest.mark.parametrize("of_ours", [b"{},", b'"%d":{},', b'"",'], ids=["containers", "names", "texts"])
+def test_the_costliest_part_of_a_batch_leaves_the_worker_half_its_memory(of_ours: bytes) -> None:
+    most, many = Settings().nlweb_max_body_bytes, range(MAX_VALUES // 2 - 20)
+    values = b"".join(of_ours % n if b"%" in of_ours else of_ours for n in many)[:-1]
+    body = (b'{"Body":{%s}}' if b":" in of_ours else b'{"Body":[%s]}') % values
+    body += b" " * (most - len(body))
+    claims = [body.decode() for _ in range(SLICE_BYTES // most + 1)]
+    tracemalloc.start()
+    # All that may be judged at once, and what was parsed of it is held together; then the segment is laid out.
+    held = [parse(claim.encode(), max_bytes=most) for claim in claims]
+    segment = b"".join(dumps(claim) for claim in claims)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(held) * most <= len(segment)
+    assert peak < template()["Globals"]["Function"]["MemorySize"] * 1024 * 1024 / 2
 
 
 def test_nothing_that_is_deployed_memoises_without_a_bound() -> None:

@@ -11,7 +11,7 @@ from tests.aws import TEMPLATE, resources, template
 from tests.functions.lambdas import ACCOUNT, translated
 
 from postroom.local.intrinsics import Evaluator
-from postroom.post import wiring
+from postroom.post import keeper, wiring
 from postroom.post.worker import BEGIN_SECONDS, SUSPECT_AFTER
 from postroom.settings import RETAIN_CEILING_SECONDS, Settings
 
@@ -183,6 +183,20 @@ def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
     assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] < 30
 
 
+def test_the_door_does_not_end_while_a_handler_may_still_answer() -> None:
+    """Who is not told the reply of a handler that was called asks again, and it is called again."""
+    at, timeout = Settings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
+    handler = wiring.AWS_CONNECT_SECONDS + wiring.HANDLER_READ_SECONDS
+    assert at.dns_budget_seconds + handler < timeout - 3  # for what is asked of the store before and afterwards
+    assert at.sync_lease_seconds >= timeout
+
+
+def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
+    once = wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS
+    timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
+    assert wiring.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name != "InboxFunction")
+
+
 def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
     assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"}
@@ -268,6 +282,11 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     rounds = math.ceil(batches["ClaimsQueue"] / wiring.THREADS)
     # A batch may come in many parts; the last is begun in time to be ended.
     assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
+
+
+def test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once() -> None:
+    run = resources("AWS::Serverless::Function")["KeeperFunction"]["Timeout"]
+    assert keeper.ROUND_SECONDS + wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS < run < keeper.LOOKED_AT_SECONDS
 
 
 def test_the_keeper_goes_round_often_enough() -> None:

@@ -10,16 +10,11 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.errors import NotNowError
-from postroom.post.keeper import Letter
+from postroom.post.keeper import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
 from postroom.post.logs import json_logger
 from postroom.post.wiring import build_keeper
 from postroom.settings import read_settings
 from postroom.store.aws import passing_faults
-
-ROUND_SECONDS = 40
-"""A round ends before the function's time-out; what is left waits for the next."""
-LOOKED_AT_SECONDS = 300
-"""A letter that stays is not seen again in the same round, and free again before the next."""
 
 logger = json_logger()
 metrics = Metrics()
@@ -58,7 +53,7 @@ def receive() -> list[Letter]:
         with passing_faults():
             messages = sqs.receive_message(
                 QueueUrl=settings.letters_queue_url,
-                MaxNumberOfMessages=10,
+                MaxNumberOfMessages=LETTERS_AT_ONCE,
                 VisibilityTimeout=LOOKED_AT_SECONDS,
                 # A short poll asks only some of SQS's servers, and may find nothing where there is something.
                 WaitTimeSeconds=2,

@@ -9,6 +9,7 @@ from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import MADE_AT, events
 
+from postroom.post.keeper import LETTERS_AT_ONCE
 from postroom.reasons import Reason
 
 LONG_AGO = MADE_AT - 7 * 86_400
@@ -17,8 +18,12 @@ LONG_AGO = MADE_AT - 7 * 86_400
 @pytest.fixture
 def letters(running: Office) -> None:
     """Two dead letters whose time has come."""
+    write_letters(running, 6, 7)
+
+
+def write_letters(running: Office, *numbers: int) -> None:
     store = running.deployed
-    for number in (6, 7):
+    for number in numbers:
         body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
         store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=body)
 
@@ -35,6 +40,19 @@ def throttled(running: Office, request: pytest.FixtureRequest) -> Iterator[None]
     calls.register(name, refuse)
     yield
     calls.unregister(name, refuse)
+
+
+def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: Office) -> None:
+    calls, name, asked = running.start("KeeperFunction").sqs.meta.events, "provide-client-params.sqs.ReceiveMessage", []
+
+    def note(params: Json, **_: object) -> None:
+        asked.append(params["MaxNumberOfMessages"])
+
+    calls.register(name, note)
+    write_letters(running, *range(6, 6 + LETTERS_AT_ONCE + 2))
+    assert running.invoke("KeeperFunction", {})["decided"] == LETTERS_AT_ONCE + 2
+    calls.unregister(name, note)
+    assert asked == [LETTERS_AT_ONCE] * 3
 
 
 @pytest.mark.parametrize("throttled", ["ReceiveMessage"], indirect=True)

@@ -103,9 +103,10 @@ def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
     assert why in found.why
 
 
-def test_a_manifest_of_the_largest_size_is_read() -> None:
+def test_a_manifest_may_be_so_long_and_no_longer() -> None:
     manifest = b"About: {Feedback: a.example}\n#"
     assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES, b"x")).domain == "a.example"
+    assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES + 1, b"x")).domain is None
 
 
 def test_a_manifest_may_be_nested_so_deep_and_no_deeper() -> None:

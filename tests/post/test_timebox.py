@@ -15,6 +15,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.post.timebox import TimeBox
+from postroom.post.wiring import LOOK_UPS
 from postroom.reasons import Reason
 
 SHORT, LONG = 0.02, 30.0
@@ -72,6 +73,19 @@ def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> N
     with pytest.raises(NotNowError) as caught:
         TimeBox(pool, SHORT).call(lambda: "at once, if there were a thread")
     assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
+
+
+@pytest.mark.parametrize("hanging", [LOOK_UPS - 1, LOOK_UPS])
+def test_so_many_look_ups_run_at_once_and_the_next_waits(slow: Slow, hanging: int) -> None:
+    with ThreadPoolExecutor(LOOK_UPS) as pool:
+        for _ in range(hanging):
+            pool.submit(slow.text, ALICE, PROFILE_KEY)
+        if hanging < LOOK_UPS:
+            assert TimeBox(pool, LONG).call(lambda: "found") == "found"
+        else:
+            with pytest.raises(NotNowError, match="ProfileLookupFailed"):
+                TimeBox(pool, SHORT).call(lambda: "found")
+        slow.let_go.set()
 
 
 def test_what_nobody_waits_for_any_more_is_not_begun(pool: ThreadPoolExecutor, slow: Slow) -> None:

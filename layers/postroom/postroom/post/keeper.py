@@ -17,6 +17,11 @@ from postroom.post.verdicts import given_up
 from postroom.reasons import Reason
 from postroom.store.segments import Objects
 
+ROUND_SECONDS: Final = 40
+"""A round ends before the function's time-out; what is left waits for the next."""
+LETTERS_AT_ONCE: Final = 10
+LOOKED_AT_SECONDS: Final = 300
+"""A letter that stays is not seen again in the same round, and free again before the next."""
 _log: Final = logging.getLogger(__name__)
 
 

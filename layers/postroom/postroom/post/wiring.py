@@ -61,13 +61,21 @@ if TYPE_CHECKING:
 
 LOOK_UPS: Final = 4
 """At once; each may wait for its own time."""
+AWS_TRIES: Final = 3
+AWS_CONNECT_SECONDS: Final = 3
+AWS_READ_SECONDS: Final = 10
+HANDLER_READ_SECONDS: Final = 15
+"""An operator's handler is waited for so long: the door must end before its sender is told that it is away."""
 _AWS: Final = Config(
-    retries={"mode": "standard", "max_attempts": 3}, connect_timeout=3, read_timeout=10, max_pool_connections=THREADS,
+    retries={"mode": "standard", "max_attempts": AWS_TRIES}, max_pool_connections=THREADS,
+    connect_timeout=AWS_CONNECT_SECONDS, read_timeout=AWS_READ_SECONDS,
     # A quarter of what botocore does for a small call (benchmarks, `flow`): the types of arguments are mypy's to check,
     # and without a name of ours the user agent is made up anew, twice for each request.
     parameter_validation=False, user_agent="postroom",
 )  # fmt: skip
-_AWS_ONCE: Final = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=15)
+_AWS_ONCE: Final = Config(
+    retries={"total_max_attempts": 1}, connect_timeout=AWS_CONNECT_SECONDS, read_timeout=HANDLER_READ_SECONDS
+)
 """For handlers of operators: a call that was not answered in time may have been executed; it is not ours to repeat."""
 _KEEPER_MARGIN_SECONDS: Final = DAY_SECONDS
 """Before the horizon: a letter is decided while what remembers its message still stands."""
