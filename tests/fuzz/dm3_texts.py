@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ens_normalize import DisallowedSequence, ens_normalize
-from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, json_of, place_in, text_of
+from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fuzzed, json_of, place_in, text_of
 from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMITTED, compact
 
 from postroom.dm3.envelope import (
@@ -131,7 +131,7 @@ ENVELOPES = (
 OF_ENVELOPES = (Reason.ENVELOPE_INVALID, Reason.ENCRYPTION_SCHEME_UNKNOWN)
 
 
-@fuzzed("dm3.envelope", "dm3.members", "dm3.dialect", seeds=ENVELOPES, is_json=True, max_bytes=16_384)
+@fuzzed("dm3.envelope", "dm3.members", "dm3.dialect", seeds=ENVELOPES, is_json=True, max_bytes=LONG)
 def dm3_envelope(data: bytes) -> None:
     """An envelope, or a refusal; it keeps its members; its signature and hashes hold, or are refused."""
     value = json_of(data)

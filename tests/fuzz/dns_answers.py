@@ -15,6 +15,7 @@ from postroom.local.zones import ZoneTree
 from postroom.names.addresses import addresses
 from postroom.names.dns import Ask, Question
 from postroom.names.dns.records import TxtRecord
+from postroom.names.dns.transport import MAX_MESSAGE
 from postroom.names.dns.wire import Unusable, check_answer, make_query, read_answer
 from postroom.names.dnssec import Absent, Alias, Evidence, Link, Secure, TrustAnchors, Verdict, validate
 from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
@@ -107,7 +108,7 @@ def answers_to(rdtype: RdataType) -> tuple[bytes, ...]:
     return tuple(honest(Question(name, rdtype)) for name in KEYS)
 
 
-@fuzzed("names.dns.wire", "names.dnssec.walk", "names.dnssec.signatures", seeds=answers_to(TXT))
+@fuzzed("names.dns.wire", "names.dnssec.walk", "names.dnssec.signatures", seeds=answers_to(TXT), max_bytes=MAX_MESSAGE)
 def dns_answers(data: bytes) -> None:
     """An answer of any bytes amid honest ones: a verdict, or none now; what is proven is what was signed, no more."""
     # Behind its header an answer says to which question it is one.
@@ -160,7 +161,9 @@ HOST = "host.sender.example"
 NAMED = Question(dns.name.from_text(HOST), A)
 
 
-@fuzzed("names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))))
+@fuzzed(
+    "names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))), max_bytes=MAX_MESSAGE
+)
 def addresses_of_hosts(data: bytes) -> None:
     """The addresses in an answer of any bytes, or none now; nothing but IP addresses in text form."""
     found = asked(

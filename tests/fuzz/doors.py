@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from tests.functions.samples import http
-from tests.fuzz.entry import Entry, fields_of, fuzzed, json_of
+from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of
 from tests.fuzz.nlweb_texts import CONTENTS
 from tests.fuzz.office import DM3_DOOR, DM3_JUDGE, NLWEB_DOOR, NLWEB_JUDGE, PROFILES, QUEUE, queued
 from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, compact
@@ -62,7 +62,7 @@ POSTED = tuple(b"application/json\0\0" + message for message in ENVELOPES)
 @fuzzed(
     "post.nlweb_door", "nlweb.envelope", "nlweb.verify",
     seeds=(*POSTED, b'application/json; charset="utf-8"\0identity\0{}', b"text/plain\0gzip\0\x1f\x8b"),
-    max_bytes=16_384,
+    max_bytes=LONG,
 )  # fmt: skip
 def nlweb_door(data: bytes) -> None:
     """Any headers and body: an answer with a reason, or a claim that the worker judges and files as it was posted."""
@@ -89,7 +89,7 @@ CALLS = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.jsonrpc", "post.dm3_door", seeds=CALLS, is_json=True, max_bytes=16_384)
+@fuzzed("dm3.jsonrpc", "post.dm3_door", seeds=CALLS, is_json=True, max_bytes=LONG)
 def dm3_door(data: bytes) -> None:
     """Any body: an answer to each call that waits for one, by its id, never an internal error; claims are judged."""
     calls = read_calls(data, max_bytes=len(data) + 1)
@@ -188,7 +188,7 @@ REQUESTS = tuple(
 NAMES = ("content-type", "content-encoding", "origin", "host")
 
 
-@fuzzed("post.cors", "post.answers", "post.nlweb_door", seeds=REQUESTS, max_bytes=16_384)
+@fuzzed("post.cors", "post.answers", "post.nlweb_door", seeds=REQUESTS, max_bytes=LONG)
 def inbox_function(data: bytes) -> None:
     """Any request through API Gateway, its body as text or base64: an answer of its protocol, and never a 5xx."""
     head, _, body = data.partition(b"\n\n")

@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 MOST_BYTES = 4096
 """Of an input, where an entry says nothing else: enough for every rule, and small enough for thousands a second."""
+LONG = 131_072
+"""Of what may come in by the megabyte: enough for what takes time that grows with the square."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from tests.functions.samples import MADE_AT, claim, notice_row
-from tests.fuzz.entry import Entry, fields_of, fuzzed, json_of, text_of
+from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of, text_of
 from tests.fuzz.samples import ENVELOPES, EVENTS, compact
 
 from postroom.errors import SettingsError, TheirError
@@ -40,7 +40,7 @@ CLAIMS = (
 )  # fmt: skip
 
 
-@fuzzed("post.claims", seeds=CLAIMS, is_json=True, max_bytes=8192)
+@fuzzed("post.claims", seeds=CLAIMS, is_json=True, max_bytes=LONG)
 def queued_claims(data: bytes) -> None:
     """A claim, or one of the errors that mean: none of ours; sent again it is the same claim."""
     try:

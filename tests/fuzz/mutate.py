@@ -29,6 +29,13 @@ def changed(data: bytes, random: Random, others: Sequence[bytes]) -> bytes:
     return data
 
 
+def pumped(data: bytes, random: Random, most: int) -> bytes:
+    """`data` with some part of it repeated up to `most` bytes: where time grows with the square, this takes long."""
+    start = random.randint(0, len(data))
+    part = data[start : start + random.choice((1, 1, 2, 3, 8, 40))] or random.randbytes(1)
+    return (data[:start] + part * (max(0, most - len(data)) // len(part)) + data[start:])[:most]
+
+
 def _changed_json(data: bytes, random: Random, others: Sequence[bytes]) -> bytes:
     try:
         root = [json.loads(data)]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import dns.name
 from tests.functions.samples import RECEIVER
-from tests.fuzz.entry import Entry, asked, bit_flipped, fields_of, fuzzed, json_of, place_in, text_of
+from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fields_of, fuzzed, json_of, place_in, text_of
 from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 
 from postroom.errors import NotNowError, TheirError
@@ -66,7 +66,7 @@ def check_explained(data: bytes, found: Envelope | TheirError | NotNowError) -> 
         assert f"{check.saw}{check.expected}".isprintable(), f"{check.name} shows what a terminal obeys"
 
 
-@fuzzed("nlweb.envelope", "nlweb.verify", "nlweb.explain", seeds=ENVELOPES, is_json=True, max_bytes=16_384)
+@fuzzed("nlweb.envelope", "nlweb.verify", "nlweb.explain", seeds=ENVELOPES, is_json=True, max_bytes=LONG)
 def envelope(data: bytes) -> None:
     """An envelope, or a refusal of the door; what `explain` shows people is the same verdict."""
     found = at_door(data)

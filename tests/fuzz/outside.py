@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from uuid import UUID
 
 from tests.functions.samples import RECEIVER, SENDER
-from tests.fuzz.entry import Entry, asked, fields_of, fuzzed
+from tests.fuzz.entry import LONG, Entry, asked, fields_of, fuzzed
 from tests.fuzz.samples import KEY, NOW, compact
 
 from postroom.client.dm3_answers import NoResultError, read_result
@@ -48,7 +48,7 @@ REGISTRIES = (
 )  # fmt: skip
 
 
-@fuzzed("names.registry", "names.documents", seeds=REGISTRIES, max_bytes=8192)
+@fuzzed("names.registry", "names.documents", seeds=REGISTRIES, max_bytes=LONG)
 def registry_document(data: bytes) -> None:
     """Texts by normalised name, or an error that says where; what was read is read again from its JSON."""
     try:

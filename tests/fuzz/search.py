@@ -12,7 +12,7 @@ from typing import Final
 from tests.fuzz.corpus import CORPUS
 from tests.fuzz.entry import Entry
 
-TIMEOUT_SECONDS: Final = 30
+TIMEOUT_SECONDS: Final = 10
 """For one input, by the clock on the wall and with all that watches over it: a machine with others on it is slow."""
 MEMORY_MB: Final = 1024
 """Of the process: what the worker has, the largest of our functions."""

@@ -1,7 +1,7 @@
 """The process that libFuzzer runs in: `python -m tests.fuzz.target NAME [libFuzzer's flags and directories]`.
 
 Our modules and the parsers in Python that they call tell libFuzzer where an input leads. Half of all changes are
-made by `tests.fuzz.mutate`, where an entry takes JSON; the others by libFuzzer.
+made by `tests.fuzz.mutate`, where an entry takes JSON; of the others one in a hundred, and the rest by libFuzzer.
 """
 
 import logging
@@ -11,11 +11,12 @@ from typing import Final
 
 import atheris
 
+_PUMPED: Final = 0.01
 INSTRUMENTED: Final = ["postroom", "functions", "yaml", "dns", "idna", "ens_normalize"]
 
 with atheris.instrument_imports(include=INSTRUMENTED):
     from tests.fuzz.entries import ENTRIES
-    from tests.fuzz.mutate import changed
+    from tests.fuzz.mutate import changed, pumped
 
 
 def main() -> None:
@@ -27,12 +28,13 @@ def main() -> None:
 
     def change(data: bytes, most: int, seed: int) -> bytes:
         random = Random(seed)
-        if random.random() < 0.5:
-            return bytes(atheris.Mutate(data, most))
-        return changed(data, random, entry.seeds)[:most]
+        if random.random() < _PUMPED:
+            return pumped(data, random, most)
+        if entry.is_json and random.random() < 0.5:
+            return changed(data, random, entry.seeds)[:most]
+        return bytes(atheris.Mutate(data, most))
 
-    changes = {"custom_mutator": change} if entry.is_json else {}
-    atheris.Setup([program, *flags], entry.run, **changes)
+    atheris.Setup([program, *flags], entry.run, custom_mutator=change)
     atheris.Fuzz()
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fuzz.corpus import kept
 from tests.fuzz.entries import ENTRIES
 from tests.fuzz.entry import Entry
-from tests.fuzz.mutate import changed
+from tests.fuzz.mutate import changed, pumped
 
 EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
@@ -27,3 +27,11 @@ def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject
     known = data.draw(st.sampled_from(entry.seeds))
     random = data.draw(st.randoms(use_true_random=False))
     entry.run(changed(known, random, entry.seeds))
+
+
+@EACH
+@settings(max_examples=10, derandomize=True, database=None)
+@given(data=st.data())
+def test_it_holds_for_what_repeats_itself_as_often_as_it_may(entry: Entry, data: st.DataObject) -> None:
+    known = data.draw(st.sampled_from(entry.seeds))
+    entry.run(pumped(known, data.draw(st.randoms(use_true_random=False)), entry.max_bytes))

@@ -73,7 +73,7 @@ def test_time_memory_and_length_are_bounded_and_known_inputs_are_begun_with(
     (tmp_path / "kept" / "timestamps").mkdir(parents=True)
     monkeypatch.setattr(search, "CORPUS", tmp_path / "kept")
     said = command(ENTRIES["timestamps"], tmp_path, 60)
-    assert {"-max_total_time=60", "-timeout=30", "-rss_limit_mb=1024", "-max_len=64"} <= set(said)
+    assert {"-max_total_time=60", "-timeout=10", "-rss_limit_mb=1024", "-max_len=64"} <= set(said)
     assert said[-2:] == (str(tmp_path / "corpus"), str(tmp_path / "kept" / "timestamps"))
 
 
