@@ -1,15 +1,19 @@
 """Variants of the post office with one fault each, of the kind that the harness is there to find."""
 
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tests.faults.harness import enumerate_calls
 from tests.faults.kinds import die_after, die_before, overtaken, throttled
-from tests.faults.suites import DARK_ONE, ONE, OWNED, TOLD, Play
+from tests.faults.suites import DARK_ONE, DOOR, ONE, OWNED, TOLD, Play
 
+from postroom.errors import NotNowError
 from postroom.post.worker import Worker
+from postroom.reasons import Reason
+from postroom.store.queues import Queue
 from postroom.store.register import Register
 from postroom.store.seen import Known, Seen
 from postroom.store.told import TellTale, Told
@@ -58,6 +62,17 @@ def done_whatever_happened() -> None:
     _replace(Worker, "_wait", wait)
 
 
+def answered_though_not_queued() -> None:
+    """The door says 200, whatever became of the queue message."""
+    really = Queue.send
+
+    def send(self: Queue, body: str, *further: Any, reason: Reason = Reason.STORE_UNAVAILABLE, **named: Any) -> None:
+        with suppress(NotNowError) if reason is Reason.NOT_QUEUED else nullcontext():
+            really(self, body, *further, reason=reason, **named)
+
+    _replace(Queue, "send", send)
+
+
 def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
 
@@ -85,6 +100,7 @@ VARIANTS = {
             partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
             "2 Feedback messages tell of",
         ),
+        Variant(answered_though_not_queued, partial(enumerate_calls, flow=DOOR, strikes=[throttled]), "has no end"),
         Variant(done_whatever_happened, partial(enumerate_calls, flow=DARK_ONE, strikes=[throttled]), "has no end"),
     )
 }

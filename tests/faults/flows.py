@@ -16,6 +16,8 @@ _DARK_ROUNDS = 1
 _LEASE_SECONDS = 60
 _DEAD_FOR_SECONDS = 6.5 * 86_400
 """Near enough to the horizon that the keeper decides."""
+_FORGOTTEN = b"reply given and not remembered"
+"""What the door logs, if the store did not take a reply: who asks again is answered anew."""
 _LOOKED_AT_SECONDS = 1.05
 """For longer no letter is out of sight that a keeper looked at (the tap shortens it)."""
 
@@ -89,12 +91,19 @@ class Flow:
         if self.redriven:
             queues.move(self.queue, "LettersQueue")
             queues.move("LettersQueue", self.queue)
-        replies = {letter.who: list(self._send_again(town, letter)) for letter in run.letters}
-        faults = list(_faults_of_replies(run.letters, replies))
+        # Whoever was told that we have it does not send it again: what became of it hangs on us alone.
+        replies = self._heard(town, run, answers)
+        for letter in run.letters:
+            if not replies[letter.who]:
+                replies[letter.who] = self._send_again(town, letter)
         self._rest(town, queues)
-        faults += [*judge.faults(), *judge.audited()]
-        # Later than everything: copies of whatever was handed out, when the owners have what they were shown.
+        faults = [*judge.faults(), *judge.audited()]
+        # Later than everything: whoever is not sure sends again, and copies of whatever was handed out come, when the
+        # owners have what they were shown.
         judge.acknowledge_all()
+        for letter in run.letters:
+            replies[letter.who] += self._send_again(town, letter)
+        faults += _faults_of_replies(run.letters, replies)
         queues.hand_out_copies()
         self._rest(town, queues)
         faults += [*judge.faults(), *judge.faults_of_queues()]
@@ -102,15 +111,22 @@ class Flow:
             town.purge()
         return list(dict.fromkeys(faults))
 
-    def _send_again(self, town: Town, letter: Letter) -> Iterator[str]:
+    def _heard(self, town: Town, run: Run, answers: list[Json]) -> dict[str, list[str]]:
+        """What the victim told each sender whose message it took; no reply that it said it cannot remember."""
+        heard: dict[str, list[str]] = {letter.who: [] for letter in run.letters}
+        if self.function == "InboxFunction" and _FORGOTTEN not in town.log.read_bytes():
+            for letter, answer in zip(run.letters, answers, strict=False):  # no answers, where it died
+                heard[letter.who] += [answer["body"]] if is_taken(answer) else []
+        return heard
+
+    def _send_again(self, town: Town, letter: Letter) -> list[str]:
         """A sender who heard nothing, or is not sure, sends the same again: what it is answered."""
         if self.function != "InboxFunction":
-            return
-        for _ in range(2):
-            CLOCK.ahead += _LEASE_SECONDS
-            answer = town.call("InboxFunction", letter.posted())
-            assert is_taken(answer), answer
-            yield answer["body"]
+            return []
+        CLOCK.ahead += _LEASE_SECONDS
+        answer = town.call("InboxFunction", letter.posted())
+        assert is_taken(answer), answer
+        return [answer["body"]]
 
     def _rest(self, town: Town, queues: Queues) -> None:
         """Let SQS hand out what is left, as time goes by, until nothing is left, or it takes too long."""

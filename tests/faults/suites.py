@@ -57,6 +57,7 @@ def worker(batch: int) -> Play:
     return partial(enumerate_calls, flow=flow, strikes=[*DEATHS, answer_lost], rivals=[(overtaken, SAME)])
 
 
+DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
 DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
