@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from tests.faults.harness import enumerate_calls
-from tests.faults.kinds import die_after, die_before, overtaken, throttled
-from tests.faults.suites import DARK_ONE, DOOR, ONE, OWNED, TOLD, Play
+from tests.faults.kinds import die_after, die_before, entry_refused, overtaken, throttled
+from tests.faults.suites import BIG, DARK_ONE, DOOR, ONE, OWNED, TOLD, Play
 
 from postroom.errors import NotNowError
+from postroom.post.adapters import AwsForwarding
 from postroom.post.worker import Worker
 from postroom.reasons import Reason
 from postroom.store.queues import Queue
@@ -66,11 +67,22 @@ def answered_though_not_queued() -> None:
     """The door says 200, whatever became of the queue message."""
     really = Queue.send
 
-    def send(self: Queue, body: str, *further: Any, reason: Reason = Reason.STORE_UNAVAILABLE, **named: Any) -> None:
-        with suppress(NotNowError) if reason is Reason.NOT_QUEUED else nullcontext():
-            really(self, body, *further, reason=reason, **named)
+    def send(self: Queue, *what: Any, **how: Any) -> None:
+        with suppress(NotNowError) if how.get("reason") is Reason.NOT_QUEUED else nullcontext():
+            really(self, *what, **how)
 
     _replace(Queue, "send", send)
+
+
+def handed_on_whatever_the_bus_says() -> None:
+    """An entry that the bus did not take is as good as any."""
+    really = AwsForwarding._hand_on
+
+    def hand_on(self: AwsForwarding, target: str, message: Any) -> None:
+        with suppress(NotNowError):
+            really(self, target, message)
+
+    _replace(AwsForwarding, "_hand_on", hand_on)
 
 
 def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
@@ -101,6 +113,11 @@ VARIANTS = {
             "2 Feedback messages tell of",
         ),
         Variant(answered_though_not_queued, partial(enumerate_calls, flow=DOOR, strikes=[throttled]), "has no end"),
+        Variant(
+            handed_on_whatever_the_bus_says,
+            partial(enumerate_calls, flow=BIG, strikes=[entry_refused]),
+            "arrived nowhere",
+        ),
         Variant(done_whatever_happened, partial(enumerate_calls, flow=DARK_ONE, strikes=[throttled]), "has no end"),
     )
 }

@@ -31,6 +31,7 @@ class Judge:
     queues: Queues
     sent: dict[str, Letter] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
+    _handed_on: set[str] = field(default_factory=set)
 
     def faults(self) -> list[str]:
         """What is wrong now, when every queue is at rest; a sentence each."""
@@ -55,6 +56,7 @@ class Judge:
 
     def _faults_of_messages(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
         shown = Counter(who for _, who in self._shown())
+        self._handed_on |= {who_is(message["envelope"]) for message in self.queues.arrived()}
         for who, each in rows.items():
             if who not in self.sent:
                 # The door did not say 200; if it is there nevertheless, it is there once.
@@ -66,6 +68,8 @@ class Judge:
                 yield f"{who} was acknowledged, and is shown again"
             if shown[who] > 1:
                 yield f"{who} can be read {shown[who]} times"
+            if End.HANDED_ON in ends and who not in self._handed_on:
+                yield f"{who} was handed on, says its row, and arrived nowhere"
             if self.sent[who].ends == (End.ANSWERED,):
                 if each or shown[who]:
                     yield f"{who} was to be answered at once, and has rows: {each}"

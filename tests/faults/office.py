@@ -2,6 +2,7 @@
 
 import gc
 import io
+import json
 import os
 import zipfile
 from collections.abc import Mapping
@@ -33,7 +34,8 @@ from postroom.store.secrets import SigningKeys
 Json = dict[str, Any]
 HELLO, ASK, ORDER, NEWS, NONSENSE = "Hello@Host", "Ask@Host", "Order@Host", "News@Host", "Nonsense@Nobody"
 """Subjects: kept in the mailbox, answered at once, handed on to a queue, to an event bus, unknown."""
-ORDERS = "orders"
+ORDERS, NEWS_ROOM = "orders", "news"
+"""Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction")
 _AT_ONCE = 25
 _PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30"}
@@ -51,6 +53,8 @@ class Town:
     tap: Tap
     log: Path
     """What the functions log: the door's ledger is in it."""
+    outside: dict[str, str] = field(default_factory=dict)
+    """The URLs of the operators' queues."""
     _office: Office = field(init=False)
 
     @staticmethod
@@ -64,7 +68,7 @@ class Town:
         assert isinstance(made, dict)
         deployed.tables, deployed.queues = made["tables"], made["queues"]
         deployed.secrets = {name: name for name in made["secrets"]}
-        town = Town(world, deployed, Tap(), log)
+        town = Town(world, deployed, Tap(), log, made["outside"])
         town.tap.watch(session)
         town._load(session, endpoint, settings)
         # A fork copies every page that its garbage collection touches.
@@ -134,7 +138,7 @@ def _set_up(clients: Clients) -> dict[str, Any]:
         SubjectRule(NEWS, Treatment.FORWARD, f"arn:aws:events:{MOTO_REGION}:{ACCOUNT}:event-bus/default"),
     ):
         operators.put_subject(RECEIVER, rule)
-    clients.sqs.create_queue(QueueName=ORDERS)
+    outside = {name: clients.sqs.create_queue(QueueName=name)["QueueUrl"] for name in (ORDERS, NEWS_ROOM)}
     SigningKeys(clients.secrets, deployed.secrets["SigningKeys"], CLOCK).put(RECEIVER, SELECTOR, published_key())
     profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
     open_service(deployed, service_keys(), profiles, [Dm3Mailbox(BOB)])
@@ -142,11 +146,15 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("app.py", _HANDLER)
     endpoint = clients.sqs.meta.endpoint_url
+    events = _client("events", endpoint)
+    events.put_rule(Name=NEWS_ROOM, EventPattern=json.dumps({"source": ["postroom"]}))
+    arn = f"arn:aws:sqs:{MOTO_REGION}:{ACCOUNT}:{NEWS_ROOM}"
+    events.put_targets(Rule=NEWS_ROOM, Targets=[{"Id": NEWS_ROOM, "Arn": arn}])
     role = _client("iam", endpoint).create_role(RoleName="ask", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
     _client("lambda", endpoint).create_function(
         FunctionName="ask", Runtime="python3.11", Handler="app.handler", Code={"ZipFile": packed.getvalue()}, Role=role
     )
-    return {"tables": deployed.tables, "queues": deployed.queues, "secrets": deployed.secrets}
+    return {"tables": deployed.tables, "queues": deployed.queues, "secrets": deployed.secrets, "outside": outside}
 
 
 def _clients(endpoint: str) -> Clients:

@@ -1,5 +1,6 @@
 """What SQS and Lambda do with queues: hand out batches, delete what is done, hand out again what is not."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,8 +83,17 @@ class Queues:
         said: Any = self._sqs.get_queue_attributes(QueueUrl=self._url(queue), AttributeNames=["All"])["Attributes"]
         return int(said["ApproximateNumberOfMessages"]) + int(said["ApproximateNumberOfMessagesNotVisible"])
 
+    def arrived(self) -> Iterator[Json]:
+        """What arrived at the operators' queues since somebody looked."""
+        for queue in self.town.outside:
+            messages = self.receive(queue)
+            self.finish(queue, messages, {"batchItemFailures": []})
+            for message in messages:
+                said = json.loads(message["Body"])
+                yield said.get("detail", said)  # an event bus puts it into an event
+
     def _url(self, queue: str) -> str:
-        return self.town.deployed.queues[queue]
+        return {**self.town.deployed.queues, **self.town.outside}[queue]
 
     @property
     def _sqs(self) -> Any:
