@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from tests.faults.harness import enumerate_calls
 from tests.faults.kinds import die_after, die_before, entry_refused, overtaken, throttled
-from tests.faults.suites import BIG, DARK_ONE, DOOR, ONE, OWNED, TOLD, Play
+from tests.faults.suites import BIG, DARK_ONE, DOOR, NO_KEY, ONE, OWNED, TOLD, Play
 
 from postroom.errors import NotNowError
 from postroom.post.adapters import AwsForwarding
 from postroom.post.worker import Worker
 from postroom.reasons import Reason
 from postroom.store.queues import Queue
-from postroom.store.register import Register
+from postroom.store.register import GONE, Register
 from postroom.store.seen import Known, Seen
 from postroom.store.told import TellTale, Told
 
@@ -49,6 +49,27 @@ def feedback_without_a_note() -> None:
         return Told(buffer, correlation, timestamp_ms, sent=False)
 
     _replace(TellTale, "note", note)
+
+
+def discards_over_what_is_there() -> None:
+    """Who discards does not ask whether the claim was filed."""
+
+    def bury(self: Any, key: Any, why: str, forget_at: int) -> None:
+        gone = {"st": {"S": GONE}, "why": {"S": why}, "ttl": {"N": str(forget_at)}}
+        self._dynamodb.put_item(TableName=self._table, Item={"pk": {"S": key.pk}, "sk": {"S": key.sk}, **gone})
+
+    _replace(Register, "_bury_if_absent", bury)
+
+
+def feedback_of_now() -> None:
+    """A Feedback that is sent again has another Timestamp."""
+    really = TellTale.find
+
+    def find(self: TellTale, row: Any) -> Told | None:
+        told = really(self, row)
+        return told and replace(told, timestamp_ms=told.timestamp_ms + 1)
+
+    _replace(TellTale, "find", find)
 
 
 def done_whatever_happened() -> None:
@@ -109,6 +130,16 @@ VARIANTS = {
         Variant(identities_that_end_it, partial(enumerate_calls, flow=ONE, strikes=[die_after]), "has no end"),
         Variant(
             feedback_without_a_note,
+            partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
+            "2 Feedback messages tell of",
+        ),
+        Variant(
+            discards_over_what_is_there,
+            partial(enumerate_calls, flow=NO_KEY, strikes=[], rivals=[(overtaken, OWNED)]),
+            "has 2 ends",
+        ),
+        Variant(
+            feedback_of_now,
             partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
             "2 Feedback messages tell of",
         ),

@@ -63,7 +63,7 @@ class Judge:
                 if shown[who] > 1:
                     yield f"{who} was not taken in, and can be read {shown[who]} times"
                 continue
-            ends = self._ends(each, shown[who])
+            ends = self._ends(who, each, shown[who])
             if who in self.acknowledged and shown[who]:
                 yield f"{who} was acknowledged, and is shown again"
             if shown[who] > 1:
@@ -80,10 +80,11 @@ class Judge:
             elif not ends <= set(self.sent[who].ends):
                 yield f"{who} is {min(ends)}, and should be {' or '.join(self.sent[who].ends)}"
 
-    def _ends(self, rows: list[Row], shown: int) -> set[End]:
+    def _ends(self, who: str, rows: list[Row], shown: int) -> set[End]:
         ends = {End.DISCARDED for row in rows if row.discarded}
         ends |= {End.HANDED_ON for row in rows if row.why == FORWARDED}
-        if shown or any(row.why == ACKED for row in rows):
+        # Its owner's word counts, whatever became of the row since.
+        if shown or who in self.acknowledged or any(row.why == ACKED for row in rows):
             ends.add(End.FILED)
         return ends
 
@@ -92,7 +93,8 @@ class Judge:
         told: dict[str, set[str]] = {}
         for envelope in map(json.loads, self.town.world.posted()):
             about = envelope["Body"].get("Correlation", "a summary")
-            told.setdefault(about, set()).add(envelope["Header"]["Correlation"])
+            # Repeated it is the same to the bit, or the buffer takes it for another.
+            told.setdefault(about, set()).add(json.dumps([envelope["Header"], envelope["Body"]], sort_keys=True))
         discarded = {who for who, each in rows.items() if any(row.discarded for row in each)}
         for about, tellings in told.items():
             if len(tellings) > 1:

@@ -102,7 +102,7 @@ SUITES = {
                 rivals=[(overtaken, SAME), (overtaken, OWNED)],
             ),
             partial(enumerate_calls, flow=ONE_OR_NONE, strikes=[], rivals=[(overtaken, KEYLESS)]),
-            partial(enumerate_calls, flow=NO_KEY, strikes=[*DEATHS], rivals=[(overtaken, KEYED)]),
+            partial(enumerate_calls, flow=NO_KEY, strikes=[*DEATHS], rivals=[(overtaken, KEYED), (overtaken, OWNED)]),
             partial(enumerate_calls, flow=BAD, strikes=[*DEATHS, *ERRORS, *CLOCKS], rivals=[(overtaken, SAME)]),
             partial(enumerate_calls, flow=RETRIED, strikes=[*DEATHS, *ERRORS], rivals=[(overtaken, OWNED)]),
             partial(enumerate_calls, flow=DARK_ONE, strikes=[*DEATHS, *ERRORS]),
