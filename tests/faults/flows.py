@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.faults.clock import CLOCK
 from tests.faults.judge import Judge
+from tests.faults.kinds import HOUR
 from tests.faults.letters import End, Letter, is_taken
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
@@ -46,6 +47,10 @@ class Flow:
     """Whether senders' keys are not published yet when the victim judges."""
     redriven: bool = False
     """Whether what is left goes through the dead letters, and comes back under new queue ids."""
+    received: int = 1
+    """How often the queue handed the batch out, the victim's turn included."""
+    hours_later: int = 0
+    """The victim gets what its function's first turn left in the queue, so long after: the summary of an hour."""
 
     def prepare(self, town: Town) -> Run:
         """Everything up to the victim's turn."""
@@ -61,8 +66,14 @@ class Flow:
             queues.move("ClaimsQueue", "LettersQueue")
             run.ahead = _DEAD_FOR_SECONDS
         elif self.function != "InboxFunction":
-            run.batch = queues.receive(self.queue)
-            queues.release(self.queue, run.batch)
+            if self.hours_later:
+                batch = queues.receive(self.queue)
+                queues.finish(self.queue, batch, town.call(self.function, event_of(self.queue, batch)))
+                run.ahead = CLOCK.ahead = self.hours_later * HOUR
+            for _ in range(self.received):
+                run.batch = queues.receive(self.queue)
+                queues.release(self.queue, run.batch)
+            assert run.batch, "nothing is there for the victim to do"
         run.copies = queues.copies
         town.world.dns(**({"example": self.dns} if self.dns else {DARK: Trouble.SERVFAIL}))
         town.world.buffers({STRICT: 403, BUSY: 503})

@@ -64,6 +64,9 @@ DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction",
 NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda: [nlweb(*EITHER)], keyless=True)
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
+OFTEN = Flow("worker: two messages handed out too often", "WorkerFunction", lambda: [nlweb(), forged()], received=3)
+LETTER = Flow("worker: one dm3 letter", "WorkerFunction", lambda: [dm3()])
+ORDERED = Flow("worker: one for a queue", "WorkerFunction", lambda: [nlweb(End.HANDED_ON, subject=ORDER)])
 RETRIED = Flow("worker: a message, and again by its sender", "WorkerFunction", lambda: [nlweb()] * 2)
 REDRIVEN = Flow("worker: redriven dead letters under new ids", "WorkerFunction", lambda: all_verdicts(4), redriven=True)
 TOLD = Flow("courier: one discard", "CourierFunction", lambda: [forged()], queue="CourierQueue")
@@ -75,6 +78,7 @@ SHARE = Flow(
     "courier: more than its share", "CourierFunction", lambda: [forged(), forged(), unknown_subject()],
     queue="CourierQueue",
 )  # fmt: skip
+SUMMARY = Flow("courier: the hour's summary", "CourierFunction", SHARE.make, queue="CourierQueue", hours_later=2)
 DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)])
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
@@ -107,6 +111,9 @@ SUITES = {
             partial(enumerate_calls, flow=RETRIED, strikes=[*DEATHS, *ERRORS], rivals=[(overtaken, OWNED)]),
             partial(enumerate_calls, flow=DARK_ONE, strikes=[*DEATHS, *ERRORS]),
             partial(enumerate_calls, flow=BIG, strikes=[*DEATHS, *ERRORS, entry_refused]),
+            partial(enumerate_calls, flow=OFTEN, strikes=[*DEATHS, *ERRORS]),
+            partial(enumerate_calls, flow=LETTER, strikes=ERRORS, rivals=[(overtaken, OWNED)]),
+            partial(enumerate_calls, flow=ORDERED, strikes=[*DEATHS, *ERRORS]),
         ]
     ),
     "ten": Suite([worker(10), partial(enumerate_calls, flow=REDRIVEN, strikes=DEATHS)]),
@@ -117,7 +124,8 @@ SUITES = {
         ]
     ),
     "share": Suite(
-        [partial(enumerate_calls, flow=SHARE, strikes=[*DEATHS, *ERRORS])], {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
+        [partial(enumerate_calls, flow=flow, strikes=[*DEATHS, *ERRORS]) for flow in (SHARE, SUMMARY)],
+        {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"},
     ),
     "rest": Suite(
         [
