@@ -440,8 +440,12 @@ def test_nobody_is_told_of_a_message_that_is_kept(office: Office, why: str, told
 
 
 @pytest.mark.parametrize(
-    "changed", [{"st": None}, {"o": None}, {"off": {"N": "1.5"}}, {"sk": {"S": "m#x#y"}}, {"sk": {"S": "!head"}}]
-)
+    "changed",
+    [
+        {"st": None}, {"st": {"S": "X"}}, {"o": None}, {"off": {"N": "1.5"}}, {"sk": {"S": "m#x#y"}},
+        {"sk": {"S": "!head"}},
+    ],
+)  # fmt: skip
 def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[str, Any]) -> None:
     key = office.filed()
     office.change(key, **changed)
@@ -449,9 +453,17 @@ def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[st
     assert findings.count(Problem.UNREADABLE) == 1
 
 
-@pytest.mark.parametrize("home", [{"S": "x"}, {"M": {"pk": {"S": "x"}, "sk": {"S": "y"}}}])
-def test_an_identity_that_is_not_of_the_form_is_named(office: Office, home: dict[str, Any]) -> None:
-    office.put("SeenTable", {"pk": {"S": "n#1"}, "home": home, "ttl": {"N": "1"}})
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"home": {"S": "x"}},
+        {"home": {"M": {"pk": {"S": "x"}, "sk": {"S": "y"}}}},
+        {"home": {"M": {"pk": {"S": ""}, "sk": {"S": "m#1#x"}}}},
+        {"reply_at": {"N": "1"}},
+    ],
+)
+def test_an_identity_that_is_not_of_the_form_is_named(office: Office, said: dict[str, Any]) -> None:
+    office.put("SeenTable", {"pk": {"S": "n#1"}, **said, "ttl": {"N": f"{int(NOW) + DAY}"}})
     findings = office.audit()
     assert (found(findings), where(findings)) == ({Problem.UNREADABLE: 1}, {"seen n#1"})
 

@@ -16,7 +16,7 @@ from postroom.store.evidence import Evidence, Held, Remembered, Standing, held_i
 from postroom.store.keys import ROW_PREFIX, RowKey
 from postroom.store.ledger import text_of
 from postroom.store.problems import Problem
-from postroom.store.register import read_row
+from postroom.store.register import GONE, LIVE, read_row
 from postroom.store.segments import Objects, Place, neighbours
 
 if TYPE_CHECKING:
@@ -122,14 +122,15 @@ class _Gatherer:
         key = item["pk"]["S"]
         try:
             remembered = read_remembered(item)
+            reply_at = item["reply_at"]["S"] if "reply_at" in item else None
         except (KeyError, ValueError, IndexError):
             self._unreadable.add(f"seen {key}")
             return
         if remembered.home in self._rows:  # a million homes need not be held twice
             remembered = replace(remembered, home=self._rows[remembered.home].row.key)
         self._seen[key] = remembered
-        if "reply_at" in item and remembered.ttl >= self._now:
-            self._replies[item["reply_at"]["S"]] = key
+        if reply_at is not None and remembered.ttl >= self._now:
+            self._replies[reply_at] = key
 
     def _find_homes(self) -> None:
         """What was filed after the scan of the registers went by is asked for by its home."""
@@ -204,6 +205,8 @@ def read_standing(item: "Item") -> Standing:
     """A row of table `post`. Raises KeyError, ValueError or IndexError where it is not of the form."""
     row = read_row(item)
     _check_register(row.key)
+    if item["st"]["S"] not in (LIVE, GONE):  # no reader shows it: it must not count as filed
+        raise ValueError(item["st"])
     ttl = int(item["ttl"]["N"]) if "ttl" in item else None
     return Standing(row, ttl, begun="told" in item, sent="sent" in item)
 
@@ -220,7 +223,7 @@ def read_remembered(item: "Item") -> Remembered:
 
 
 def _check_register(key: RowKey) -> None:
-    if not (key.sk.startswith(ROW_PREFIX) and key.claim_id and key.received_at_ms >= 0):
+    if not (key.pk and key.sk.startswith(ROW_PREFIX) and key.claim_id and key.received_at_ms >= 0):
         raise ValueError(key.sk)
 
 
