@@ -45,13 +45,14 @@ _INTRODUCTION: Final = """\
 
     make bench
 
-prints these tables, measured anew on your machine; `.venv/bin/python -m benchmarks --write` writes this page, and
-`.venv/bin/python -m benchmarks verify` runs one of them.
+prints these tables, measured anew on your machine, which takes about half an hour; `make bench WRITE=1` writes this
+page, and `.venv/bin/python -m benchmarks verify` runs one of them.
 
 Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted, and
 of `fairness`, which are simulated: all ways take short turns, round after round; each round keeps the best turn of each
 way, and the median over the rounds is what stands here; for `verify` and `dm3`, the median over seven fresh processes
-(for `peers`, three), for these move with the place of things in memory. Ratios of such small times still differ between
+(for `peers` and `flow` three, for `throughput` two), for these move with the place of things in memory. A round of
+`throughput` has one turn of each way. Ratios of such small times still differ between
 machines and Python versions, and by some hundredths from run to run.
 """
 

@@ -1,6 +1,9 @@
 """A message of ours against what others verify: DKIM in five languages, signed JSON of Matrix, ActivityPub."""
 
 import json
+import platform
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -42,7 +45,8 @@ activity is read into its vocabulary, and its attribution checked, too; its proo
 
 Installed or built in build/peers-bench by npm, go and cargo where these are; otherwise the table says what is missing.
 npm and go by lock; cargo has only pins, as its lock would name a registry; of mail-auth an older version, as the newest
-asks for a newer Rust than most have. Wanted: fedify ≥ {LEAST_TO_FEDIFY} × ours; what is not reached is marked ✗. "—":
+asks for a newer Rust than most have. The newest mailauth and fedify are made for Node 22 or later, and run on 20.
+Wanted: fedify ≥ {LEAST_TO_FEDIFY} × ours; what is not reached is marked ✗. "—":
 it does not do that.
 """
 
@@ -92,6 +96,7 @@ PROGRAMS: Final = (
     Program("fedify, object (npm)", _NODE, ("node", "peer.mjs", "fedify", "object"), ("ed25519",), LEAST_TO_FEDIFY),
     Program("fedify, request (npm)", _NODE, ("node", "peer.mjs", "fedify", "request"), ("rsa",), LEAST_TO_FEDIFY),
 )
+_VERSIONS: Final = (("node", "--version"), ("go", "version"), ("rustc", "--version"))
 _LIBRARIES: Final = ("dkimpy (Python)", "signedjson (Python)")
 
 
@@ -119,7 +124,16 @@ def measure(effort: Effort) -> Sequence[Table]:
         (name, *(_cell(ratios_found.get(name), least.get(name, 0), missing.get(name)) for ratios_found in found))
         for name in (*_LIBRARIES, *least)
     ]
-    return [Table("", ("peer", "Ed25519, peer : ours", "RSA-2048, peer : ours"), tuple(rows))]
+    return [Table(_runtimes(), ("peer", "Ed25519, peer : ours", "RSA-2048, peer : ours"), tuple(rows))]
+
+
+def _runtimes() -> str:
+    """On what it was measured: others' packages name the versions that they are made for."""
+    said = [f"Python {platform.python_version()}"]
+    for command in _VERSIONS:
+        if shutil.which(command[0]):
+            said.append(subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\n")[0])
+    return ", ".join(said)
 
 
 def _try(program: Program, folder: Path) -> None:

@@ -7,7 +7,10 @@ from itertools import count
 from typing import Final, TypeVar
 
 from benchmarks.harness import Benchmark, Effort, Table
-from tests.cost.counting import OVERSIZE, Counted, PostOffice, Protocol, post_office
+from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol, post_office
+
+from postroom.cli.cost.model import MILLION, Mail, bill
+from postroom.cli.cost.prices import OURS, read_prices
 
 T = TypeVar("T")
 
@@ -18,14 +21,27 @@ messages, once all that is read now and then is in memory. *SQS* is what the fun
 message; Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or hold a few words (dm3), the large ones
 1,000,000: no queue message holds them, and a batch of them is worked off, and put into segments, in several parts.
 
+The bill is what `postroom cost` makes of these numbers: US dollars for a million messages of 2,000 bytes, from the door
+until they are filed and acknowledged, in us-east-1, without what costs the same when there is no mail. What others take
+stands in [cost.md](cost.md).
+
 Wanted at a batch of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost hold all of this.
 
 Processor time is the only time on this page that is no ratio, because it is what Lambda bills: the best of some rounds
-of 100 messages, boto3 included, the embedded AWS in a process of its own.
+of 100 messages, or of 10 large ones, boto3 included, the embedded AWS in a process of its own.
 """
 
 BATCHES: Final = (1, 10, 100)
 _LARGE_BATCH: Final = 10
+_LINES: Final = {
+    "API, answers": ("HTTP API", "answers"),
+    "Lambda": ("Lambda",),
+    "SQS": ("SQS",),
+    "DynamoDB": ("DynamoDB",),
+    "S3": ("S3",),
+    "logs": ("logs", "what Lambda logs"),
+}
+"""The columns of the bill, and how the names of its items begin."""
 _PROTOCOLS: Final[tuple[Protocol, ...]] = ("nlweb", "dm3")
 
 
@@ -41,6 +57,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         return [
             Table("Requests and units", columns, requests),
             Table("Processor time", ("a message of", "the door, ms", "the worker, ms"), processor),
+            Table("The bill", ("a million in", *_LINES, "together"), tuple(_bills())),
         ]
 
 
@@ -49,7 +66,7 @@ def _requests(office: PostOffice, numbers: Iterator[int]) -> Iterator[tuple[str,
         for batch in BATCHES:
             messages = [office.message(protocol, next(numbers)) for _ in range(batch)]
             yield _row(f"{protocol}, batch {batch}", batch, *_work_off(office, protocol, messages))
-    large = [office.nlweb(next(numbers), OVERSIZE) for _ in range(_LARGE_BATCH)]
+    large = [_large(office, numbers) for _ in range(_LARGE_BATCH)]
     yield _row(f"nlweb, large, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", large))
     again = [office.nlweb(next(numbers)) for _ in range(_LARGE_BATCH)]
     _work_off(office, "nlweb", again)
@@ -68,16 +85,40 @@ def _row(name: str, messages: int, door: Counted, worker: Counted) -> tuple[str,
     return name, *(f"{number / messages:.2f}" for number in (*sums, worker.write_units, worker.read_units))
 
 
+def _bills() -> Iterator[tuple[str, ...]]:
+    prices = read_prices(OURS, "us-east-1")
+    for batch in BATCHES:
+        sums = dict.fromkeys(_LINES, 0.0)
+        items = [item for item in bill(Mail(MILLION, SMALL, batch), prices) if not item.standing]
+        for item in items:
+            sums[next(line for line in _LINES if item.name.startswith(_LINES[line]))] += item.usd
+        yield f"batches of {batch}", *(f"{usd:.2f}" for usd in (*sums.values(), sum(sums.values())))
+
+
 def _processor(office: PostOffice, numbers: Iterator[int], rounds: int) -> Iterator[tuple[str, ...]]:
     for protocol in _PROTOCOLS:
-        taken = []
-        for _ in range(rounds):
-            messages = [office.message(protocol, next(numbers)) for _ in range(BATCHES[-1])]
-            door, (_, claims) = _timed(partial(office.take_in, protocol, messages))
-            worker, _ = _timed(partial(office.work, claims))
-            taken.append((door, worker))
-        best = [min(column) / BATCHES[-1] for column in zip(*taken, strict=True)]
-        yield f"{protocol}, batch {BATCHES[-1]}", *(f"{milliseconds:.2f}" for milliseconds in best)
+        yield f"{protocol}, batch {BATCHES[-1]}", *_times(
+            office, protocol, rounds, BATCHES[-1], lambda protocol=protocol: office.message(protocol, next(numbers))
+        )
+    large = partial(_large, office, numbers)
+    yield f"nlweb, large, batch {_LARGE_BATCH}", *_times(office, "nlweb", rounds, _LARGE_BATCH, large)
+
+
+def _large(office: PostOffice, numbers: Iterator[int]) -> bytes:
+    return office.nlweb(next(numbers), OVERSIZE)
+
+
+def _times(
+    office: PostOffice, protocol: Protocol, rounds: int, batch: int, make: Callable[[], bytes]
+) -> Iterator[str]:
+    """The milliseconds of the door and of the worker for one message."""
+    taken = []
+    for _ in range(rounds):
+        door, (_, claims) = _timed(partial(office.take_in, protocol, [make() for _ in range(batch)]))
+        worker, _ = _timed(partial(office.work, claims))
+        taken.append((door, worker))
+    for column in zip(*taken, strict=True):
+        yield f"{min(column) / batch:.2f}"
 
 
 def _timed(way: Callable[[], T]) -> tuple[float, T]:

@@ -5,7 +5,7 @@ import re
 import pytest
 from benchmarks import __main__ as program
 from benchmarks import bench_verify
-from benchmarks.bench_flow import PARTS
+from benchmarks.bench_flow import DOOR_PARTS, PARTS
 from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
 
 ROWS = {
@@ -32,7 +32,9 @@ ROWS = {
         "fedify, request (npm)",
     ],
     "dm3": [f"{way}, {body}" for way in ("secp256k1", "Ed25519", "seal", "open") for body in ("20 B", "1 kB", "10 kB")],
-    "flow": [*(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)), *PARTS],
+    "flow": [
+        *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)), *PARTS, *DOOR_PARTS
+    ],
     "throughput": ["batch 100", "batch 10"],
     "ijson": ["ijson.parse", "orjson", "jiter", "json"],
     "canonical": ["jcs", "rfc8785"],
@@ -41,6 +43,7 @@ ROWS = {
     "requests": [
         *(f"{protocol}, batch {batch}" for protocol in ("nlweb", "dm3") for batch in (1, 10, 100)),
         *(f"nlweb, {kind}, batch 10" for kind in ("large", "sent again", "discarded")),
+        *(f"batches of {size}" for size in (1, 10, 100)),
     ],
     "memory": ["one sender", "all of different senders"],
     "fairness": ["the quiet senders", "the sender it forges", "the loud sender"],

@@ -13,7 +13,7 @@ from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
 from postroom.cli import app
-from postroom.cli.exits import Commands
+from postroom.cli.exits import Commands, Exit
 from postroom.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
@@ -184,3 +184,10 @@ def test_the_locale_does_not_change_what_programs_read(tmp_path: Path, environme
     told = postroom("verify", "signed.json", "--json", "--resolver", "tcp://127.0.0.1:1")
     assert "é/MSG:1" in told.decode("utf-8")
     assert b"\\xe9/MSG:1" in postroom("verify", "signed.json", "--resolver", "tcp://127.0.0.1:1")
+
+
+def test_a_disk_that_is_full_is_no_fault_of_ours() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([POSTROOM, "cost"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == Exit.NOT_FOUND_OUT
+    assert ended.stderr == "postroom: the output could not be written: No space left on device\n"

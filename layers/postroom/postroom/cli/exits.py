@@ -89,6 +89,8 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
             return Exit.NOT_FOUND_OUT, str(error)
         case OSError() if error.errno == errno.EPIPE:
             return None
+        case OSError() if error.errno == errno.ENOSPC and error.filename is None:
+            return Exit.NOT_FOUND_OUT, f"the output could not be written: {error.strerror}"
         case OSError() if error.filename is not None:
             return Exit.USAGE, f"{error.filename}: {error.strerror}"
     if _is_from_aws(error):

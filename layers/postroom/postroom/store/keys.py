@@ -25,7 +25,7 @@ every shard below it, so that rows written under a smaller count are always foun
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 
 ROW_PREFIX = "m#"
 VERIFIED, UNVERIFIED = "d#", "u#"
@@ -99,7 +99,7 @@ def _network(source: str) -> str:
     except ValueError:
         # Whatever a front door calls the other end: it is a part of a hash, and no message may fail for it.
         return source
-    return str(ip_network((address, 24 if address.version == 4 else 48), strict=False))
+    return address.packed[: 3 if address.version == 4 else 6].hex()
 
 
 def conversation_shelf(mailbox: str, partner: str) -> str:

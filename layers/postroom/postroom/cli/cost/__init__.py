@@ -28,8 +28,12 @@ def cost(
         typer.Option(min=1, max=100, help="Messages in one batch of the worker's [default: what the window gathers]."),
     ] = None,
     window: Annotated[
-        float, typer.Option(min=1, max=10, help="Seconds for which a batch is gathered: BatchingWindowSeconds.")
-    ] = counted.WINDOW_SECONDS,
+        float | None,
+        typer.Option(
+            min=1, max=10,
+            help=f"Seconds for which a batch is gathered: BatchingWindowSeconds [default: {counted.WINDOW_SECONDS}].",
+        ),
+    ] = None,
     discarded: Annotated[float, typer.Option(min=0, max=1, help="Share of them that is discarded.")] = 0,
     duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of them that was sent before.")] = 0,
     acknowledged: Annotated[float, typer.Option(min=0, max=1, help="Share of what is filed that is fetched.")] = 1,
@@ -58,10 +62,13 @@ def cost(
         raise UsageFault(f"--front is {front!r}; it must be one of {', '.join(Front)}")
     if discarded + duplicates > 1:
         raise UsageFault("--discarded and --duplicates are shares of the same messages: together at most 1")
+    if batch is not None and window is not None:
+        raise UsageFault("--window is for what gathers a batch, --batch says how large it is: give one of them")
+    come = batch or gathered(messages, window or counted.WINDOW_SECONDS)
     mail = Mail(
         messages=messages,
         size=size,
-        batch=min(largest_batch(size), gathered(messages, window) if batch is None else batch),
+        batch=min(largest_batch(size), come),
         discarded=discarded,
         duplicates=duplicates,
         acknowledged=acknowledged,

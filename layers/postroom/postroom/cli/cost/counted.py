@@ -43,7 +43,7 @@ DISCARD_WRITES: Final = 1
 DISCARD_SENDS: Final = 1
 """Of SQS: the notice for the courier."""
 DISCARD_LOG_BYTES: Final = 266
-TELL_WRITES: Final = 3
+TELL_WRITES: Final = 4
 TELL_READS: Final = 2
 """The courier's, where a sender's buffer takes the Feedback."""
 ACKNOWLEDGE_WRITES: Final = 1
@@ -72,4 +72,8 @@ DISCARD_METRICS: Final = 3
 # --- time: measured by `python -m benchmarks requests`, and held by no test ---------------------------------------
 DOOR_CPU_MS: Final = 1.9
 WORKER_CPU_MS: Final = 4.0
-"""Of a message in a batch of 100, 2026-11-21; a busy machine takes half as much again (docs/benchmarks.md)."""
+"""Of a message of 2,000 bytes in a batch of 100, 2026-11-21; a busy machine takes half as much again."""
+DOOR_CPU_MS_PER_MB: Final = 18.0
+WORKER_CPU_MS_PER_MB: Final = 24.0
+"""Of each further million bytes: the large messages of the same benchmark."""
+SMALL_BYTES: Final = 2_000

@@ -38,6 +38,8 @@ _POLL_SECONDS: Final = 20
 _DOOR_WAIT_MS: Final = 10.0
 _BATCH_WAIT_MS: Final = 50.0
 """For AWS to answer: SendMessage; two rounds of PutItem, and PutObject between them. Estimates."""
+_ROUNDED_UP_MS: Final = 0.5
+"""Lambda bills whole milliseconds: half of one more, on average, for each invocation."""
 _TELL_MS: Final = 500.0
 """For the courier to look a buffer up and to post to it. An estimate."""
 
@@ -120,9 +122,10 @@ def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
             yield Item("CloudFront", mail.messages, "requests", usd)
             yield Item("CloudFront to the function", posted, "GB", posted * prices.cloudfront_to_origin_per_gb)
     yield Item("answers going out", answered, "GB", answered * out)
-    milliseconds = mail.door_ms if mail.door_ms is not None else _DOOR_WAIT_MS + _billed(
-        counted.DOOR_CPU_MS, counted.DOOR_MEMORY_MB
-    )  # fmt: skip
+    milliseconds = mail.door_ms
+    if milliseconds is None:
+        processor = counted.DOOR_CPU_MS + _beyond(mail.size) * counted.DOOR_CPU_MS_PER_MB
+        milliseconds = _DOOR_WAIT_MS + _billed(processor, counted.DOOR_MEMORY_MB)
     yield from _function("door", mail.messages, milliseconds, counted.DOOR_MEMORY_MB, prices)
 
 
@@ -139,7 +142,8 @@ def _worker(mail: Mail, prices: Prices) -> Iterator[Item]:
     if mail.worker_ms is not None:
         milliseconds = mail.worker_ms * mail.batch
     else:
-        milliseconds = _BATCH_WAIT_MS + mail.batch * _billed(counted.WORKER_CPU_MS, counted.WORKER_MEMORY_MB)
+        processor = counted.WORKER_CPU_MS + _beyond(mail.size) * counted.WORKER_CPU_MS_PER_MB
+        milliseconds = _BATCH_WAIT_MS + mail.batch * _billed(processor, counted.WORKER_MEMORY_MB)
     batches = mail.messages / mail.batch
     yield from _function("worker", batches, milliseconds, counted.WORKER_MEMORY_MB, prices)
 
@@ -166,7 +170,10 @@ def _store(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield Item("S3: put", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand)
     yield Item("S3: get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand)
     seen = filed * (counted.SEEN_BYTES + _ROW_BYTES_BESIDE) * (counted.RETAIN_DAYS + counted.MAX_AGE_DAYS)
-    rows = (filed + refused) * (counted.ROW_BYTES + _ROW_BYTES_BESIDE) * counted.RETAIN_DAYS
+    # A row that is not acknowledged stays: in the month, and in each that follows.
+    fetched = filed * mail.acknowledged
+    days = (fetched + refused) * counted.RETAIN_DAYS + (filed - fetched) * _MONTH_DAYS
+    rows = days * (counted.ROW_BYTES + _ROW_BYTES_BESIDE)
     stored = (seen + rows) / _MONTH_DAYS / GB
     per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
     yield Item("DynamoDB: rows kept, and their recovery", stored, "GB", stored * per_gb)
@@ -217,7 +224,7 @@ def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
 
 def _function(name: str, invocations: float, milliseconds: float, memory_mb: int, prices: Prices) -> Iterator[Item]:
     yield Item(f"Lambda: {name}", invocations, "invocations", invocations / MILLION * prices.lambda_per_million)
-    seconds = invocations * milliseconds / 1000 * memory_mb / 1024
+    seconds = invocations * (milliseconds + _ROUNDED_UP_MS) / 1000 * memory_mb / 1024
     yield Item(f"Lambda: {name}, running", seconds, "GB s", seconds * prices.lambda_per_gb_second)
 
 
@@ -236,6 +243,11 @@ def _claim_bytes(size: int) -> int:
 
 def _sqs_requests(size: float) -> int:
     return max(1, math.ceil(size / _SQS_REQUEST_BYTES))
+
+
+def _beyond(size: int) -> float:
+    """Millions of bytes beyond the message that was measured."""
+    return max(0, size - counted.SMALL_BYTES) / MILLION
 
 
 def _billed(cpu_ms: float, memory_mb: int) -> float:

@@ -49,7 +49,7 @@ def read_prices(file: Path, region: str) -> Prices:
     except ValueError as error:
         raise UsageFault(f"{file} is no TOML: {error}") from None
     noted, regions = document.get("noted"), document.get("regions")
-    if not isinstance(noted, date) or not isinstance(regions, dict):
+    if not isinstance(noted, date) or not isinstance(regions, dict) or not regions:
         raise UsageFault(f"{file} must say when the prices were `noted` (a date), and hold tables [regions.…]")
     if region not in regions:
         raise UsageFault(f"{file} has no prices of {region!r}; it has those of {', '.join(regions)}")
