@@ -7,7 +7,10 @@ deleted. All schedules are explored.
 
 `Rules()` is the protocol: every field's default is what docs/store-protocol.md says, a variant changes one. Messages
 are numbered by the time at which the door mints their claims. Taken as given: memory outlives every copy (RETAIN).
-Left out: compaction, the head hint, the summaries of withheld Feedback.
+Left out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are
+one queue here (a copy may come at any time); forwarding, and requests that are answered at once; dm3, which takes the
+same steps. The model knows nothing of the code: that the code takes these steps, tests/post/test_interleavings.py and
+tests/faults show.
 """
 
 from collections.abc import Iterator
