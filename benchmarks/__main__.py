@@ -1,6 +1,7 @@
-"""Run the benchmarks: `python -m benchmarks [NAME …]` prints their tables, with `--write` into docs/benchmarks.md."""
+"""Run the benchmarks: `python -m benchmarks [NAME …]` prints tables; `--write` puts them into docs/benchmarks.md."""
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -46,7 +47,7 @@ _INTRODUCTION: Final = """\
     make bench
 
 prints these tables, measured anew on your machine, which takes about half an hour; `make bench WRITE=1` writes this
-page, and `.venv/bin/python -m benchmarks verify` runs one of them.
+page, and `.venv/bin/python -m benchmarks verify --write` does so for one of them.
 
 Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted, and
 of `fairness`, which are simulated: all ways take short turns, round after round; each round keeps the best turn of each
@@ -75,20 +76,25 @@ def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> Non
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, and requests to AWS.")
     names = [benchmark.name for benchmark in BENCHMARKS]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; without: all of them")
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} (all benchmarks)")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; with names, their sections of it")
     chosen = parser.parse_args(arguments)
     for name in chosen.names:
         if name not in names:
             parser.error(f"there is no benchmark {name!r}; there are {', '.join(names)}")
-    if chosen.write and chosen.names:
-        parser.error("--write takes no names: the page holds all benchmarks")
-    sections = [
-        _printed(report(benchmark, effort))
-        for benchmark in BENCHMARKS
-        if not chosen.names or benchmark.name in chosen.names
-    ]
-    if chosen.write:
-        PAGE.write_text("\n".join([_INTRODUCTION, *sections]))
+    for benchmark in BENCHMARKS:
+        if not chosen.names or benchmark.name in chosen.names:
+            section = _printed(report(benchmark, effort))
+            if chosen.write:
+                PAGE.write_text(_with(PAGE.read_text(), benchmark.name, section))
+
+
+def _with(page: str, name: str, section: str) -> str:
+    """The page, with one section anew, or more."""
+    found = re.finditer(r"^## `(\w+)`: .*?(?=^## `|\Z)", page, re.DOTALL | re.MULTILINE)
+    sections = {each[1]: each[0] for each in found}
+    sections[name] = section
+    in_order = [sections[benchmark.name] for benchmark in BENCHMARKS if benchmark.name in sections]
+    return "\n\n".join(part.strip() for part in (_INTRODUCTION, *in_order)) + "\n"
 
 
 def _printed(lines: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """The benchmarks run, and say what they measured. How fast anything is, no test asks."""
 
 import re
+from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
@@ -75,6 +76,21 @@ def test_the_page_names_every_benchmark_and_each_of_its_rows() -> None:
         assert f"## `{benchmark.name}`: {benchmark.title}\n\n{benchmark.notes}" in page
         for row in ROWS[benchmark.name]:
             assert f"\n| {row} " in page
+
+
+def test_what_is_measured_takes_its_section_of_the_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = program.PAGE.read_text()
+    monkeypatch.setattr(program, "PAGE", tmp_path / "benchmarks.md")
+    program.PAGE.write_text(before)
+    program.main(["fairness", "--write"], TINY)
+    after = program.PAGE.read_text()
+    assert capsys.readouterr().out.strip() in after
+    for name in ROWS:
+        section = rf"## `{name}`: .*?(?=\n## `|\n\Z)"
+        [was], [then] = (re.findall(section, page, re.DOTALL) for page in (before, after))
+        assert name == "fairness" or then == was
 
 
 def test_ratios_are_to_the_first_way() -> None:
