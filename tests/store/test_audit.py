@@ -565,6 +565,37 @@ def test_a_ledger_of_another_release_is_not_taken_for_one_of_this(missing: str) 
         list(read_ledger([json.dumps(line)]))
 
 
+@pytest.mark.parametrize(
+    "value", ["1e999", "NaN", "1.5", "-1", "true", '"1"', "null", "1" * 5000], ids=lambda value: value[:9]
+)
+def test_a_time_in_the_ledger_that_is_none_is_told_by_its_line(value: str) -> None:
+    line = json.dumps({"message": "queued", **Accepted("c", "m", 7, "n#1").as_log()})
+    with pytest.raises(OurError, match="line 2 of the ledger"):
+        list(read_ledger([line, line.replace("7", value)]))
+
+
+@pytest.mark.parametrize("value", ["5", "null", "[]", r'"\ud800"'])
+@pytest.mark.parametrize("name", ["claim", "mailbox", "seen", "text"])
+def test_a_text_in_the_ledger_that_is_none_is_told_by_its_line(name: str, value: str) -> None:
+    line = {"message": "queued", **Accepted("c", "m", 7, "n#1").as_log(), name: "here"}
+    with pytest.raises(OurError, match="line 1 of the ledger"):
+        list(read_ledger([json.dumps(line).replace('"here"', value)]))
+
+
+def test_a_line_that_is_nested_too_deeply_is_told_and_what_is_no_text_is_passed_over() -> None:
+    with pytest.raises(OurError, match="line 2 of the ledger"):
+        list(read_ledger([b"\xff\xfe\xff", "[" * 200_000 + "]" * 200_000]))
+
+
+def test_a_line_that_stands_in_the_ledger_twice_is_one_message(office: Office) -> None:
+    office.filed()
+    office.post(office.house.envelope())
+    office.log *= 2
+    findings = office.audit()
+    assert findings.clean
+    assert findings.accepted == Counter({End.FILED: 1, End.WAITING: 1})
+
+
 def test_the_page_for_operators_says_what_each_problem_means_and_what_to_do() -> None:
     page = (TEMPLATE.parent / "docs" / "audit.md").read_text(encoding="utf-8")
     told = [line for line in page.splitlines() if line.startswith("| `")]

@@ -84,7 +84,7 @@ class Findings:
 
 
 def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Findings:
-    """Judge the evidence. `accepted`: the door's ledger, each claim once; it may be of a part of the time."""
+    """Judge the evidence. `accepted`: the door's ledger; it may be of a part of the time, and say a thing twice."""
     auditor = _Auditor(evidence)
     problems = [
         *auditor.faults_of_rows(),
@@ -128,6 +128,7 @@ class _Auditor:
                 self._further.setdefault(key.claim_id, [first]).append(key)
         # Claims without an end: when each came in, and what is known of it.
         self._open: dict[str, tuple[int, str]] = {}
+        self._told: set[str] = set()
         self.waiting: set[str] = set()
 
     def end_of(self, standing: Standing) -> End:
@@ -185,6 +186,9 @@ class _Auditor:
         """How many claims of the ledger have which end."""
         ends: Counter[End] = Counter()
         for claim in accepted:
+            if claim.claim in self._told:
+                continue  # a log may hold a line twice, and files of it may overlap
+            self._told.add(claim.claim)
             end = self._end(claim)
             ends[end] += 1
             if end is End.WAITING:

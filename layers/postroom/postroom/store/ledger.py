@@ -48,21 +48,40 @@ def text_of(digest: str | None) -> str:
 def read_ledger(lines: Iterable[str | bytes]) -> Iterator[Accepted]:
     """The messages that the door's log lines (JSON Lines; further lines are passed over) tell of.
 
-    Raises OurError for a line of a queued message that does not say all.
+    Raises OurError for a line of a queued message that does not say all, and for JSON that is too much to be read.
     """
     for number, text in enumerate(lines, 1):
         try:
             line = json.loads(text)
-        except ValueError:
+        except (json.JSONDecodeError, UnicodeDecodeError):
             continue  # Lambda's own lines: START, REPORT …
+        except (ValueError, RecursionError) as error:  # a number too long, or nested too deeply: never by the door
+            raise _unreadable(number, error) from None
         if not isinstance(line, dict) or line.get("message") != QUEUED or "claim" not in line:
             continue
         try:
-            claim, mailbox, seen, text = (str(line[name]) for name in ("claim", "mailbox", "seen", "text"))
-            received_at_ms = int(line["received_at_ms"])
+            claim, mailbox, seen, text = (_text(line[name]) for name in ("claim", "mailbox", "seen", "text"))
+            received_at_ms = _whole(line["received_at_ms"])
         except (KeyError, TypeError, ValueError) as error:
-            raise OurError(f"line {number} of the ledger is not as this release writes it: {error!r}") from None
+            raise _unreadable(number, error) from None
         yield Accepted(claim, mailbox, received_at_ms, seen, text)
+
+
+def _unreadable(number: int, error: Exception) -> OurError:
+    return OurError(f"line {number} of the ledger is not as this release writes it: {error!r}")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    value.encode()  # JSON can escape what is no character
+    return value
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"{value!r} is no time")
+    return value
 
 
 def logged_lines(logs: "CloudWatchLogsClient", group: str, *, since_ms: int, until_ms: int) -> Iterator[str]:
