@@ -1,6 +1,7 @@
 import pytest
 from tests.aws import Deployed
 
+from postroom.errors import OurError
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey
 from postroom.store.register import ACKED, FORWARDED, Register, Row
@@ -40,6 +41,15 @@ def test_live_to_gone_the_owner_has_it(register: Register, deployed: Deployed) -
     assert deployed.rows("PostTable") == [
         {"pk": {"S": KEY.pk}, "sk": {"S": KEY.sk}, "st": {"S": "G"}, "why": {"S": "acked"}, "ttl": {"N": "100"}}
     ]
+
+
+def test_a_row_that_is_neither_live_nor_gone_is_taken_for_neither(register: Register, deployed: Deployed) -> None:
+    register.file(KEY, HERE, "b.com")
+    [item] = deployed.rows("PostTable")
+    deployed.clients.dynamodb.put_item(TableName=deployed.tables["PostTable"], Item={**item, "st": {"S": "X"}})
+    for look in (register.find, lambda key: register.file(key, HERE, "b.com")):
+        with pytest.raises(OurError, match=rf"row {KEY.pk} {KEY.sk} is in state 'X'"):
+            look(KEY)
 
 
 def test_an_acknowledged_row_never_comes_back(register: Register) -> None:

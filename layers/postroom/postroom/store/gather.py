@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from postroom.errors import OurError
 from postroom.store.aws import passing_faults
 from postroom.store.evidence import Evidence, Held, Remembered, Standing, held_in
 from postroom.store.keys import ROW_PREFIX, RowKey
 from postroom.store.ledger import text_of
 from postroom.store.problems import Problem
-from postroom.store.register import GONE, LIVE, read_row
+from postroom.store.register import read_row
 from postroom.store.segments import Objects, Place, neighbours
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class _Gatherer:
     def _note_row(self, item: "Item") -> None:
         try:
             standing = read_standing(item)
-        except (KeyError, ValueError, IndexError):
+        except (KeyError, ValueError, IndexError, OurError):
             self._unreadable.add(f"post {item['pk']['S']} {item['sk']['S']}")
         else:
             self._rows[standing.row.key] = standing
@@ -202,11 +203,9 @@ class _Gatherer:
 
 
 def read_standing(item: "Item") -> Standing:
-    """A row of table `post`. Raises KeyError, ValueError or IndexError where it is not of the form."""
+    """A row of table `post`. Raises KeyError, ValueError, IndexError or OurError where it is not of the form."""
     row = read_row(item)
     _check_register(row.key)
-    if item["st"]["S"] not in (LIVE, GONE):  # no reader shows it: it must not count as filed
-        raise ValueError(item["st"])
     ttl = int(item["ttl"]["N"]) if "ttl" in item else None
     return Standing(row, ttl, begun="told" in item, sent="sent" in item)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from postroom.errors import OurError
 from postroom.reasons import Reason, reason_of
 from postroom.store.aws import RefusedError, conditional, passing_faults
 from postroom.store.keys import RowKey
@@ -115,10 +116,12 @@ class Register:
 
 
 def read_row(item: "Mapping[str, AttributeValueTypeDef]") -> Row:
-    """A row from its attributes."""
-    key = RowKey(item["pk"]["S"], item["sk"]["S"])
-    if item["st"]["S"] == GONE:
+    """A row from its attributes. Raises OurError where it is neither live nor gone: nobody may take it for either."""
+    key, state = RowKey(item["pk"]["S"], item["sk"]["S"]), item["st"]["S"]
+    if state == GONE:
         return Row(key, why=item["why"]["S"])
+    if state != LIVE:
+        raise OurError(f"row {key.pk} {key.sk} is in state {state!r}; this release knows {LIVE} and {GONE}")
     # Rows of one batch point to one object: whoever holds many rows holds its name once.
     return Row(key, Place(sys.intern(item["o"]["S"]), int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
 
