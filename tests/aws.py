@@ -19,7 +19,7 @@ from moto import mock_aws
 from moto.backends import get_backend
 
 from postroom.local import clients as local
-from postroom.store.gather import Premises
+from postroom.store.gather import ClaimQueues, Premises
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -165,7 +165,7 @@ class Deployed:
         return Premises(
             self.clients.dynamodb, self.clients.s3, self.clients.sqs,
             self.tables["PostTable"], self.tables["SeenTable"], self.bucket,
-            claim_queues=[self.queues[name] for name in CLAIM_QUEUES],
+            ClaimQueues(*(self.queues[name] for name in CLAIM_QUEUES)),
             notice_queues=[self.queues[name] for name in NOTICE_QUEUES],
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from tests.soak.town import RECEIVER, Town
 
 from postroom.cli.story.names import BOB
 from postroom.store.audit import Findings, audit
-from postroom.store.gather import Premises, gather
+from postroom.store.gather import ClaimQueues, Premises, gather
 from postroom.store.ledger import read_ledger
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, read_row
@@ -59,7 +59,7 @@ def audited(town: Town, logs: Path) -> Findings:
     client, outputs = town.deployment.client, town.deployment.outputs
     premises = Premises(
         client("dynamodb"), client("s3"), client("sqs"), outputs["PostTable"], outputs["SeenTable"], outputs["Bucket"],
-        [outputs[queue] for queue in _CLAIM_QUEUES], [outputs[queue] for queue in _NOTICE_QUEUES],
+        ClaimQueues(*(outputs[queue] for queue in _CLAIM_QUEUES)), [outputs[queue] for queue in _NOTICE_QUEUES],
     )  # fmt: skip
     evidence = gather(premises, now=int(time.time()), retain_seconds=int(outputs["RetainSeconds"]))
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.aws import TEMPLATE, Deployed, gate_calls, new_clients
+from tests.aws import CLAIM_QUEUES, TEMPLATE, Deployed, gate_calls, new_clients
 from tests.post.dm3_house import BOB, MALLORY, DeliveryService
 from tests.post.house import ASK, DAY, NOW, ORDER, OTHER_KEY, RETAIN, SHOP, UNKNOWN, House
 
@@ -501,6 +501,40 @@ def test_an_audit_only_reads(office: Office) -> None:
     called.clear()
     office.audit(at=looked_at(office, called.add), read_bytes=False)
     assert "GetObject" not in called
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ClaimsQueue", "RetryQueue"), ("ClaimsQueue", "SuspectsQueue"), ("ClaimsQueue", "LettersQueue"),
+        ("RetryQueue", "SuspectsQueue"), ("SuspectsQueue", "RetryQueue"),
+        ("RetryQueue", "LettersQueue"), ("SuspectsQueue", "LettersQueue"),
+        ("LettersQueue", "ClaimsQueue"), ("LettersQueue", "RetryQueue"), ("LettersQueue", "SuspectsQueue"),
+    ],
+)  # fmt: skip
+def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(office: Office, old: str, new: str) -> None:
+    body = office.post(office.house.envelope()).body
+    office.deployed.empty("ClaimsQueue")
+    sqs, queues = office.deployed.clients.sqs, office.deployed.queues
+    moment, counted = 0, 0
+
+    def move(operation: str) -> None:
+        nonlocal counted
+        if operation == "GetQueueAttributes":
+            if counted == moment:
+                sqs.send_message(QueueUrl=queues[new], MessageBody=body)
+                office.deployed.empty(old)
+            counted += 1
+
+    at = looked_at(office, move)
+    while moment <= counted:
+        counted = 0
+        sqs.send_message(QueueUrl=queues[old], MessageBody=body)
+        assert office.audit(at=at).clean, f"it moved before count {moment}"
+        office.deployed.empty(old)
+        office.deployed.empty(new)
+        moment += 1
+    assert moment > len(CLAIM_QUEUES)
 
 
 def test_what_is_acknowledged_and_collected_meanwhile_is_not_missed(office: Office) -> None:

@@ -139,7 +139,7 @@ def _print(findings: "Findings") -> None:
         print(f"discarded, {safe(reason)}: {count}")
     print(f"synchronous requests: {findings.answered} answered, {findings.unanswered} without a remembered reply")
     print(f"Feedback: {findings.told} settled, {findings.telling} begun; {evidence.notices_waiting} notices queued")
-    print(f"queued for the worker: {evidence.claims_waiting}, by SQS's approximate count")
+    print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     print()
     _print_problems(findings)

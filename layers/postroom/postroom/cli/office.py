@@ -103,12 +103,12 @@ class Office:
 
     def premises(self) -> "Premises":
         """The store, as an audit looks at it."""
-        from postroom.store.gather import Premises
+        from postroom.store.gather import ClaimQueues, Premises
 
         return Premises(
             self.dynamodb, self.s3, self.sqs,
             self._output("PostTable"), self._output("SeenTable"), self._output("Bucket"),
-            claim_queues=[self._output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "Letters")],
+            ClaimQueues(*(self._output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "Letters"))),
             notice_queues=[self._output(f"{name}QueueUrl") for name in ("Courier", "CourierLetters")],
         )  # fmt: skip
 

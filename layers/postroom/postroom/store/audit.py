@@ -7,7 +7,8 @@
 Each accepted claim has exactly one end. Its own row says which. Where it has none, its message lives in the row of
 another claim, or it waits in a queue. Who waits cannot be asked: to receive a message is to change it. So claims
 without an end are taken to wait as long as the queues hold as many, and what is beyond that is lost. SQS counts
-approximately, and a queue may hold copies of what is done: the verdict is exact where the queues are empty.
+approximately, a queue may hold copies of what is done, and what is on its way from queue to queue is counted twice
+rather than not at all: the verdict is exact where the queues are empty.
 """
 
 from collections import Counter

@@ -45,9 +45,9 @@ class Evidence:
 
     `at`: when, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
     `held`: of live rows, what their bytes hold or what is wrong with them; sound ones that were not read are absent.
-    `unreadable`: rows that are not of the form. `replies_missing`: keys in `seen`. `claims_waiting`: messages in the
-    queues of claims, dead letters included. `notices_waiting`: those in the courier's. `orphans`, `orphan_bytes`:
-    objects for messages that no row points to: nobody is shown them, and they wait for compaction.
+    `unreadable`: rows that are not of the form. `replies_missing`: keys in `seen`. `claims_waiting`: at most so many
+    claims are in queues, dead letters included. `notices_waiting`: messages in the courier's. `orphans`,
+    `orphan_bytes`: objects for messages that no row points to: nobody is shown them, and they wait for compaction.
     """
 
     at: int

@@ -1,7 +1,7 @@
 """Gathering evidence for an audit, from a store at work. It reads and changes nothing, not even a receive count.
 
-The order makes what moves meanwhile look whole: the queues as claims take through them, then the registers, then what
-is written before a register (`seen`, objects). What then looks missing is asked for once more. Rows are held in
+The order makes what moves meanwhile look whole: the queues so that a claim cannot slip by, then the registers, then
+what is written before a register (`seen`, objects). What then looks missing is asked for once more. Rows are held in
 memory, the bytes of messages are not.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from postroom.errors import OurError
 from postroom.store.aws import passing_faults
@@ -41,13 +41,18 @@ _DEPTH: "Final[Sequence[QueueAttributeFilterType]]" = (
 )  # fmt: skip
 
 
+class ClaimQueues(NamedTuple):
+    """The URL of every queue that a claim can wait in."""
+
+    claims: str
+    retry: str
+    suspects: str
+    letters: str
+
+
 @dataclass(frozen=True, slots=True)
 class Premises:
-    """A store: clients, the names of tables and bucket, the URLs of queues.
-
-    `claim_queues`: every queue that a claim can wait in, in the order it takes through them: claims, retries,
-    suspects, dead letters. `notice_queues`: the courier's.
-    """
+    """A store: clients, the names of tables and bucket, the URLs of queues. `notice_queues`: the courier's."""
 
     dynamodb: "DynamoDBClient"
     s3: "S3Client"
@@ -55,7 +60,7 @@ class Premises:
     post_table: str
     seen_table: str
     bucket: str
-    claim_queues: Sequence[str]
+    claim_queues: ClaimQueues
     notice_queues: Sequence[str]
 
 
@@ -81,7 +86,8 @@ class _Gatherer:
         self._orphans = self._orphan_bytes = 0
 
     def gather(self, *, read_bytes: bool) -> Evidence:
-        claims_waiting, notices_waiting = self._depth(self._at.claim_queues), self._depth(self._at.notice_queues)
+        claims_waiting = self._claims_waiting(self._at.claim_queues)
+        notices_waiting = sum(map(self._depth, self._at.notice_queues))
         for item in self._scan(self._at.post_table):
             self._note_row(item)
         for item in self._scan(self._at.seen_table):
@@ -102,10 +108,22 @@ class _Gatherer:
             orphan_bytes=self._orphan_bytes,
         )
 
-    def _depth(self, queues: Sequence[str]) -> int:
+    def _claims_waiting(self, queues: ClaimQueues) -> int:
+        """At most so many claims wait: one that goes from queue to queue meanwhile is met in one of them.
+
+        It is sent on before it is deleted. Claims go to retries and suspects, these to each other, all to the letters,
+        and letters are redriven to any of them. So suspects and letters are counted before and after the others. Both
+        counts of the suspects, who are few, are taken; of the letters, which may lie there for days, the larger.
+        Missed is who goes to the suspects and back meanwhile, or becomes a letter while others are redriven.
+        """
+        letters = self._depth(queues.letters)
+        others = sum(map(self._depth, (queues.claims, queues.suspects, queues.retry, queues.suspects)))
+        return others + max(letters, self._depth(queues.letters))
+
+    def _depth(self, queue: str) -> int:
         """Messages that are visible, in flight or delayed."""
-        asked = (self._at.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_DEPTH)["Attributes"] for url in queues)
-        return sum(int(count) for counts in asked for count in counts.values())
+        counts = self._at.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_DEPTH)["Attributes"]
+        return sum(map(int, counts.values()))
 
     def _scan(self, table: str) -> "Iterator[Item]":
         for page in self._at.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True):
