@@ -12,7 +12,8 @@ from tests.soak.ledger import Discard, Evidence
 from tests.soak.town import RECEIVER, Town
 
 from postroom.cli.story.names import BOB
-from postroom.store.audit import Findings, audit
+from postroom.store.audit import audit
+from postroom.store.findings import Findings
 from postroom.store.gather import ClaimQueues, Premises, gather
 from postroom.store.ledger import read_ledger
 from postroom.store.reader import Filed, Reader

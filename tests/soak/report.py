@@ -17,7 +17,7 @@ from tests.soak.poller import DUPLICATED, LATEST_SECONDS
 from tests.soak.soak import Order, Result, Sight
 from tests.soak.town import VISIBILITY_SECONDS
 
-from postroom.store.audit import End
+from postroom.store.findings import End
 from postroom.store.problems import Problem as StoreProblem
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "soak.md"

@@ -17,8 +17,9 @@ from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.answers import Answer
 from postroom.post.worker import Record
 from postroom.reasons import Reason
-from postroom.store.audit import End, Findings, audit
+from postroom.store.audit import audit
 from postroom.store.evidence import Evidence, Remembered, Standing
+from postroom.store.findings import End, Findings
 from postroom.store.gather import gather
 from postroom.store.keys import RowKey, row_key
 from postroom.store.ledger import Accepted, read_ledger

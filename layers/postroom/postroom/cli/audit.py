@@ -16,7 +16,7 @@ from postroom.cli.output import print_json, print_table, safe
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.store.audit import End, Findings
+    from postroom.store.findings import End, Findings
 
 _SHOWN: Final = 20
 """Of the findings of one problem; --json tells all."""
@@ -113,13 +113,13 @@ def _described(findings: "Findings") -> JsonValue:
 
 
 def _by_end(counted: "Mapping[End, int]") -> dict[str, JsonValue]:
-    from postroom.store.audit import End
+    from postroom.store.findings import End
 
     return {str(end): counted.get(end, 0) for end in End}
 
 
 def _print(findings: "Findings") -> None:
-    from postroom.store.audit import ENDS_OF_ROWS, End
+    from postroom.store.findings import ENDS_OF_ROWS, End
 
     accepted, evidence = findings.accepted, findings.evidence
     print_table(
