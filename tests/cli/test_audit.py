@@ -6,15 +6,18 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.cli.conftest import Postroom, Rooms, build_rooms
 from typer.testing import Result
 
 from postroom.local.emulator import Emulator
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.sign import Draft, sign
 from postroom.reasons import Reason
-from postroom.store.keys import RowKey, row_key, segment_name
-from postroom.store.ledger import Accepted
+from postroom.store.keys import RowKey, row_key, seen_key_nlweb, segment_name
+from postroom.store.ledger import Accepted, text_of
 from postroom.store.problems import Problem
 from postroom.store.register import Register
 from postroom.store.seen import Seen
@@ -23,6 +26,7 @@ from postroom.store.segments import Line, Objects, lay_out
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 
 DAY = 86_400
+KEY = PrivateKey.generate("ed25519")
 _accounts = count(700_000_000_100)
 
 
@@ -37,22 +41,31 @@ class Store:
         self.now = int(time.time())
 
     def accepted(self, claim: str) -> Accepted:
-        return Accepted(claim, "shop.example", self.now * 1000, f"n#{claim}")
+        seen = seen_key_nlweb("shop.example", "a.example", correlation_of(claim))
+        return Accepted(claim, "shop.example", self.now * 1000, seen, text_of(self.envelope(claim)["Hash"]))
+
+    def envelope(self, claim: str) -> Any:
+        return sign(Draft("a.example", "shop.example", "Hello@Host", correlation_of(claim), self.now * 1000), KEY)
 
     def row(self, claim: str) -> RowKey:
         return row_key("shop.example", 1, self.now * 1000, claim)
 
     def file(self, claim: str) -> Accepted:
         key, name = self.row(claim), segment_name(self.now * 1000, claim)
-        self.seen.claim_home(f"n#{claim}", None, key, now=self.now, forget_at=self.now + DAY)
-        data, [place] = lay_out([Line(key, "a.example", claim, {})], name)
+        accepted, envelope = self.accepted(claim), self.envelope(claim)
+        self.seen.claim_home(accepted.seen, envelope["Hash"], key, now=self.now, forget_at=self.now + DAY)
+        data, [place] = lay_out([Line(key, "a.example", json.dumps(envelope), {"protocol": "nlweb"})], name)
         self.objects.put(name, data)
         self.register.file(key, place, "a.example")
-        return self.accepted(claim)
+        return accepted
 
     def discard(self, claim: str) -> Accepted:
         self.register.discard(self.row(claim), Reason.SIGNATURE_INVALID, self.now + DAY)
         return self.accepted(claim)
+
+
+def correlation_of(claim: str) -> str:
+    return str(UUID(int=ord(claim)))
 
 
 def log(*accepted: Accepted) -> list[str]:

@@ -1,16 +1,18 @@
 """The audit: what the post office did well gives zeros; each thing that must never be is found where it is."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 from tests.aws import CLAIM_QUEUES, TEMPLATE, Deployed, gate_calls, new_clients
-from tests.post.dm3_house import BOB, MALLORY, DeliveryService
-from tests.post.house import ASK, DAY, NOW, ORDER, OTHER_KEY, RETAIN, SHOP, UNKNOWN, House
+from tests.post.dm3_house import ALICE, BOB, MALLORY, DeliveryService
+from tests.post.house import ASK, DAY, NOW, ORDER, OTHER_KEY, RETAIN, SENDER, SHOP, UNKNOWN, House
 
 from postroom.errors import OurError
 from postroom.nlweb.subjects import SubjectRule, Treatment
@@ -25,7 +27,7 @@ from postroom.store.keys import RowKey, row_key
 from postroom.store.ledger import Accepted, read_ledger
 from postroom.store.problems import Problem
 from postroom.store.register import ACKED, Register, Row
-from postroom.store.segments import Place
+from postroom.store.segments import Line, Place, decode_line, lay_out
 
 
 class Office:
@@ -36,6 +38,7 @@ class Office:
         self.house = House(deployed)
         self.register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
         self.log: list[str] = []
+        self._objects = count()
 
     def post(self, body: bytes) -> Record:
         """Post a message; its claim, as it is queued."""
@@ -74,6 +77,18 @@ class Office:
 
     def put(self, table: str, item: dict[str, Any]) -> None:
         self.deployed.clients.dynamodb.put_item(TableName=self.deployed.tables[table], Item=item)
+
+    def rewrite(self, key: RowKey, **changed: Any) -> Line:
+        """Give a live row another line, all else in order; the line it had."""
+        row = self.register.find(key)
+        assert row is not None
+        assert row.place is not None
+        line = decode_line(self.house.objects.get_range(row.place))
+        name = f"seg/rewritten/{next(self._objects)}"
+        data, [place] = lay_out([replace(line, **changed)], name)
+        self.house.objects.put(name, data)
+        self.change(key, o={"S": name}, off={"N": "0"}, len={"N": f"{place.length}"})
+        return line
 
     def remove(self, key: RowKey) -> None:
         self.deployed.clients.dynamodb.delete_item(
@@ -180,8 +195,8 @@ def test_a_sealed_letter_may_be_filed_as_unverified_and_once_more_as_verified(of
     assert findings.accepted == Counter({End.FILED: 2})
 
 
-def submitted(service: DeliveryService) -> dict[str, object]:
-    envelope = service.envelope(sender=MALLORY).as_json()
+def submitted(service: DeliveryService, sender: str = MALLORY) -> dict[str, object]:
+    envelope = service.envelope(sender=sender).as_json()
     return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
 
 
@@ -399,6 +414,77 @@ def test_a_row_past_its_time_needs_no_bytes(office: Office) -> None:
     findings = office.audit(now=NOW + DAY + 1)
     assert findings.clean
     assert findings.accepted == findings.rows == Counter({End.EXPIRED: 1})
+
+
+def test_an_envelope_that_was_changed_in_its_line_is_found_by_its_hash(office: Office) -> None:
+    key = office.filed(body="a hundred")
+    line = office.rewrite(key)
+    assert office.audit().clean
+    for envelope in (
+        line.envelope.replace("hundred", "million"), line.envelope.replace(SENDER, "render.com"),
+        line.envelope.replace('"Hash": "', '"Hash": "0'), "", "[]", "{}",
+    ):  # fmt: skip
+        office.rewrite(key, envelope=envelope)
+        findings = office.audit()
+        assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(key)}), envelope
+
+
+@pytest.mark.parametrize(
+    "other", [{"body": "another"}, {"sender": "render.com"}, {"correlation": "3f1b0f7e-5a62-4b0a-9c7e-2f4b7c1d9e10"}]
+)
+def test_an_envelope_that_stands_in_place_of_another_is_found_by_what_is_remembered(
+    office: Office, other: dict[str, str]
+) -> None:
+    body = office.house.envelope()
+    key = office.settle(office.post(body))
+    forged = office.house.envelope(**{"correlation": correlation_of(body), **other})  # type: ignore[arg-type]
+    office.rewrite(key, envelope=forged.decode())
+    office.log.clear()
+    findings = office.audit()
+    assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(key)})
+
+
+def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(office: Office) -> None:
+    body = office.house.envelope()
+    key = office.settle(office.post(body))
+    forged = office.house.envelope(body="another", correlation=correlation_of(body)).decode()
+    office.rewrite(key, envelope=forged)
+    [known] = office.deployed.rows("SeenTable")
+    office.put("SeenTable", {**known, "hash": {"S": json.loads(forged)["Hash"]}})
+    findings = office.audit()
+    assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(key)})
+    assert findings.problems[0].detail == "its line is not the message that the door accepted"
+    office.log.clear()
+    assert office.audit().clean  # nothing else tells
+
+
+def test_a_row_in_another_conversation_than_its_line_is_found(office: Office) -> None:
+    key = office.filed()
+    office.change(key, c={"S": "render.com"})
+    assert found(office.audit()) == {Problem.BYTES_WRONG: 1}
+
+
+def test_a_sealed_letter_that_was_changed_is_found(office: Office) -> None:
+    service = DeliveryService(office.house)
+    key = office.settle(office.note(service.post(submitted(service, ALICE))))
+    line = office.rewrite(key)
+    assert office.audit().clean
+    other = json.dumps({**json.loads(line.envelope), "message": "another"})
+    digest = hashlib.sha256(b"another").hexdigest()
+    for changed in (
+        {"envelope": other},
+        {"envelope": other, "receipt": {**line.receipt, "message_hash": digest}},
+        {"receipt": {**line.receipt, "protocol": "nlweb"}},
+        {"receipt": {**line.receipt, "message_hash": digest}},
+        {"conversation": "another"},
+    ):
+        office.rewrite(key, **{"envelope": line.envelope, "receipt": line.receipt, **changed})
+        findings = office.audit()
+        assert findings.count(Problem.BYTES_WRONG) == 1, changed
+        assert where(findings) == {named(key)}
+    office.rewrite(key, envelope=line.envelope, receipt=line.receipt, conversation=line.conversation)
+    office.change(key, c={"S": MALLORY})
+    assert found(office.audit()) == {Problem.BYTES_WRONG: 1}
 
 
 def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:

@@ -14,10 +14,11 @@ rather than not at all: the verdict is exact where the queues are empty.
 from collections import Counter
 from collections.abc import Iterable
 
+from postroom.store.contents import is_another
 from postroom.store.evidence import Evidence
-from postroom.store.faults import called, faults_of_bytes, faults_of_claims, faults_of_rows
+from postroom.store.faults import called, faults_of_bytes, faults_of_claims, faults_of_rows, named
 from postroom.store.findings import End, Finding, Findings, end_of
-from postroom.store.keys import UNVERIFIED, VERIFIED, RowKey
+from postroom.store.keys import UNVERIFIED, RowKey, twin_of
 from postroom.store.ledger import Accepted
 from postroom.store.problems import Problem
 from postroom.store.register import DISCARDED
@@ -35,6 +36,8 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
     ]
     auditor.look_for_homes()
     ends = None if accepted is None else auditor.ends(accepted)
+    known = {(finding.problem, finding.where) for finding in problems}
+    problems += [finding for finding in auditor.differing if (finding.problem, finding.where) not in known]
     lost = auditor.lost()
     if ends is not None:
         in_ledger = sum(finding.where in auditor.waiting for finding in lost)
@@ -57,8 +60,8 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
 
 
 class _Auditor:
-    """One audit. `further`: claims that have several rows. `waiting`: where claims of the ledger are named that have no
-    end.
+    """One audit. `further`: claims that have several rows. `waiting`: claims of the ledger without an end, as they are
+    called. `differing`: rows that are not as the ledger says.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -72,6 +75,7 @@ class _Auditor:
         self._open: dict[str, tuple[int, str]] = {}
         self._told: set[str] = set()
         self.waiting: set[str] = set()
+        self.differing: list[Finding] = []
 
     def look_for_homes(self) -> None:
         """A home that was named and has no row is a claim without an end, whether a ledger knows it or not."""
@@ -79,7 +83,7 @@ class _Auditor:
             home = known.home
             if home is None or not self._found.is_remembered(home.received_at_ms):
                 continue
-            if home in self._found.rows or self._has_row(_twin(key)):
+            if home in self._found.rows or self._has_row(twin_of(key)):
                 continue
             self._open[home.claim_id] = (home.received_at_ms, f"named as home in seen {key}, and not filed there")
 
@@ -90,6 +94,7 @@ class _Auditor:
             if claim.claim in self._told:
                 continue  # a log may hold a line twice, and files of it may overlap
             self._told.add(claim.claim)
+            self._compare(claim)
             end = self._end(claim)
             ends[end] += 1
             if end is End.WAITING:
@@ -107,12 +112,20 @@ class _Auditor:
             for claim, (at_ms, detail) in oldest_first[: max(0, len(oldest_first) - waiting)]
         ]
 
+    def _compare(self, claim: Accepted) -> None:
+        """Hold the row of a claim against what the door said of it."""
+        own = self._first.get(claim.claim)
+        if own and is_another(self._found.held.get(own), claim.seen, claim.text):
+            self.differing.append(
+                Finding(Problem.BYTES_WRONG, named(own), "its line is not the message that the door accepted")
+            )
+
     def _end(self, claim: Accepted) -> End:
         own = self._first.get(claim.claim)
         if own is not None:
             return end_of(self._found, self._found.rows[own])
         # What the door could not verify may have been verified later.
-        keys = (claim.seen, _twin(claim.seen)) if claim.seen.startswith(UNVERIFIED) else (claim.seen,)
+        keys = (claim.seen, twin_of(claim.seen)) if claim.seen.startswith(UNVERIFIED) else (claim.seen,)
         if any(self._is_copy(claim, key) for key in keys):
             return End.COPY
         return End.WAITING if self._found.is_remembered(claim.received_at_ms) else End.FORGOTTEN
@@ -129,8 +142,3 @@ class _Auditor:
         if known is None or known.home is None:
             return False
         return known.home in self._found.rows or not self._found.is_remembered(known.home.received_at_ms)
-
-
-def _twin(key: str) -> str:
-    """The key of the same dm3 message with its sender verified, or not; an NLWeb message has none."""
-    return {VERIFIED: UNVERIFIED, UNVERIFIED: VERIFIED}.get(key[:2], "") + key[2:]

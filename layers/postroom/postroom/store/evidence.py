@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 from postroom.store.keys import RowKey
 from postroom.store.problems import Problem
 from postroom.store.register import Row
-from postroom.store.segments import decode_line
 
 Held = bytes | Problem
-"""What the bytes of a live row hold, as a digest that copies of one message share; or what is wrong with them."""
+"""What the bytes of a live row hold, as a mark that copies of one message share; or what is wrong with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +67,3 @@ class Evidence:
     def is_remembered(self, received_at_ms: int) -> bool:
         """Whether what came in then must still be known."""
         return received_at_ms // 1000 + self.retain_seconds > self.at
-
-
-def held_in(key: RowKey, data: bytes) -> Held:
-    """What the line of a row holds, from the bytes the row points to."""
-    try:
-        line = decode_line(data)
-        digest, unverified = line.receipt.get("message_hash"), line.receipt.get("unverified")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return Problem.BYTES_WRONG
-    if line.row != key:
-        return Problem.BYTES_WRONG
-    # dm3: the postmark differs between copies, and those of unverified senders are kept apart (settlement dm3 9).
-    what = f"{line.conversation}\n{digest}\n{unverified is None}" if digest else line.envelope
-    return blake2b(what.encode(), digest_size=16).digest()

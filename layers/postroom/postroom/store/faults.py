@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from postroom.reasons import Kind, reason_of
+from postroom.store.contents import is_another
 from postroom.store.evidence import Evidence
 from postroom.store.findings import End, Finding, end_of
 from postroom.store.keys import RowKey
@@ -37,13 +38,16 @@ def faults_of_claims(evidence: Evidence, further: Mapping[str, Sequence[RowKey]]
 
 
 def faults_of_bytes(evidence: Evidence) -> Iterator[Finding]:
-    """For each live row the bytes of one message, and for each message one row."""
+    """For each live row the bytes of one message, which is the one it is the home of; for each message one row."""
     first: dict[bytes, RowKey] = {}
     for key, held in evidence.held.items():
         if isinstance(held, Problem):
             yield Finding(held, named(key), f"it points to {evidence.rows[key].row.place}")
         elif (other := first.setdefault(held, key)) is not key:
             yield Finding(Problem.FILED_TWICE, named(key), f"the same message as {named(other)}")
+    for seen_key, known in evidence.seen.items():
+        if known.home and is_another(evidence.held.get(known.home), seen_key, known.text):
+            yield Finding(Problem.BYTES_WRONG, named(known.home), f"its line is not the message of seen {seen_key}")
 
 
 def called(claim: str) -> str:

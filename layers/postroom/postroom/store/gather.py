@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from postroom.errors import OurError
 from postroom.store.aws import passing_faults
-from postroom.store.evidence import Evidence, Held, Remembered, Standing, held_in
+from postroom.store.contents import held_in
+from postroom.store.evidence import Evidence, Held, Remembered, Standing
 from postroom.store.keys import ROW_PREFIX, RowKey
 from postroom.store.ledger import text_of
 from postroom.store.problems import Problem
@@ -205,7 +206,11 @@ class _Gatherer:
             lines = self._objects.get_all(run)
         except KeyError:
             return {}
-        return {key: held_in(key, data) for place, data in zip(run, lines, strict=True) for key in pointing[place]}
+        return {
+            key: held_in(self._rows[key].row, data)
+            for place, data in zip(run, lines, strict=True)
+            for key in pointing[place]
+        }
 
     def _look_again(self, key: RowKey, place: Place) -> Held | None:
         """The row's word counts, read again: it may have moved on while we looked. None: it is gone."""
@@ -215,7 +220,7 @@ class _Gatherer:
         if standing.row.place == place:
             return Problem.BYTES_MISSING
         try:
-            return held_in(key, self._objects.get_range(standing.row.place))
+            return held_in(standing.row, self._objects.get_range(standing.row.place))
         except KeyError:
             return Problem.BYTES_MISSING
 

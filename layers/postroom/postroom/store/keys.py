@@ -84,6 +84,11 @@ def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: boo
     return (VERIFIED if verified else UNVERIFIED) + _digest(receiver, sender, message_hash)
 
 
+def twin_of(seen_key: str) -> str:
+    """The key of the same dm3 message with its sender verified, or not; an NLWeb message has no other."""
+    return {VERIFIED: UNVERIFIED, UNVERIFIED: VERIFIED}.get(seen_key[:2], seen_key[:2]) + seen_key[2:]
+
+
 def sender_group(sender: str, source: str) -> str:
     """Whose messages these are before anybody is proven: a name together with the network (IPv4 /24, IPv6 /48) it
     comes from, as 32 hex digits.

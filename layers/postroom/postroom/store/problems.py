@@ -49,7 +49,7 @@ class Problem(Enum):
     )
     BYTES_WRONG = (
         "BytesWrong",
-        "A row is live, and the bytes that it points to are not its line.",
+        "A row is live, and the bytes that it points to are not its line, or not that of the accepted message.",
         "As for BytesMissing; nobody but the functions may write into the bucket.",
     )
     NO_REASON = (
