@@ -95,6 +95,7 @@ def test_a_store_in_which_all_is_well_gives_zeros(store: Store, audited: Callabl
     words = [line.split() for line in shown.stdout.splitlines()]
     assert ["filed", "1", "1"] in [line[:3] for line in words]
     assert ["discarded,", "SignatureInvalid:", "1"] in words
+    assert "rows that the ledger does not tell of: 0, 0 of them of its time" in shown.stdout
     assert shown.stdout.splitlines()[-1] == "nothing is wrong"
     for problem in Problem:
         assert [str(problem), "0", *problem.sentence.split()] in words
@@ -104,6 +105,22 @@ def test_a_store_in_which_all_is_well_gives_zeros(store: Store, audited: Callabl
     assert {end: n for end, n in said["rows"].items() if n} == {"filed": 1, "discarded": 1}
     assert set(said["problems"]) == {str(problem) for problem in Problem}
     assert (set(said["problems"].values()), said["findings"]) == ({0}, [])
+
+
+def test_a_note_is_told_and_all_is_well_in_spite_of_it(store: Store, audited: Callable[..., Result]) -> None:
+    told = [store.file("a")]
+    store.now += 60
+    stranger = store.row("b")
+    store.file("b")
+    store.now += 60
+    told.append(store.file("c"))
+    lines = "\n".join(log(*told))
+    shown = audited("--ledger", "-", input=lines)
+    assert shown.exit_code == 0, shown.output
+    assert "rows that the ledger does not tell of: 1, 1 of them of its time" in shown.stdout
+    assert f"row {stranger.pk} {stranger.sk}" in shown.stdout
+    said = described(audited("--ledger", "-", "--json", input=lines))
+    assert (said["clean"], said["untold"], said["problems"]["NotInLedger"]) == (True, 1, 1)
 
 
 def test_what_the_door_accepted_is_read_from_its_log(store: Store, audited: Callable[..., Result]) -> None:

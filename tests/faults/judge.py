@@ -46,7 +46,8 @@ class Judge:
         """What `postroom audit` finds, by the ledger that the door wrote."""
         evidence = gather(self.town.deployed.premises, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
         for finding in audit(evidence, read_ledger(self.town.log.read_bytes().splitlines())).problems:
-            yield f"{finding.problem} {finding.where} {finding.detail}"
+            if finding.problem.grave:
+                yield f"{finding.problem} {finding.where} {finding.detail}"
 
     def acknowledge_all(self) -> None:
         """The owners acknowledge what they are shown."""

@@ -10,16 +10,16 @@ from itertools import count
 from typing import Any
 
 import pytest
-from tests.aws import CLAIM_QUEUES, TEMPLATE, Deployed, gate_calls, new_clients
+from tests.aws import CLAIM_QUEUES, TEMPLATE, Deployed, gate_calls, new_clients, resources
 from tests.post.dm3_house import ALICE, BOB, MALLORY, DeliveryService
-from tests.post.house import ASK, DAY, NOW, ORDER, OTHER_KEY, RETAIN, SENDER, SHOP, UNKNOWN, House
+from tests.post.house import ASK, DAY, NOTIFY, NOW, ORDER, OTHER_KEY, RETAIN, SENDER, SHOP, UNKNOWN, House
 
 from postroom.errors import OurError
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.answers import Answer
 from postroom.post.worker import Record
 from postroom.reasons import Reason
-from postroom.store.audit import audit
+from postroom.store.audit import RUN_MS, audit
 from postroom.store.evidence import Evidence, Remembered, Standing
 from postroom.store.findings import End, Findings
 from postroom.store.gather import gather
@@ -367,6 +367,60 @@ def test_a_claim_with_two_registers_is_found(
     findings = office.audit()
     assert f"claim {key.claim_id}" in where(findings)
     assert findings.count(expected) == 1
+
+
+# --- the rows, held against the ledger --------------------------------------------------------------------------------
+
+
+def test_a_row_its_line_and_its_home_in_another_mailbox_are_found(office: Office) -> None:
+    key = office.filed()
+    moved = RowKey(f"thief.com#{key.pk[-1]}", key.sk)
+    office.rewrite(key, row=moved)
+    office.put("PostTable", {**office.item(key), "pk": {"S": moved.pk}})
+    office.remove(key)
+    [known] = office.deployed.rows("SeenTable")
+    office.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
+    findings = office.audit()
+    assert (found(findings), where(findings)) == ({Problem.MISFILED: 1}, {named(moved)})
+    assert findings.problems[0].detail == f"accepted for mailbox {SHOP}, at {key.received_at_ms} ms"
+
+
+@pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
+def test_a_tombstone_at_another_time_is_found(office: Office, subject: str) -> None:
+    key = office.filed(subject=subject)
+    moved = RowKey(key.pk, f"m#{key.received_at_ms - 1:013d}#{key.claim_id}")
+    office.put("PostTable", {**office.item(key), "sk": {"S": moved.sk}})
+    office.remove(key)
+    for known in office.deployed.rows("SeenTable"):
+        office.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
+    findings = office.audit()
+    assert (found(findings), where(findings)) == ({Problem.MISFILED: 1}, {named(moved)})
+
+
+def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(office: Office) -> None:
+    keys = []
+    for subject in (NOTIFY, NOTIFY, UNKNOWN, NOTIFY, NOTIFY):
+        keys.append(office.filed(subject=subject))
+        office.house.clock.now += RUN_MS / 1000
+    office.register.acknowledge(keys[1], int(NOW) + RETAIN)
+    office.log = [office.log[0], office.log[4]]
+    findings = office.audit()
+    assert findings.clean
+    assert (findings.untold, findings.wrong, found(findings)) == (3, 0, {Problem.NOT_IN_LEDGER: 3})
+    assert where(findings) == {named(key) for key in keys[1:4]}
+    # What is older or newer than the ledger is counted; so is what a run of the door may have logged before or after.
+    office.log.pop()
+    findings = office.audit()
+    assert (findings.untold, findings.problems) == (4, ())
+
+
+def test_without_a_ledger_no_row_is_missed_in_it(office: Office) -> None:
+    office.filed()
+    assert audit(gather(office.deployed.premises, now=int(NOW), retain_seconds=RETAIN)).untold == 0
+
+
+def test_what_a_run_of_the_door_may_take_is_what_its_function_is_given() -> None:
+    assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] * 1000 == RUN_MS
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------

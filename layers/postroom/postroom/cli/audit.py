@@ -104,6 +104,7 @@ def _described(findings: "Findings") -> JsonValue:
         "synchronous": {"answered": findings.answered, "unanswered": findings.unanswered},
         "feedback": {"settled": findings.told, "begun": findings.telling},
         "queued": {"claims": evidence.claims_waiting, "notices": evidence.notices_waiting},
+        "untold": findings.untold,
         "orphans": {"objects": evidence.orphans, "bytes": evidence.orphan_bytes},
         "problems": {str(problem): findings.count(problem) for problem in Problem},
         "findings": [
@@ -120,6 +121,7 @@ def _by_end(counted: "Mapping[End, int]") -> dict[str, JsonValue]:
 
 def _print(findings: "Findings") -> None:
     from postroom.store.findings import ENDS_OF_ROWS, End
+    from postroom.store.problems import Problem
 
     accepted, evidence = findings.accepted, findings.evidence
     print_table(
@@ -141,6 +143,9 @@ def _print(findings: "Findings") -> None:
     print(f"Feedback: {findings.told} settled, {findings.telling} begun; {evidence.notices_waiting} notices queued")
     print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
+    if accepted is not None:
+        noted = findings.count(Problem.NOT_IN_LEDGER)
+        print(f"rows that the ledger does not tell of: {findings.untold}, {noted} of them of its time")
     print()
     _print_problems(findings)
     if accepted is None:
@@ -163,4 +168,4 @@ def _print_problems(findings: "Findings") -> None:
         if len(those) > _SHOWN:
             print(f"  and {len(those) - _SHOWN} more; --json tells all")
     print()
-    print("nothing is wrong" if findings.clean else f"{len(findings.problems)} problems")
+    print("nothing is wrong" if findings.clean else f"{findings.wrong} problems")

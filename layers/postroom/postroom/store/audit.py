@@ -12,7 +12,8 @@ rather than not at all: the verdict is exact where the queues are empty.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from postroom.store.contents import is_another
 from postroom.store.evidence import Evidence
@@ -22,6 +23,10 @@ from postroom.store.keys import UNVERIFIED, RowKey, twin_of
 from postroom.store.ledger import Accepted
 from postroom.store.problems import Problem
 from postroom.store.register import DISCARDED
+
+RUN_MS: Final = 29_000
+"""The longest run of the door (template.yaml). Its log may begin or end within one: then what came in so shortly after
+the first or before the last message it tells of may have its line outside."""
 
 
 def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Findings:
@@ -38,6 +43,8 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
     ends = None if accepted is None else auditor.ends(accepted)
     known = {(finding.problem, finding.where) for finding in problems}
     problems += [finding for finding in auditor.differing if (finding.problem, finding.where) not in known]
+    untold = () if accepted is None else auditor.untold()
+    problems += auditor.notes(untold)
     lost = auditor.lost()
     if ends is not None:
         in_ledger = sum(finding.where in auditor.waiting for finding in lost)
@@ -55,6 +62,7 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
         unanswered=answers[False],
         told=sum(standing.sent for standing in standings),
         telling=sum(standing.begun and not standing.sent for standing in standings),
+        untold=len(untold),
         problems=(*problems, *lost),
     )
 
@@ -74,6 +82,7 @@ class _Auditor:
         # Claims without an end: when each came in, and what is known of it.
         self._open: dict[str, tuple[int, str]] = {}
         self._told: set[str] = set()
+        self._came: tuple[int, int] | None = None
         self.waiting: set[str] = set()
         self.differing: list[Finding] = []
 
@@ -94,6 +103,9 @@ class _Auditor:
             if claim.claim in self._told:
                 continue  # a log may hold a line twice, and files of it may overlap
             self._told.add(claim.claim)
+            at_ms = claim.received_at_ms
+            first, last = self._came or (at_ms, at_ms)
+            self._came = min(first, at_ms), max(last, at_ms)
             self._compare(claim)
             end = self._end(claim)
             ends[end] += 1
@@ -101,6 +113,19 @@ class _Auditor:
                 self._open.setdefault(claim.claim, (claim.received_at_ms, f"for mailbox {claim.mailbox}"))
                 self.waiting.add(called(claim.claim))
         return ends
+
+    def untold(self) -> Sequence[RowKey]:
+        """The rows of claims that no line of the ledger tells of."""
+        return [key for key in self._found.rows if key.claim_id not in self._told]
+
+    def notes(self, untold: Iterable[RowKey]) -> list[Finding]:
+        """Of those the rows of the ledger's time."""
+        first, last = self._came or (0, 0)
+        return [
+            Finding(Problem.NOT_IN_LEDGER, named(key))
+            for key in untold
+            if first + RUN_MS <= key.received_at_ms <= last - RUN_MS
+        ]
 
     def lost(self) -> list[Finding]:
         """Of the claims without an end those that cannot be waiting: the oldest, where some may be."""
@@ -115,10 +140,14 @@ class _Auditor:
     def _compare(self, claim: Accepted) -> None:
         """Hold the row of a claim against what the door said of it."""
         own = self._first.get(claim.claim)
-        if own and is_another(self._found.held.get(own), claim.seen, claim.text):
-            self.differing.append(
-                Finding(Problem.BYTES_WRONG, named(own), "its line is not the message that the door accepted")
-            )
+        if own is None:
+            return
+        if is_another(self._found.held.get(own), claim.seen, claim.text):
+            seen_there = "its line is not the message that the door accepted"
+            self.differing.append(Finding(Problem.BYTES_WRONG, named(own), seen_there))
+        if (own.mailbox, own.received_at_ms) != (claim.mailbox, claim.received_at_ms):
+            belongs = f"accepted for mailbox {claim.mailbox}, at {claim.received_at_ms} ms"
+            self.differing.append(Finding(Problem.MISFILED, named(own), belongs))
 
     def _end(self, claim: Accepted) -> End:
         own = self._first.get(claim.claim)

@@ -46,7 +46,8 @@ class Findings:
     `accepted`: the ends of the claims in the ledger; None: there was none. `rows`: those of all rows, `discarded`:
     of the discarded ones by reason. `answered`, `unanswered`: synchronous requests (they are in no ledger) whose reply
     is remembered, and those that failed or died: who asks again is answered anew. `told`: discards that need no
-    Feedback any more, `telling`: those whose Feedback was begun and is not known to have arrived.
+    Feedback any more, `telling`: those whose Feedback was begun and is not known to have arrived. `untold`: rows that
+    no line of the ledger tells of, those from before and after it, too.
     """
 
     evidence: Evidence
@@ -57,12 +58,18 @@ class Findings:
     unanswered: int
     told: int
     telling: int
+    untold: int
     problems: tuple[Finding, ...]
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
+        """Whether nothing is wrong; there may be notes."""
+        return not self.wrong
+
+    @property
+    def wrong(self) -> int:
+        """How many problems there are, without the notes."""
+        return sum(finding.problem.grave for finding in self.problems)
 
     def count(self, problem: Problem) -> int:
         """How many there are of one problem."""

@@ -4,16 +4,20 @@ from enum import Enum
 
 
 class Problem(Enum):
-    """What must never be: machine code (`value`), `sentence` for people, `remedy`: what to do."""
+    """What must never be: machine code (`value`), `sentence` for people, `remedy`: what to do.
+
+    `grave`: it is wrong for certain; else a note, for somebody to look at.
+    """
 
     sentence: str
     remedy: str
+    grave: bool
 
-    def __new__(cls, code: str, sentence: str, remedy: str) -> "Problem":
+    def __new__(cls, code: str, sentence: str, remedy: str, grave: bool = True) -> "Problem":
         """Keep the machine code as the value and the rest as attributes."""
         member = object.__new__(cls)
         member._value_ = code
-        member.sentence, member.remedy = sentence, remedy
+        member.sentence, member.remedy, member.grave = sentence, remedy, grave
         return member
 
     LOST = (
@@ -41,6 +45,11 @@ class Problem(Enum):
         "NotHome",
         "A row was filed that is the home of no remembered message: another copy would be filed once more.",
         "Somebody wrote into a table, or one was restored without the other; else it is a bug: report it.",
+    )
+    MISFILED = (
+        "Misfiled",
+        "A row stands in another mailbox, or at another time, than its message was accepted for.",
+        "Somebody wrote into a table; the ledger says where the message belongs.",
     )
     BYTES_MISSING = (
         "BytesMissing",
@@ -71,6 +80,13 @@ class Problem(Enum):
         "Unreadable",
         "A row is not of the form that this release writes.",
         "A newer release or somebody else wrote it; audit with the release that is deployed.",
+    )
+    NOT_IN_LEDGER = (
+        "NotInLedger",
+        "A note: a row is of the ledger's time, and no line of the ledger tells of its claim.",
+        "A door that died between queue and log, or answered 503 to what was queued all the same, leaves one now and "
+        "then. If there are many, the ledger is not whole, or somebody else writes claims or rows.",
+        False,
     )
 
     def __str__(self) -> str:
