@@ -460,14 +460,36 @@ def test_a_live_row_that_points_to_no_line_is_found(office: Office, line: bytes)
     assert office.audit(read_bytes=False).clean
 
 
-def test_a_row_past_its_time_needs_no_bytes(office: Office) -> None:
+def test_a_live_row_has_no_end(office: Office) -> None:
     key = office.filed()
-    office.lose_objects("seg/")
     office.change(key, ttl={"N": str(int(NOW) + DAY)})
-    assert found(office.audit(now=NOW + DAY)) == {Problem.BYTES_MISSING: 1}
+    for now, end in ((NOW + DAY, End.FILED), (NOW + DAY + 1, End.EXPIRED), (NOW + RETAIN + 1, End.EXPIRED)):
+        findings = office.audit(now=now)
+        assert (found(findings), where(findings)) == ({Problem.ENDS_EARLY: 1}, {named(key)})
+        assert findings.accepted == findings.rows == Counter({end: 1})
+    # It needs its bytes like any other.
+    office.lose_objects("seg/")
+    assert found(office.audit(now=NOW + DAY + 1)) == {Problem.ENDS_EARLY: 1, Problem.BYTES_MISSING: 1}
+
+
+@pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
+def test_a_tombstone_stands_as_long_as_copies_may_come(office: Office, subject: str) -> None:
+    key = office.filed(subject=subject)
+    office.change(key, ttl={"N": str(int(NOW) + DAY)})
+    assert office.audit(now=NOW + DAY).clean
     findings = office.audit(now=NOW + DAY + 1)
-    assert findings.clean
-    assert findings.accepted == findings.rows == Counter({End.EXPIRED: 1})
+    assert (found(findings), where(findings)) == ({Problem.ENDS_EARLY: 1}, {named(key)})
+    assert office.audit(now=NOW + RETAIN).clean
+
+
+def test_a_message_is_known_as_long_as_copies_may_come(office: Office) -> None:
+    office.filed()
+    [known] = office.deployed.rows("SeenTable")
+    office.put("SeenTable", {**known, "ttl": {"N": str(int(NOW) + DAY)}})
+    assert office.audit(now=NOW + DAY).clean
+    findings = office.audit(now=NOW + DAY + 1)
+    assert (found(findings), where(findings)) == ({Problem.ENDS_EARLY: 1}, {f"seen {known['pk']['S']}"})
+    assert office.audit(now=NOW + RETAIN).clean
 
 
 def test_an_envelope_that_was_changed_in_its_line_is_found_by_its_hash(office: Office) -> None:
@@ -554,8 +576,12 @@ def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
 
 
 @pytest.mark.parametrize(
-    "why", ["", "discarded:", "discarded:Because", f"discarded:{Reason.KEY_LOOKUP_FAILED}", "discarded:NotOurs", "lost"]
-)
+    "why",
+    [
+        "", "expired", "lost", "discarded:", "discarded:Because", f"discarded:{Reason.KEY_LOOKUP_FAILED}",
+        "discarded:NotOurs",
+    ],
+)  # fmt: skip
 def test_a_message_that_is_gone_needs_a_reason_that_discards(office: Office, why: str) -> None:
     key = office.filed(subject=UNKNOWN)
     office.change(key, why={"S": why})

@@ -26,7 +26,7 @@ _MEANING: Final = {
     "filed": "live, not acknowledged yet",
     "acknowledged": "its owner has it",
     "forwarded": "handed on to a queue or bus",
-    "expired": "its mailbox's time was over",
+    "expired": "live, and shown to nobody: its ttl is over",
     "discarded": "for a reason, see below",
     "copy": "its message was there already",
     "forgotten": "so long ago that nobody need remember",

@@ -17,7 +17,7 @@ from typing import Final
 
 from postroom.store.contents import is_another
 from postroom.store.evidence import Evidence
-from postroom.store.faults import called, faults_of_bytes, faults_of_claims, faults_of_rows, named
+from postroom.store.faults import called, faults_of_bytes, faults_of_claims, faults_of_homes, faults_of_rows, named
 from postroom.store.findings import End, Finding, Findings, end_of
 from postroom.store.keys import UNVERIFIED, RowKey, twin_of
 from postroom.store.ledger import Accepted
@@ -34,6 +34,7 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
     auditor = _Auditor(evidence)
     problems = [
         *faults_of_rows(evidence),
+        *faults_of_homes(evidence),
         *faults_of_claims(evidence, auditor.further),
         *faults_of_bytes(evidence),
         *(Finding(Problem.UNREADABLE, where) for where in evidence.unreadable),

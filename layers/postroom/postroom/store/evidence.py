@@ -61,8 +61,13 @@ class Evidence:
     orphan_bytes: int = 0
 
     def is_past(self, standing: Standing) -> bool:
-        """Whether a row is past its time: then it may go at any moment, and its bytes with it."""
-        return standing.ttl is not None and standing.ttl < self.at
+        """Whether a tombstone has stood as long as it must: then it may go at any moment."""
+        row = standing.row
+        return not row.live and self.is_over(standing.ttl) and not self.is_remembered(row.key.received_at_ms)
+
+    def is_over(self, ttl: int | None) -> bool:
+        """Whether the time of a row in either table is over: whoever reads passes it over, DynamoDB may sweep it."""
+        return ttl is not None and ttl < self.at
 
     def is_remembered(self, received_at_ms: int) -> bool:
         """Whether what came in then must still be known."""

@@ -12,12 +12,14 @@ from postroom.store.register import DISCARDED
 
 
 def faults_of_rows(evidence: Evidence) -> Iterator[Finding]:
-    """A reason for each that is gone, a home for each that was filed, no Feedback about what is kept."""
+    """A reason for each that is gone, a home for each that was filed, no Feedback about what is kept, no early end."""
     homes = {known.home for known in evidence.seen.values()}
     for key, standing in evidence.rows.items():
         if evidence.is_past(standing):
             continue
         where, why, end = named(key), standing.row.why, end_of(evidence, standing)
+        if standing.ttl is not None and (standing.row.live or evidence.is_over(standing.ttl)):
+            yield Finding(Problem.ENDS_EARLY, where, f"it is {end}, and its ttl {standing.ttl}")
         kept = end is not End.DISCARDED
         if not kept and not _is_reason(why):
             yield Finding(Problem.NO_REASON, where, f"why is {why!r}")
@@ -25,6 +27,15 @@ def faults_of_rows(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(Problem.NOT_HOME, where, f"it is {end}")
         if kept and (standing.begun or standing.sent):
             yield Finding(Problem.TOLD_THOUGH_KEPT, where, f"it is {end}")
+
+
+def faults_of_homes(evidence: Evidence) -> Iterator[Finding]:
+    """A message is known for as long as its home must be."""
+    for seen_key, known in evidence.seen.items():
+        if known.home and evidence.is_over(known.ttl) and evidence.is_remembered(known.home.received_at_ms):
+            yield Finding(
+                Problem.ENDS_EARLY, f"seen {seen_key}", f"its home is {named(known.home)}, its ttl {known.ttl}"
+            )
 
 
 def faults_of_claims(evidence: Evidence, further: Mapping[str, Sequence[RowKey]]) -> Iterator[Finding]:

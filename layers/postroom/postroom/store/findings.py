@@ -17,6 +17,7 @@ class End(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     FORWARDED = "forwarded"
     EXPIRED = "expired"
+    """Its row is live, and has a time that is over: nobody is shown it, and somebody else than us gave it that time."""
     DISCARDED = "discarded"
     COPY = "copy"
     """Its message has the row of another claim, or was answered as a synchronous request."""
@@ -27,7 +28,7 @@ class End(StrEnum):
 
 
 ENDS_OF_ROWS: Final = (End.FILED, End.ACKNOWLEDGED, End.FORWARDED, End.EXPIRED, End.DISCARDED)
-_GONE: Final = {ACKED: End.ACKNOWLEDGED, FORWARDED: End.FORWARDED, "expired": End.EXPIRED}
+_GONE: Final = {ACKED: End.ACKNOWLEDGED, FORWARDED: End.FORWARDED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,5 +80,5 @@ class Findings:
 def end_of(evidence: Evidence, standing: Standing) -> End:
     """The end that a row tells of."""
     if standing.row.live:
-        return End.EXPIRED if evidence.is_past(standing) else End.FILED
+        return End.EXPIRED if evidence.is_over(standing.ttl) else End.FILED
     return _GONE.get(standing.row.why, End.DISCARDED)

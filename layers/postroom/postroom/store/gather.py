@@ -171,7 +171,7 @@ class _Gatherer:
         """What the bytes of the live rows hold, or what is wrong with them."""
         pointing: dict[Place, list[RowKey]] = {}
         for key, standing in self._rows.items():
-            if standing.row.place is not None and (standing.ttl is None or standing.ttl >= self._now):
+            if standing.row.place is not None:
                 pointing.setdefault(standing.row.place, []).append(key)
         sizes = self._list({place.object for place in pointing})
         there = {place for place in pointing if place.offset + place.length <= sizes.get(place.object, -1)}

@@ -46,6 +46,12 @@ class Problem(Enum):
         "A row was filed that is the home of no remembered message: another copy would be filed once more.",
         "Somebody wrote into a table, or one was restored without the other; else it is a bug: report it.",
     )
+    ENDS_EARLY = (
+        "EndsEarly",
+        "A live row has an end (`ttl`), or another row's is over before its message may be forgotten: it goes unread, "
+        "or is filed once more.",
+        "Somebody wrote into a table, or RetainSeconds was raised; put the `ttl` right before DynamoDB sweeps the row.",
+    )
     MISFILED = (
         "Misfiled",
         "A row stands in another mailbox, or at another time, than its message was accepted for.",
