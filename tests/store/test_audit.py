@@ -276,6 +276,18 @@ def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_le
     assert (found(findings), where(findings)) == ({Problem.LOST: 1}, {f"claim {key.claim_id}"})
 
 
+def test_a_letter_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten(office: Office) -> None:
+    service = DeliveryService(office.house)
+    letter = submitted(service, ALICE)
+    office.settle(office.note(service.post(letter)))
+    office.house.clock.now += DAY
+    office.settle(office.note(service.post(letter)))
+    office.house.clock.now += RETAIN - 1
+    findings = office.audit()
+    assert findings.problems == ()
+    assert findings.accepted == Counter({End.FILED: 1, End.COPY: 1})
+
+
 def test_a_copy_is_lost_with_its_message(office: Office) -> None:
     body = office.house.envelope()
     key = office.settle(office.post(body))

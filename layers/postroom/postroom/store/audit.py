@@ -162,7 +162,8 @@ class _Auditor:
 
     def _is_copy(self, claim: Accepted, key: str) -> bool:
         known = self._found.seen.get(key)
-        if known is None or known.ttl < self._found.at or known.text != claim.text:
+        # It counts that the message was known when this one came; by now it may be forgotten.
+        if known is None or known.ttl < claim.received_at_ms // 1000 or known.text != claim.text:
             return False
         return known.answered if known.home is None else self._has_row(key)
 
