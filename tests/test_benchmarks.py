@@ -47,7 +47,12 @@ ROWS = {
         *(f"batches of {size}" for size in (1, 10, 100)),
     ],
     "memory": ["one sender", "all of different senders"],
-    "fairness": ["the quiet senders", "the sender it forges", "the loud sender"],
+    "fairness": [
+        "the quiet senders",
+        "the sender it forges",
+        "the loud sender",
+        "the quiet senders, beside invented names",
+    ],
 }
 COUNTED = ("requests",)
 """What holds counts, and the milliseconds that Lambda bills, instead of ratios."""
