@@ -1,16 +1,19 @@
-"""Loud senders: every claim is put down to its sender and where it came from, and stays so wherever it is queued."""
+"""Loud senders: a claim is put down to its sender and where it came from, a notice to whom it is about."""
 
 from dataclasses import replace
 
 import pytest
 from tests.post.dm3_house import ALICE, DeliveryService
-from tests.post.house import SENDER, SENDER_KEY_NAME, House
+from tests.post.house import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UNKNOWN, House
 
 from postroom.errors import NotNowError
+from postroom.post.courier import Delivery
+from postroom.post.keeper import Letter
 from postroom.post.nlweb_door import Posted
+from postroom.post.notices import Notice, SummaryDue
 from postroom.post.worker import SUSPECT_AFTER, Record
 from postroom.reasons import Reason
-from postroom.store.keys import sender_group
+from postroom.store.keys import sender_group, told_group
 
 SOURCE = "192.0.2.1"
 
@@ -43,6 +46,31 @@ def test_a_retry_stays_in_its_group(house: House) -> None:
 def test_a_suspect_stays_in_its_group(house: House) -> None:
     house.work(replace(queued(house), received=SUSPECT_AFTER))
     assert house.deployed.groups("SuspectsQueue") == [sender_group(SENDER, SOURCE)]
+
+
+def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(house: House) -> None:
+    house.settle(house.queued(house.envelope(UNKNOWN)))
+    house.settle(house.queued(house.envelope(UNKNOWN, sender="other.com", key=OTHER_KEY)))
+    letter = Letter("handle", house.queued(house.envelope()).body)
+    house.clock.now += HORIZON
+    house.keeper().keep([letter])
+    assert house.deployed.groups("CourierQueue") == list(map(told_group, (SENDER, "other.com", SENDER)))
+    assert told_group(SENDER) != told_group("other.com")
+
+
+@pytest.mark.parametrize(
+    ("share", "form", "then", "sent"), [(60, Notice, Delivery.DELIVERED, 2), (0, SummaryDue, Delivery.WAITING, 3)]
+)
+def test_what_the_courier_sends_back_stays_in_its_group(
+    house: House, share: int, form: type, then: Delivery, sent: int
+) -> None:
+    house.feedback_an_hour = share
+    house.outbound.answers = [503]
+    house.settle(house.queued(house.envelope(UNKNOWN)))
+    house.courier().deliver(house.notices()[0])
+    assert isinstance(waiting := house.notices()[1], form)
+    assert house.courier().deliver(waiting) is then
+    assert house.deployed.groups("CourierQueue") == [told_group(SENDER)] * sent
 
 
 @pytest.mark.parametrize("body", ["", "no claim"])

@@ -92,7 +92,7 @@ class Courier:
             _log.warning("Feedback for %s waits: %s", notice.sender, error)
             if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
                 return self._finish(notice, Delivery.GIVEN_UP)
-            self._queue.send(notice.again().encode(), self._delay(notice.tries))
+            self._queue.send(notice.again().encode(), self._delay(notice.tries), group=notice.group)
             return Delivery.WAITING
 
     def _tell(self, notice: Notice) -> Delivery:
@@ -147,7 +147,7 @@ class Courier:
             return True
         if self._limits.withhold(notice.sender, hour, str(notice.reason)):
             due = SummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
-            self._queue.send(due.encode(), LONGEST_DELAY_SECONDS)
+            self._queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
             self._limits.asked(notice.sender, hour)
         self._told.sent(notice.row, Delivery.SUMMARY)
         return False
@@ -160,7 +160,8 @@ class Courier:
     def _sum_up(self, due: SummaryDue) -> Delivery:
         ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
         if self._clock() < ripe:
-            self._queue.send(due.encode(), min(LONGEST_DELAY_SECONDS, int(ripe - self._clock()) + 1))
+            delay = min(LONGEST_DELAY_SECONDS, int(ripe - self._clock()) + 1)
+            self._queue.send(due.encode(), delay, group=due.group)
             return Delivery.WAITING
         buffer = self._manifests.feedback_domain_of(due.sender)
         if buffer is None:

@@ -191,7 +191,8 @@ class Filing:
     def _tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
         """Step 6, our half: the courier's queue."""
         if telling is not None:
-            self._courier.send(notice_of(row, reason, telling, int(self._clock() * 1000)).encode())
+            notice = notice_of(row, reason, telling, int(self._clock() * 1000))
+            self._courier.send(notice.encode(), group=notice.group)
 
 
 def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | Outcome":

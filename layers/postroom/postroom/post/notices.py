@@ -10,7 +10,7 @@ from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.feedback import is_due
 from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.reasons import Reason, reason_of
-from postroom.store.keys import RowKey
+from postroom.store.keys import RowKey, told_group
 
 _FORM: Final = 1
 _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
@@ -29,6 +29,11 @@ class Notice:
     dialect: Dialect
     since_ms: int
     tries: int = 0
+
+    @property
+    def group(self) -> str:
+        """Its message group in the courier's queue."""
+        return told_group(self.sender)
 
     def again(self) -> "Notice":
         """The same, after one more try."""
@@ -62,6 +67,11 @@ class SummaryDue:
     hour: int
     dialect: Dialect
     tries: int = 0
+
+    @property
+    def group(self) -> str:
+        """Its message group in the courier's queue."""
+        return told_group(self.sender)
 
     def again(self) -> "SummaryDue":
         """The same, after one more try."""

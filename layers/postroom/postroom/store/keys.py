@@ -13,6 +13,7 @@
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
+| queue of notices | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
 | bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
@@ -96,6 +97,11 @@ def sender_group(sender: str, source: str) -> str:
     Neither alone will do: by the name a forger could make its owner the loud one, by the network whoever shares it.
     """
     return _digest(sender, _network(source))[:32]
+
+
+def told_group(sender: str) -> str:
+    """Whom notices are about, as 32 hex digits: it is their host that the courier waits for, whoever wrote to us."""
+    return _digest(sender)[:32]
 
 
 def _network(source: str) -> str:
