@@ -12,7 +12,7 @@ rather than not at all: the verdict is exact where the queues are empty.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from postroom.store.contents import is_another
@@ -44,7 +44,7 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
     ends = None if accepted is None else auditor.ends(accepted)
     known = {(finding.problem, finding.where) for finding in problems}
     problems += [finding for finding in auditor.differing if (finding.problem, finding.where) not in known]
-    untold = () if accepted is None else auditor.untold()
+    untold = [] if accepted is None else auditor.untold()
     problems += auditor.notes(untold)
     lost = auditor.lost()
     if ends is not None:
@@ -115,7 +115,7 @@ class _Auditor:
                 self.waiting.add(called(claim.claim))
         return ends
 
-    def untold(self) -> Sequence[RowKey]:
+    def untold(self) -> list[RowKey]:
         """The rows of claims that no line of the ledger tells of."""
         return [key for key in self._found.rows if key.claim_id not in self._told]
 
