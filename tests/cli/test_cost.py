@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.aws import template
 from tests.cli.conftest import Postroom
 
 from postroom.cli.cost.prices import OURS
@@ -245,6 +246,20 @@ def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:
     for messages, *sums in rows:
         told = [bill("--messages-per-month", messages.replace(",", ""), "--window", window) for window in ("1", "10")]
         assert [f"{each['usd_per_month']:.2f}" for each in told] == sums
+
+
+def test_the_page_has_what_strangers_can_make_one_pay(bill: Any) -> None:
+    a_month = template()["Parameters"]["ThrottlingRate"]["Default"] * 30 * 86_400
+    forged = bill("--messages-per-month", str(a_month), "--discarded", "1")
+    assert f"**${forged['usd_per_month']:,.0f}** (`postroom cost --messages-per-month {a_month} --discarded 1`)" in PAGE
+    by_the_door = ("HTTP API", "answers going out", "Lambda: door", "Lambda: door, running", "logs of the door")
+    refused = sum(usd(forged, name) for name in by_the_door)
+    assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PAGE
+
+
+def test_the_page_has_what_large_messages_cost(bill: Any) -> None:
+    told = bill("--size", "600000", "--batch", "100")["usd_per_million"]
+    assert f"A million messages of 600,000 bytes are ${told:.2f}," in PAGE
 
 
 @pytest.mark.parametrize(
