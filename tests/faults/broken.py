@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.faults.harness import enumerate_calls
 from tests.faults.kinds import die_after, die_before, entry_refused, overtaken, throttled
-from tests.faults.suites import BIG, DARK_ONE, DOOR, NO_KEY, ONE, OWNED, TOLD, Play
+from tests.faults.suites import BIG, DARK_ONE, DOOR, NO_KEY, ONE, OWNED, TOLD, UNASKED, Play
 
 from postroom.errors import NotNowError
 from postroom.post.adapters import AwsForwarding
@@ -16,6 +16,7 @@ from postroom.post.worker import Worker
 from postroom.reasons import Reason
 from postroom.store.queues import Queue
 from postroom.store.register import GONE, Register
+from postroom.store.replies import Replies
 from postroom.store.seen import Known, Seen
 from postroom.store.told import TellTale, Told
 
@@ -95,6 +96,11 @@ def answered_though_not_queued() -> None:
     _replace(Queue, "send", send)
 
 
+def leases_of_what_was_refused() -> None:
+    """Who refused a request keeps its lease."""
+    _replace(Replies, "release", lambda _self, _lease: None)
+
+
 def handed_on_whatever_the_bus_says() -> None:
     """An entry that the bus did not take is as good as any."""
     really = AwsForwarding._hand_on
@@ -144,6 +150,7 @@ VARIANTS = {
             "2 Feedback messages tell of",
         ),
         Variant(answered_though_not_queued, partial(enumerate_calls, flow=DOOR, strikes=[throttled]), "has no end"),
+        Variant(leases_of_what_was_refused, partial(enumerate_calls, flow=UNASKED, strikes=[]), "is remembered"),
         Variant(
             handed_on_whatever_the_bus_says,
             partial(enumerate_calls, flow=BIG, strikes=[entry_refused]),

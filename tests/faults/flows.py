@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tests.faults.clock import CLOCK
 from tests.faults.judge import Judge
 from tests.faults.kinds import HOUR
-from tests.faults.letters import End, Letter, is_taken
+from tests.faults.letters import End, Letter, is_refused, is_taken
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
 from tests.faults.world import BUSY, DARK, STRICT, Trouble
@@ -127,7 +127,7 @@ class Flow:
         heard: dict[str, list[str]] = {letter.who: [] for letter in run.letters}
         if self.function == "InboxFunction" and _FORGOTTEN not in town.log.read_bytes():
             for letter, answer in zip(run.letters, answers, strict=False):  # no answers, where it died
-                heard[letter.who] += [answer["body"]] if is_taken(answer) else []
+                heard[letter.who] += [answer["body"]] if _is_final(letter, answer) else []
         return heard
 
     def _send_again(self, town: Town, letter: Letter) -> list[str]:
@@ -136,7 +136,7 @@ class Flow:
             return []
         CLOCK.ahead += _LEASE_SECONDS
         answer = town.call("InboxFunction", letter.posted())
-        assert is_taken(answer), answer
+        assert _is_final(letter, answer), answer
         return [answer["body"]]
 
     def _rest(self, town: Town, queues: Queues) -> None:
@@ -154,6 +154,11 @@ class Flow:
             if not busy:
                 return
             CLOCK.ahead += _ROUND_SECONDS
+
+
+def _is_final(letter: Letter, answer: Json) -> bool:
+    """Whether a sender does not ask again: its message was taken, or refused as it must be."""
+    return is_refused(answer) if letter.ends == (End.REFUSED,) else is_taken(answer)
 
 
 def _faults_of_replies(sent: list[Letter], replies: dict[str, list[str]]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from tests.functions.samples import BOB, RECEIVER
 from postroom.post.claims import unpack
 from postroom.store.audit import audit
 from postroom.store.gather import gather
+from postroom.store.keys import seen_key_nlweb
 from postroom.store.ledger import read_ledger
 from postroom.store.reader import Reader
 from postroom.store.register import ACKED, FORWARDED, Register, Row, read_row
@@ -64,6 +65,10 @@ class Judge:
                 if shown[who] > 1:
                     yield f"{who} was not taken in, and can be read {shown[who]} times"
                 continue
+            letter = self.sent[who]
+            if set(letter.ends) <= {End.ANSWERED, End.REFUSED}:
+                yield from self._faults_of_what_is_not_kept(letter, each)
+                continue
             ends = self._ends(who, each, shown[who])
             if who in self.acknowledged and shown[who]:
                 yield f"{who} was acknowledged, and is shown again"
@@ -71,15 +76,21 @@ class Judge:
                 yield f"{who} can be read {shown[who]} times"
             if End.HANDED_ON in ends and who not in self._handed_on:
                 yield f"{who} was handed on, says its row, and arrived nowhere"
-            if self.sent[who].ends == (End.ANSWERED,):
-                if each or shown[who]:
-                    yield f"{who} was to be answered at once, and has rows: {each}"
-            elif not ends:
+            if not ends:
                 yield f"{who} has no end: it is lost"
             elif len(ends) != 1:
                 yield f"{who} has {len(ends)} ends: {sorted(ends)}"
-            elif not ends <= set(self.sent[who].ends):
-                yield f"{who} is {min(ends)}, and should be {' or '.join(self.sent[who].ends)}"
+            elif not ends <= set(letter.ends):
+                yield f"{who} is {min(ends)}, and should be {' or '.join(letter.ends)}"
+
+    def _faults_of_what_is_not_kept(self, letter: Letter, rows: list[Row]) -> Iterator[str]:
+        if rows:
+            yield f"{letter.who} was to be {letter.ends[0]}, and has rows: {rows}"
+        if letter.ends == (End.REFUSED,):
+            header = json.loads(letter.body)["Header"]
+            key = seen_key_nlweb(header["To"], header["From"], header["Correlation"])
+            if self.town.deployed.item("SeenTable", pk=key):
+                yield f"{letter.who} was refused, and is remembered"
 
     def _ends(self, who: str, rows: list[Row], shown: int) -> set[End]:
         ends = {End.DISCARDED for row in rows if row.discarded}

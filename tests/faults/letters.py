@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tests.faults.clock import CLOCK
-from tests.faults.office import HELLO, NONSENSE
+from tests.faults.office import HELLO, NONSENSE, WHO
 from tests.faults.world import SELECTOR, SENDER
 from tests.functions.samples import ALICE, BOB, RECEIVER, http, published_key, service_keys, user_keys
 
@@ -30,6 +30,7 @@ class End(StrEnum):
     HANDED_ON = "handed on"
     DISCARDED = "discarded"
     ANSWERED = "answered at once"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ def unknown_subject() -> Letter:
     return nlweb(End.DISCARDED, subject=NONSENSE)
 
 
+def not_ours() -> Letter:
+    """A request that its handler refuses, after the door has taken a lease for it."""
+    return nlweb(End.REFUSED, subject=WHO, body={"Domain": "stranger.example"})
+
+
 def dm3() -> Letter:
     """A letter of alice.eth to bob.eth."""
     alice = user_keys(ALICE)
@@ -95,3 +101,8 @@ def is_taken(answer: dict[str, Any]) -> bool:
     """Whether the door's answer says that the message is in our hands."""
     said = json.loads(answer["body"])
     return bool(answer["statusCode"] == 200 and "error" not in said)
+
+
+def is_refused(answer: dict[str, Any]) -> bool:
+    """Whether the door's answer says that the message is not for us to take, now or later."""
+    return 400 <= int(answer["statusCode"]) < 500

@@ -29,18 +29,28 @@ from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post import wiring
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.operators import Operators
+from postroom.store.replies import MAX_INLINE_BYTES
 from postroom.store.secrets import SigningKeys
 
 Json = dict[str, Any]
-HELLO, ASK, ORDER, NEWS, NONSENSE = "Hello@Host", "Ask@Host", "Order@Host", "News@Host", "Nonsense@Nobody"
-"""Subjects: kept in the mailbox, answered at once, handed on to a queue, to an event bus, unknown."""
+HELLO, ORDER, NEWS, NONSENSE = "Hello@Host", "Order@Host", "News@Host", "Nonsense@Nobody"
+"""Subjects: kept in the mailbox, handed on to a queue, to an event bus, unknown."""
+ASK, WHO = "Ask@Host", "Who@Host"
+"""Subjects that are answered at once: by a function of the operator's, by the handler `identity` of ours."""
+AT_LENGTH = "at length"
+"""Asked so, the operator's function gives a reply that is too long for a row."""
 ORDERS, NEWS_ROOM = "orders", "news"
 """Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction")
 _AT_ONCE = 25
 _PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30"}
 """However busy this machine is, a run goes the same way as the one before."""
-_HANDLER = "import uuid\ndef handler(event, context):\n    return {'execution': str(uuid.uuid4())}\n"
+_HANDLER = f"""
+import uuid
+
+def handler(event, context):
+    return {{"execution": str(uuid.uuid4()), "more": "x" * ({MAX_INLINE_BYTES} if event == {AT_LENGTH!r} else 0)}}
+"""
 """Of an operator, for ASK: no two executions give the same reply."""
 
 
@@ -134,6 +144,7 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     for rule in (
         SubjectRule(HELLO, Treatment.MAILBOX, RECEIVER),
         SubjectRule(ASK, Treatment.SYNC, "lambda:ask"),
+        SubjectRule(WHO, Treatment.SYNC, "identity"),
         SubjectRule(ORDER, Treatment.FORWARD, f"arn:aws:sqs:{MOTO_REGION}:{ACCOUNT}:{ORDERS}"),
         SubjectRule(NEWS, Treatment.FORWARD, f"arn:aws:events:{MOTO_REGION}:{ACCOUNT}:event-bus/default"),
     ):

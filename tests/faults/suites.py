@@ -14,8 +14,8 @@ from tests.faults.kinds import (
     entry_refused,
     overtaken,
 )
-from tests.faults.letters import LARGE, End, Letter, dm3, forged, nlweb, unknown_subject
-from tests.faults.office import ASK, NEWS, ORDER, Town
+from tests.faults.letters import LARGE, End, Letter, dm3, forged, nlweb, not_ours, unknown_subject
+from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER, Town
 from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 
 Play = Callable[[Town], Verdict]
@@ -58,6 +58,7 @@ def worker(batch: int) -> Play:
 
 
 DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
+UNASKED = Flow("door: refused by its handler", "InboxFunction", lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
 DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
@@ -95,6 +96,8 @@ SUITES = {
             door("NLWeb, dm3", lambda: [nlweb(), dm3()]),
             door("too large for the queue", lambda: [nlweb(body=LARGE)]),
             door("answered at once", lambda: [nlweb(End.ANSWERED, subject=ASK)]),
+            door("answered at length, and asked again", lambda: [nlweb(End.ANSWERED, subject=ASK, body=AT_LENGTH)] * 2),
+            partial(enumerate_calls, flow=UNASKED, strikes=[*DEATHS, *ERRORS]),
         ]
     ),
     "one": Suite(
