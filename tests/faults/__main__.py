@@ -77,9 +77,10 @@ def _played(suite: Suite, log: Path) -> Iterator[Verdict]:
 def _functions_log() -> Iterator[tuple[TextIO, Path]]:
     """The functions log to standard output, which goes to a file; what we have to say goes where that went."""
     kept = [os.dup(descriptor) for descriptor in (1, 2)]
-    with tempfile.NamedTemporaryFile(mode="a") as log, os.fdopen(os.dup(1), "w") as out:
+    with tempfile.NamedTemporaryFile() as log, Path(log.name).open("ab") as end, os.fdopen(os.dup(1), "w") as out:
         for descriptor in (1, 2):
-            os.dup2(log.fileno(), descriptor)
+            # At its end, wherever that is: it is emptied before each run.
+            os.dup2(end.fileno(), descriptor)
         try:
             yield out, Path(log.name)
         finally:
