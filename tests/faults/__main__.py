@@ -1,6 +1,6 @@
 """python -m tests.faults: every call of AWS that our functions make, and what can befall it.
 
-Prints a table, and what was found wrong; the exit code is then 1. Nothing is sampled. `make soak` plays `--batch 100`.
+Prints a table, and what was found wrong; the exit code is then 1. Nothing is sampled.
 """
 
 import argparse
@@ -14,7 +14,8 @@ from typing import TextIO
 
 from tests.faults.broken import VARIANTS
 from tests.faults.clock import CLOCK
-from tests.faults.harness import Verdict
+from tests.faults.harness import EachCall, Verdict
+from tests.faults.kinds import ERRORS, denied
 from tests.faults.office import Town
 from tests.faults.suites import SUITES, Suite, worker
 from tests.faults.world import World
@@ -32,14 +33,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
     parser.add_argument("--broken", choices=VARIANTS, help="break this, and play what should find it")
+    parser.add_argument("--places", action="store_true", help="play each flow once; print where our code calls AWS")
     parser.add_argument("--write", action="store_true", help=f"write the table to {PAGE.name}")
     given = parser.parse_args(arguments)
     suites = [SUITES[name] for name in given.suites or SUITES]
     if given.batch:
-        suites = [Suite([worker(given.batch)])]
+        suites = [Suite([worker(given.batch, *ERRORS, denied)])]
     if given.broken:
-        VARIANTS[given.broken].breaks()
-        suites = [Suite([VARIANTS[given.broken].play])]
+        variant = VARIANTS[given.broken]
+        variant.breaks()
+        suites = [Suite([variant.play], variant.settings)]
+    if given.places:
+        plays = [EachCall(play.flow) for suite in suites for play in suite.plays]
+        suites = [Suite(plays, {name: value for suite in suites for name, value in suite.settings.items()})]
     verdicts: list[Verdict] = []
     with _functions_log() as (out, log):
         for suite in suites:
@@ -48,6 +54,8 @@ def main(arguments: Sequence[str]) -> int:
                 verdicts.append(verdict)
         faults = [fault for verdict in verdicts for fault in verdict.faults]
         print(*faults, sep="\n", file=out)
+        if given.places:
+            print(*sorted(set().union(*(verdict.places for verdict in verdicts))), sep="\n", file=out)
     if given.write:
         text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
         PAGE.write_text(text + MARK + HEAD + "".join(map(row, verdicts)), encoding="utf-8")
@@ -70,7 +78,7 @@ def _played(suite: Suite, log: Path) -> Iterator[Verdict]:
     ):
         town = Town.found(emulator.endpoint, world, log, suite.settings)
         for play in suite.plays:
-            yield play(town)
+            yield play.played(town)
 
 
 @contextmanager

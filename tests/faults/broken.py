@@ -1,19 +1,20 @@
 """Variants of the post office with one fault each, of the kind that the harness is there to find."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.faults.harness import enumerate_calls
+from tests.faults.harness import EachCall
 from tests.faults.kinds import die_after, die_before, entry_refused, overtaken, throttled
-from tests.faults.suites import BIG, DARK_ONE, DOOR, NO_KEY, ONE, OWNED, TOLD, UNASKED, Play
+from tests.faults.suites import ABOUT_KNOWN, BIG, DARK_ONE, DOOR, NO_KEY, ONE, OWNED, SHARE, SMALL_SHARE, TOLD, UNASKED
 
 from postroom.errors import NotNowError
 from postroom.post.adapters import AwsForwarding
+from postroom.post.courier import Courier
 from postroom.post.worker import Worker
 from postroom.reasons import Reason
+from postroom.store.limits import FeedbackLimits
 from postroom.store.queues import Queue
 from postroom.store.register import GONE, Register
 from postroom.store.replies import Replies
@@ -50,6 +51,22 @@ def feedback_without_a_note() -> None:
         return Told(buffer, correlation, timestamp_ms, sent=False)
 
     _replace(TellTale, "note", note)
+
+
+def tells_of_what_was_accepted() -> None:
+    """The courier does not look whether the message lives elsewhere: a stranger's copy was discarded."""
+    _replace(Courier, "_lives_elsewhere", lambda _self, _notice: False)
+
+
+def withholds_and_does_not_count() -> None:
+    """What is withheld is not counted."""
+    really = FeedbackLimits._update
+
+    def update(self: FeedbackLimits, sender: str, hour: int, update: str, values: Any, **how: Any) -> Any:
+        nothing = {":one": {"N": "0"}} if "#w" in update else {}
+        return really(self, sender, hour, update, {**values, **nothing}, **how)
+
+    _replace(FeedbackLimits, "_update", update)
 
 
 def discards_over_what_is_there() -> None:
@@ -118,11 +135,12 @@ def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is broken, the smallest `play` that finds it, and what that `finds`."""
+    """What is broken, the smallest `play` that finds it, and what that `finds`. `settings`: as of a suite."""
 
     breaks: Callable[[], None]
-    play: Play
+    play: EachCall
     finds: str
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 VARIANTS = {
@@ -130,32 +148,18 @@ VARIANTS = {
     for variant in (
         Variant(
             registers_without_a_condition,
-            partial(enumerate_calls, flow=ONE, strikes=[], rivals=[(overtaken, OWNED)]),
+            EachCall(ONE, [], [(overtaken, OWNED)]),
             "was acknowledged, and is shown again",
         ),
-        Variant(identities_that_end_it, partial(enumerate_calls, flow=ONE, strikes=[die_after]), "has no end"),
-        Variant(
-            feedback_without_a_note,
-            partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
-            "2 Feedback messages tell of",
-        ),
-        Variant(
-            discards_over_what_is_there,
-            partial(enumerate_calls, flow=NO_KEY, strikes=[], rivals=[(overtaken, OWNED)]),
-            "has 2 ends",
-        ),
-        Variant(
-            feedback_of_now,
-            partial(enumerate_calls, flow=TOLD, strikes=[die_before]),
-            "2 Feedback messages tell of",
-        ),
-        Variant(answered_though_not_queued, partial(enumerate_calls, flow=DOOR, strikes=[throttled]), "has no end"),
-        Variant(leases_of_what_was_refused, partial(enumerate_calls, flow=UNASKED, strikes=[]), "is remembered"),
-        Variant(
-            handed_on_whatever_the_bus_says,
-            partial(enumerate_calls, flow=BIG, strikes=[entry_refused]),
-            "arrived nowhere",
-        ),
-        Variant(done_whatever_happened, partial(enumerate_calls, flow=DARK_ONE, strikes=[throttled]), "has no end"),
+        Variant(identities_that_end_it, EachCall(ONE, [die_after]), "has no end"),
+        Variant(feedback_without_a_note, EachCall(TOLD, [die_before]), "2 Feedback messages tell of"),
+        Variant(discards_over_what_is_there, EachCall(NO_KEY, [], [(overtaken, OWNED)]), "has 2 ends"),
+        Variant(feedback_of_now, EachCall(TOLD, [die_before]), "2 Feedback messages tell of"),
+        Variant(tells_of_what_was_accepted, EachCall(ABOUT_KNOWN), "a stranger's copy was discarded"),
+        Variant(withholds_and_does_not_count, EachCall(SHARE), "the summaries count 0", SMALL_SHARE),
+        Variant(answered_though_not_queued, EachCall(DOOR, [throttled]), "has no end"),
+        Variant(leases_of_what_was_refused, EachCall(UNASKED), "is remembered"),
+        Variant(handed_on_whatever_the_bus_says, EachCall(BIG, [entry_refused]), "arrived nowhere"),
+        Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled]), "has no end"),
     )
 }

@@ -1,15 +1,24 @@
 """The flows: what lies ready, what the victim does, and how everything comes to rest afterwards."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from tests.faults.clock import CLOCK
 from tests.faults.judge import Judge
 from tests.faults.kinds import HOUR
 from tests.faults.letters import End, Letter, is_refused, is_taken
 from tests.faults.office import Json, Town
+from tests.faults.owners import Owners
 from tests.faults.queues import Queues, event_of
 from tests.faults.world import BUSY, DARK, STRICT, Trouble
+
+from postroom.errors import NotNowError
+
+OWNERS = "the owners"
+"""A victim that is no function: the process of the owners, who read and acknowledge."""
 
 _ROUNDS = 30
 _ROUND_SECONDS = 900
@@ -17,6 +26,8 @@ _DARK_ROUNDS = 1
 _LEASE_SECONDS = 60
 _DEAD_FOR_SECONDS = 6.5 * 86_400
 """Near enough to the horizon that the keeper decides."""
+_BETWEEN_POSTS_SECONDS = 3
+"""For less a secret is fresh, and read from memory."""
 _FORGOTTEN = b"reply given and not remembered"
 """What the door logs, if the store did not take a reply: who asks again is answered anew."""
 _LOOKED_AT_SECONDS = 1.05
@@ -36,7 +47,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Flow:
-    """`make`: the messages of a run. `function`: the victim. `dns`: the trouble that all DNS is in meanwhile."""
+    """`make`: the messages of a run. `function`: the victim, or OWNERS. `dns`: the trouble of all DNS meanwhile."""
 
     name: str
     function: str
@@ -49,8 +60,10 @@ class Flow:
     """Whether what is left goes through the dead letters, and comes back under new queue ids."""
     received: int = 1
     """How often the queue handed the batch out, the victim's turn included."""
-    hours_later: int = 0
+    hours_later: int | None = None
     """The victim gets what its function's first turn left in the queue, so long after: the summary of an hour."""
+    seconds_a_call: float = 0
+    """What each of the victim's calls takes, by its clocks."""
 
     def prepare(self, town: Town) -> Run:
         """Everything up to the victim's turn."""
@@ -59,14 +72,14 @@ class Flow:
         run, queues = Run(self.make()), Queues(town)
         if self.function != "InboxFunction":
             assert all(is_taken(town.call("InboxFunction", letter.posted())) for letter in run.letters)
-        if self.function == "CourierFunction":
+        if self.function in ("CourierFunction", OWNERS):
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, town.call("WorkerFunction", event_of("ClaimsQueue", claims)))
         if self.function == "KeeperFunction":
             queues.move("ClaimsQueue", "LettersQueue")
             run.ahead = _DEAD_FOR_SECONDS
-        elif self.function != "InboxFunction":
-            if self.hours_later:
+        elif self.function not in ("InboxFunction", OWNERS):
+            if self.hours_later is not None:
                 batch = queues.receive(self.queue)
                 queues.finish(self.queue, batch, town.call(self.function, event_of(self.queue, batch)))
                 run.ahead = CLOCK.ahead = self.hours_later * HOUR
@@ -84,9 +97,20 @@ class Flow:
     def act(self, town: Town, run: Run) -> list[Json]:
         """The victim's turn: what its function answers."""
         CLOCK.ahead = run.ahead
+        if self.function == OWNERS:
+            gone: list[str] = []
+            with suppress(NotNowError):  # they are not sure, and look again
+                for who in Owners.at_home(town.deployed).acknowledge_all():
+                    gone += [who]
+            return [{"acknowledged": gone}]
         if self.function == "InboxFunction":
-            return [town.call(self.function, letter.posted()) for letter in run.letters]
+            return [self._posted(town, letter) for letter in run.letters]
         return [town.call(self.function, event_of(self.queue, run.batch) if run.batch else {})]
+
+    def _posted(self, town: Town, letter: Letter) -> Json:
+        CLOCK.sleep(_BETWEEN_POSTS_SECONDS)
+        answer: Json = town.call(self.function, letter.posted())
+        return answer
 
     def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
         """Everything afterwards, and what is wrong then. `answers`: none where the victim died."""
@@ -96,9 +120,15 @@ class Flow:
             town.world.dns()
         if self.keyless:
             town.world.publish(keys=True)
-        judge = Judge(town, queues, {letter.who: letter for letter in run.letters}, run.acknowledged)
+        if self.function == OWNERS and answers:
+            run.acknowledged |= set(answers[0]["acknowledged"])
+        sent = {letter.who: letter for letter in run.letters}
+        judge = Judge(town, queues, sent, run.acknowledged, self._unanswered(run, answers))
         if run.batch and answers:
             queues.finish(self.queue, run.batch, answers[0])
+        faults = []
+        if self.dns and answers and not queues.holds("RetryQueue"):
+            faults.append("DNS was in trouble, and nothing had to wait for it")
         if self.redriven:
             queues.move(self.queue, "LettersQueue")
             queues.move("LettersQueue", self.queue)
@@ -108,7 +138,7 @@ class Flow:
             if not replies[letter.who]:
                 replies[letter.who] = self._send_again(town, letter)
         self._rest(town, queues)
-        faults = [*judge.faults(), *judge.audited()]
+        faults += [*judge.faults(), *judge.audited()]
         # Later than everything: whoever is not sure sends again, and copies of whatever was handed out come, when the
         # owners have what they were shown.
         judge.acknowledge_all()
@@ -129,6 +159,13 @@ class Flow:
             for letter, answer in zip(run.letters, answers, strict=False):  # no answers, where it died
                 heard[letter.who] += [answer["body"]] if _is_final(letter, answer) else []
         return heard
+
+    def _unanswered(self, run: Run, answers: list[Json]) -> Counter[str]:
+        """How often the sender of each message was told neither 200 nor no: the victim died, or said 503."""
+        if self.function != "InboxFunction":
+            return Counter()
+        posts = zip_longest(run.letters, answers)
+        return Counter(letter.who for letter, answer in posts if not (answer and _is_final(letter, answer)))
 
     def _send_again(self, town: Town, letter: Letter) -> list[str]:
         """A sender who heard nothing, or is not sure, sends the same again: what it is answered."""

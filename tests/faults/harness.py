@@ -1,6 +1,7 @@
 """The harness: a flow is run once, and then again for each of its calls of AWS and each thing that can befall it."""
 
-import os
+import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -8,17 +9,22 @@ from itertools import permutations
 from tests.faults.flows import Flow, Run
 from tests.faults.fork import BrokenError, Died, in_a_process
 from tests.faults.judge import Judge
-from tests.faults.kinds import Strike, at
+from tests.faults.kinds import Strike, at, taking, untouched
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
+from tests.faults.tap import Told
 
 
 @dataclass
 class Verdict:
-    """What came of a flow. `calls`: those of a run without faults, in order. `runs`: how many, by what befell them."""
+    """What came of a flow. `calls`: those of a run without faults, in order. `runs`: how many, by what befell them.
+
+    `places`: of our code, that those calls come through.
+    """
 
     flow: str
     calls: list[str] = field(default_factory=list)
+    places: set[str] = field(default_factory=set)
     runs: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
@@ -53,28 +59,48 @@ class Rival:
         return judge.acknowledged
 
 
-def enumerate_calls(
-    town: Town, flow: Flow, strikes: Sequence[Strike], rivals: Sequence[tuple[Strike, Rival]] = ()
-) -> Verdict:
+@dataclass(frozen=True)
+class EachCall:
     """Run `flow` once; then again for each of its calls, with each of `strikes` and each of `rivals`."""
-    verdict = Verdict(flow.name)
-    verdict.calls = _told(town, flow, verdict, "undisturbed")
-    partial = [call for call in verdict.calls if "Batch" in call]
-    verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
-    for strike, rival in [*((strike, None) for strike in strikes), *rivals]:
-        what = rival.name if rival else strike.__name__.replace("_", " ")
-        for number in range(1, len(verdict.calls) + 1):
-            _told(town, flow, verdict, what, strike, number, rival)
-    return verdict
+
+    flow: Flow
+    strikes: Sequence[Strike] = ()
+    rivals: Sequence[tuple[Strike, Rival]] = ()
+
+    def played(self, town: Town) -> Verdict:
+        """What came of it."""
+        flow, verdict = self.flow, undisturbed(town, self.flow)
+        partial = [call for call in verdict.calls if "Batch" in call]
+        verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
+        for strike, rival in [*((strike, None) for strike in self.strikes), *self.rivals]:
+            what = rival.name if rival else strike.__name__.replace("_", " ")
+            for number in range(1, len(verdict.calls) + 1):
+                _told(town, flow, verdict, what, strike, number, rival)
+        return verdict
 
 
-def shuffle(town: Town, flow: Flow) -> Verdict:
+@dataclass(frozen=True)
+class EachOrder:
     """Hand out the flow's batch one by one, each message twice, in every order there is; then delete it all."""
+
+    flow: Flow
+
+    def played(self, town: Town) -> Verdict:
+        """What came of it."""
+        verdict = Verdict(self.flow.name)
+        for order in permutations(range(len(self.flow.make()))):
+            for late in range(len(order) + 1):
+                # Each once in this order; then those from `late` on a second time, the other way round.
+                _shuffled(town, self.flow, verdict, [*order, *reversed(order[late:])])
+        return verdict
+
+
+def undisturbed(town: Town, flow: Flow) -> Verdict:
+    """Run `flow` once, and nothing befalls it."""
     verdict = Verdict(flow.name)
-    for order in permutations(range(len(flow.make()))):
-        for late in range(len(order) + 1):
-            # Each once in this order; then those from `late` on a second time, the other way round.
-            _shuffled(town, flow, verdict, [*order, *reversed(order[late:])])
+    told = _told(town, flow, verdict, "undisturbed")
+    verdict.calls = [each.call for each in told]
+    verdict.places = {place for each in told for place in each.places}
     return verdict
 
 
@@ -90,31 +116,36 @@ def _told(
     flow: Flow,
     verdict: Verdict,
     what: str,
-    strike: Strike | None = None,
+    strike: Strike = untouched,
     number: int = 0,
     rival: Rival | None = None,
-) -> list[str]:
+) -> list[Told]:
     """One run: the calls that the victim made. What is wrong afterwards goes to the verdict."""
     run = in_a_process(lambda: flow.prepare(town))
     assert isinstance(run, Run)
-    ours, theirs = os.pipe()
-
-    def act() -> list[Json]:
-        town.tap.begin(at(number, strike) if strike else None, theirs)
-        return flow.act(town, run)
-
     where = f"{what} {number}. {verdict.calls[number - 1]}" if number else what
-    try:
-        answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
-    except BrokenError as error:
-        verdict.faults.append(f"{flow.name}, {where}: the function failed: {error}")
-        answers = Died()
-    os.close(theirs)
-    with os.fdopen(ours) as told:
-        calls = told.read().splitlines()
+    # A pipe would be full before anybody reads it.
+    with tempfile.TemporaryFile() as told:
+
+        def act() -> list[Json]:
+            town.tap.begin(taking(flow.seconds_a_call, at(number, strike)), told.fileno())
+            return flow.act(town, run)
+
+        try:
+            answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
+        except BrokenError as error:
+            verdict.faults.append(f"{flow.name}, {where}: the function failed: {error}")
+            answers = Died()
+        told.seek(0)
+        calls = [Told(*json.loads(line)) for line in told]
     if len(calls) < number:
         verdict.faults.append(f"{flow.name}, {where}: the run went another way, and never came to this call")
-    _settle(town, flow, verdict, what, where, run, [] if isinstance(answers, Died) else answers)
+    said = [] if isinstance(answers, Died) else answers
+    # What befalls one call befalls one message, its neighbours go on; a segment alone holds those of a whole batch.
+    undone = sum(len(answer.get("batchItemFailures", ())) for answer in said)
+    if undone > (1 if number else 0) and not where.endswith("PutObject"):
+        verdict.faults.append(f"{flow.name}, {where}: {undone} messages are to be handed out again")
+    _settle(town, flow, verdict, what, where, run, said)
     return calls
 
 

@@ -1,6 +1,5 @@
 """The judge: what became of every message that was taken in, by what its owner can read and its sender was told."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,29 +8,30 @@ from tests.aws import CLAIM_QUEUES
 from tests.faults.clock import CLOCK
 from tests.faults.letters import End, Letter, who_is
 from tests.faults.office import Town
+from tests.faults.owners import RETAIN_SECONDS, Owners
 from tests.faults.queues import Queues
-from tests.functions.samples import BOB, RECEIVER
+from tests.faults.tellings import Tellings
 
 from postroom.post.claims import unpack
 from postroom.store.audit import audit
 from postroom.store.gather import gather
-from postroom.store.keys import seen_key_nlweb
-from postroom.store.ledger import read_ledger
-from postroom.store.reader import Reader
-from postroom.store.register import ACKED, FORWARDED, Register, Row, read_row
+from postroom.store.ledger import Accepted, read_ledger
+from postroom.store.register import ACKED, FORWARDED, Row, read_row
 from postroom.store.segments import Objects
-
-RETAIN_SECONDS = 22 * 86_400
 
 
 @dataclass
 class Judge:
-    """Judges one run. `sent`: every message that the door took in. `acknowledged`: what its owner said to have."""
+    """Judges one run. `sent`: every message. `acknowledged`: what its owner said to have.
+
+    `unanswered`: how often the sender of a message got neither 200 nor a refusal for it.
+    """
 
     town: Town
     queues: Queues
     sent: dict[str, Letter] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
+    unanswered: Counter[str] = field(default_factory=Counter)
     _handed_on: set[str] = field(default_factory=set)
 
     def faults(self) -> list[str]:
@@ -41,35 +41,38 @@ class Judge:
         for item in self.town.deployed.rows("PostTable"):
             row = read_row(item)
             rows.setdefault(whose.get(row.key.claim_id, f"nobody's {row.key}"), []).append(row)
-        return [*self._faults_of_messages(rows), *self._faults_of_feedback(rows)]
+        discarded = {who for who, each in rows.items() if any(row.discarded for row in each)}
+        told = Tellings.read(self.town.world.posted())
+        return [
+            *self._faults_of_messages(rows),
+            *self._faults_of_claims(rows),
+            *told.faults(list(self.sent.values()), discarded),
+        ]
 
     def audited(self) -> Iterator[str]:
         """What `postroom audit` finds, by the ledger that the door wrote."""
         evidence = gather(self.town.deployed.premises, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
-        for finding in audit(evidence, read_ledger(self.town.log.read_bytes().splitlines())).problems:
+        for finding in audit(evidence, self._ledger()).problems:
             if finding.problem.grave:
                 yield f"{finding.problem} {finding.where} {finding.detail}"
 
     def acknowledge_all(self) -> None:
         """The owners acknowledge what they are shown."""
-        for row, who in self._shown():
-            self._register.acknowledge(row.key, int(CLOCK()) + RETAIN_SECONDS)
-            self.acknowledged.add(who)
+        self.acknowledged |= set(Owners.watched(self.town.deployed).acknowledge_all())
 
     def _faults_of_messages(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
-        shown = Counter(who for _, who in self._shown())
-        self._handed_on |= {who_is(message["envelope"]) for message in self.queues.arrived()}
+        shown = Counter(who for _, who in Owners.watched(self.town.deployed).shown())
+        if any(End.HANDED_ON in letter.ends for letter in self.sent.values()):
+            self._handed_on |= {who_is(message["envelope"]) for message in self.queues.arrived()}
+        ended: dict[str, set[End]] = {}
         for who, each in rows.items():
             if who not in self.sent:
-                # The door did not say 200; if it is there nevertheless, it is there once.
-                if shown[who] > 1:
-                    yield f"{who} was not taken in, and can be read {shown[who]} times"
-                continue
+                continue  # a fault of claims
             letter = self.sent[who]
             if set(letter.ends) <= {End.ANSWERED, End.REFUSED}:
                 yield from self._faults_of_what_is_not_kept(letter, each)
                 continue
-            ends = self._ends(who, each, shown[who])
+            ends = ended[who] = self._ends(who, each, shown[who])
             if who in self.acknowledged and shown[who]:
                 yield f"{who} was acknowledged, and is shown again"
             if shown[who] > 1:
@@ -82,15 +85,30 @@ class Judge:
                 yield f"{who} has {len(ends)} ends: {sorted(ends)}"
             elif not ends <= set(letter.ends):
                 yield f"{who} is {min(ends)}, and should be {' or '.join(letter.ends)}"
+        yield from self._faults_of_correlations(ended)
 
     def _faults_of_what_is_not_kept(self, letter: Letter, rows: list[Row]) -> Iterator[str]:
         if rows:
             yield f"{letter.who} was to be {letter.ends[0]}, and has rows: {rows}"
-        if letter.ends == (End.REFUSED,):
-            header = json.loads(letter.body)["Header"]
-            key = seen_key_nlweb(header["To"], header["From"], header["Correlation"])
-            if self.town.deployed.item("SeenTable", pk=key):
-                yield f"{letter.who} was refused, and is remembered"
+        if letter.ends == (End.REFUSED,) and letter.seen and self.town.deployed.item("SeenTable", pk=letter.seen):
+            yield f"{letter.who} was refused, and is remembered"
+
+    def _faults_of_claims(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
+        """Every row is that of a claim whose sender was answered 200, or got no answer that says what became of it."""
+        answered = {accepted.claim for accepted in self._ledger()}
+        for who, each in rows.items():
+            others = [row for row in each if row.key.claim_id not in answered]
+            if len(others) > self.unanswered[who]:
+                yield f"{who} has rows of claims that its sender never heard of: {others}"
+
+    def _faults_of_correlations(self, ends: Mapping[str, set[End]]) -> Iterator[str]:
+        """Of several messages under one Correlation one is filed."""
+        alike: dict[str, list[set[End]]] = {}
+        for who, letter in self.sent.items():
+            alike.setdefault(letter.correlation or who, []).append(ends.get(who, set()))
+        for correlation, each in alike.items():
+            if len(each) > 1 and (filed := sum(End.FILED in it for it in each)) != 1:
+                yield f"of {len(each)} messages under {correlation}, {filed} are filed"
 
     def _ends(self, who: str, rows: list[Row], shown: int) -> set[End]:
         ends = {End.DISCARDED for row in rows if row.discarded}
@@ -100,42 +118,11 @@ class Judge:
             ends.add(End.FILED)
         return ends
 
-    def _faults_of_feedback(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
-        """At most one Feedback about a message, and none about one that is kept."""
-        told: dict[str, set[str]] = {}
-        for envelope in map(json.loads, self.town.world.posted()):
-            about = envelope["Body"].get("Correlation", "a summary")
-            # Repeated it is the same to the bit, or the buffer takes it for another.
-            told.setdefault(about, set()).add(json.dumps([envelope["Header"], envelope["Body"]], sort_keys=True))
-        discarded = {who for who, each in rows.items() if any(row.discarded for row in each)}
-        for about, tellings in told.items():
-            if len(tellings) > 1:
-                yield f"{len(tellings)} Feedback messages tell of {about}"
-            if about != "a summary" and about not in discarded:
-                yield f"a Feedback tells of {about}, which was not discarded"
-        if "a summary" not in told:
-            for who in discarded - told.keys():
-                if who in self.sent and self.sent[who].told:
-                    yield f"{who} was discarded, and nobody was told"
-
     def faults_of_queues(self) -> Iterator[str]:
         """What is left somewhere, though nobody is at work any more."""
         for queue in self.town.deployed.queues:
             if left := self.queues.holds(queue):
                 yield f"{left} messages are left in {queue}"
-
-    def _shown(self) -> list[tuple[Row, str]]:
-        """What the owners of all mailboxes are shown, and whose message each is; a row without bytes raises."""
-        clients, tables = self.town.deployed.clients, self.town.deployed.tables
-        objects = Objects(clients.s3, self.town.deployed.bucket)
-        reader = Reader(clients.dynamodb, tables["PostTable"], self._register, objects)
-        shown: list[tuple[Row, str]] = []
-        for mailbox in (RECEIVER, BOB):
-            rows = list(reader.list(mailbox, 1, now=int(CLOCK())))
-            filed = reader.fetch_all(rows)
-            assert [each.line.row for each in filed] == [row.key for row in rows], "rows point at lines of others"
-            shown += [(each.row, who_is(each.line.envelope)) for each in filed]
-        return shown
 
     def _whose(self) -> dict[str, str]:
         """Whose message each claim is, by the claim's id."""
@@ -143,6 +130,6 @@ class Judge:
         claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
         return {claim.id: who_is(claim.envelope) for claim in claims}
 
-    @property
-    def _register(self) -> Register:
-        return Register(self.town.deployed.clients.dynamodb, self.town.deployed.tables["PostTable"])
+    def _ledger(self) -> Iterator[Accepted]:
+        """What the door said 200 to."""
+        return read_ledger(self.town.log.read_bytes().splitlines())

@@ -22,6 +22,20 @@ def at(number: int, strike: Strike) -> Fault:
     return lambda call, send: strike(call, send) if call.number == number else send()
 
 
+def taking(seconds: float, fault: Fault) -> Fault:
+    """So long takes every call, in which `fault` befalls it."""
+
+    def slowly(call: Call, send: Send) -> AWSResponse:
+        CLOCK.sleep(seconds)
+        return fault(call, send)
+
+    return slowly
+
+
+def untouched(_call: Call, send: Send) -> AWSResponse:
+    return send()
+
+
 def die_before(_call: Call, _send: Send) -> AWSResponse:
     os._exit(1)
 
@@ -37,6 +51,14 @@ def throttled(call: Call, _send: Send) -> AWSResponse:
         return _answer(call, 503, b"<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>")
     code = {"sqs": "RequestThrottled", "lambda": "TooManyRequestsException"}.get(call.service, "ThrottlingException")
     return _answer(call, 429 if call.service == "lambda" else 400, json.dumps({"__type": code}).encode(), code)
+
+
+def denied(call: Call, _send: Send) -> AWSResponse:
+    """Every try is refused for good: an operator took the function's rights away, and gives them back later."""
+    if call.service == "s3":
+        return _answer(call, 403, b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+    code = "AccessDenied" if call.service == "sqs" else "AccessDeniedException"
+    return _answer(call, 403 if call.service in ("sqs", "lambda") else 400, json.dumps({"__type": code}).encode(), code)
 
 
 def reset(call: Call, _send: Send) -> AWSResponse:
@@ -83,7 +105,7 @@ def overtaken(_call: Call, send: Send) -> AWSResponse:
 
 
 DEATHS: tuple[Strike, ...] = (die_before, die_after)
-ERRORS: tuple[Strike, ...] = (throttled, reset, answer_lost, answers_lost)
+ERRORS: tuple[Strike, ...] = (throttled, answer_lost, answers_lost)
 CLOCKS: tuple[Strike, ...] = (an_hour_on, an_hour_back)
 
 

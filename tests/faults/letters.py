@@ -8,15 +8,19 @@ from enum import StrEnum
 from typing import Any
 
 from tests.faults.clock import CLOCK
-from tests.faults.office import HELLO, NONSENSE, WHO
-from tests.faults.world import SELECTOR, SENDER
+from tests.faults.office import HELLO, NONSENSE, WALLET, WHO
+from tests.faults.world import BUFFERS, SELECTOR, SENDER
 from tests.functions.samples import ALICE, BOB, RECEIVER, http, published_key, service_keys, user_keys
 
 from postroom.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.dm3.message import MessageMetadata, sign_message
 from postroom.ijson import JsonValue
+from postroom.nlweb.feedback import body_of
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.subjects import FEEDBACK
+from postroom.reasons import Kind, Reason, reason_of
+from postroom.store.keys import seen_key_nlweb
 
 LARGE = "x" * 1_000_000
 """Too large for a queue message, small enough for the door."""
@@ -33,18 +37,31 @@ class End(StrEnum):
     REFUSED = "refused"
 
 
+class Telling(StrEnum):
+    """Whether its sender's buffer is told of a message, should it be discarded."""
+
+    DUE = "due"
+    NEVER = "never"
+
+
+EITHER = (End.FILED, End.DISCARDED)
+"""Where two workers judge otherwise, or two texts have one Correlation: whoever is first."""
+
+
 @dataclass(frozen=True)
 class Letter:
-    """A message. `who`: its Correlation, or the hash of the dm3 message. `ends`: what may become of it.
+    """A message. `who`: which one it is, by its envelope (`who_is`). `ends`: what may become of it.
 
-    `told`: whether its sender's buffer is told, should it be discarded.
+    `correlation`: by what its sender is told of it. `seen`: by what table `seen` knows a request it belongs to.
     """
 
     path: str
     body: str
     who: str
     ends: tuple[End, ...]
-    told: bool = False
+    telling: Telling = Telling.NEVER
+    correlation: str = ""
+    seen: str = ""
 
     def posted(self) -> dict[str, Any]:
         """The event of the API it comes in."""
@@ -53,17 +70,38 @@ class Letter:
 
 
 def nlweb(
-    *ends: End, subject: str = HELLO, sender: str = SENDER, body: JsonValue = "hello", forged: bool = False
+    *ends: End,
+    subject: str = HELLO,
+    sender: str = SENDER,
+    body: JsonValue = "hello",
+    key: PrivateKey | None = None,
+    correlation: str = "",
+    telling: Telling = Telling.DUE,
 ) -> Letter:
-    """An NLWeb message of now."""
-    who = str(uuid.uuid4())
-    draft = Draft(sender, RECEIVER, subject, who, int(CLOCK() * 1000), body, selector=SELECTOR)
-    envelope = sign(draft, _FORGER if forged else published_key())
-    return Letter("/inbox", json.dumps(envelope), who, ends or (End.FILED,), told=True)
+    """An NLWeb message of now; `key`: another than its sender's."""
+    correlation = correlation or str(uuid.uuid4())
+    selector = SELECTOR if sender in BUFFERS else None
+    draft = Draft(sender, RECEIVER, subject, correlation, int(CLOCK() * 1000), body, selector=selector)
+    # The sign of its schema as it is, beyond ASCII: such a text takes four bytes of memory a character.
+    text = json.dumps(sign(draft, key or published_key()), ensure_ascii=False)
+    seen = seen_key_nlweb(RECEIVER, sender, correlation)
+    return Letter("/inbox", text, who_is(text), ends or (End.FILED,), telling, correlation, seen)
 
 
 def forged(sender: str = SENDER) -> Letter:
-    return nlweb(End.DISCARDED, sender=sender, forged=True)
+    return nlweb(End.DISCARDED, sender=sender, key=_FORGER)
+
+
+def and_a_forged_copy() -> list[Letter]:
+    """A message, and another by a stranger who knows its Correlation."""
+    first = nlweb()
+    return [first, nlweb(End.DISCARDED, key=_FORGER, correlation=first.correlation, telling=Telling.NEVER)]
+
+
+def two_texts() -> list[Letter]:
+    """Two messages of one sender under one Correlation: one is filed, the other one reused it."""
+    first = nlweb(*EITHER)
+    return [first, nlweb(*EITHER, body="another text", correlation=first.correlation)]
 
 
 def unknown_subject() -> Letter:
@@ -75,25 +113,36 @@ def not_ours() -> Letter:
     return nlweb(End.REFUSED, subject=WHO, body={"Domain": "stranger.example"})
 
 
-def dm3() -> Letter:
-    """A letter of alice.eth to bob.eth."""
+def of_a_wallet() -> Letter:
+    """A message whose sender has no domain: the operator knows its key."""
+    return nlweb(sender=WALLET)
+
+
+def feedback() -> Letter:
+    """What another post office tells a buffer of ours."""
+    return nlweb(subject=FEEDBACK, body=body_of(RECEIVER, str(uuid.uuid4()), Reason.SIGNATURE_INVALID))
+
+
+def dm3(*, for_others: bool = False) -> Letter:
+    """A letter of alice.eth to bob.eth; `for_others`: sealed to another delivery service than ours."""
     alice = user_keys(ALICE)
     envelope = write_envelope(
         sign_message("hello", MessageMetadata(to=BOB, sender=ALICE, timestamp_ms=int(CLOCK() * 1000)), alice.signing),
         delivery=DeliveryInformation(BOB, ALICE),
         receiver_key=user_keys(BOB).encryption.public,
-        service_key=service_keys().encryption[0].public,
+        service_key=alice.encryption.public if for_others else service_keys().encryption[0].public,
         signing=alice.signing,
     ).as_json()
     call = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
-    return Letter("/dm3", json.dumps(call), who_is(json.dumps(envelope)), (End.FILED,))
+    ends = (End.REFUSED if for_others else End.FILED,)
+    return Letter("/dm3", json.dumps(call), who_is(json.dumps(envelope)), ends)
 
 
 def who_is(envelope: str) -> str:
     """The `who` of a message, from its envelope as it was sent or as it is filed."""
     value = json.loads(envelope)
     if "Header" in value:
-        return str(value["Header"]["Correlation"])
+        return f"{value['Header']['Correlation']}/{value['Signature'][:8]}"
     return hashlib.sha256(value["message"].encode()).hexdigest()
 
 
@@ -105,4 +154,7 @@ def is_taken(answer: dict[str, Any]) -> bool:
 
 def is_refused(answer: dict[str, Any]) -> bool:
     """Whether the door's answer says that the message is not for us to take, now or later."""
+    said = json.loads(answer["body"])
+    if answer["statusCode"] == 200 and "error" in said:
+        return reason_of(said["error"]["data"]["reason"]).kind is not Kind.RETRY
     return 400 <= int(answer["statusCode"]) < 500

@@ -39,6 +39,8 @@ ASK, WHO = "Ask@Host", "Who@Host"
 """Subjects that are answered at once: by a function of the operator's, by the handler `identity` of ours."""
 AT_LENGTH = "at length"
 """Asked so, the operator's function gives a reply that is too long for a row."""
+WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
+"""A sender without a domain, whose key the operator knows: that of all senders here."""
 ORDERS, NEWS_ROOM = "orders", "news"
 """Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction")
@@ -140,7 +142,8 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     """What the template says, and what operators set; the names of it all."""
     deployed = deploy(clients)
     operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
-    operators.put_domain(Domain(RECEIVER))
+    operators.put_domain(Domain(RECEIVER, buffer=True))
+    operators.put_wallet(WALLET, published_key().public.spki())
     for rule in (
         SubjectRule(HELLO, Treatment.MAILBOX, RECEIVER),
         SubjectRule(ASK, Treatment.SYNC, "lambda:ask"),

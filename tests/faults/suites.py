@@ -2,25 +2,45 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from tests.faults.flows import Flow
-from tests.faults.harness import Rival, Verdict, enumerate_calls, shuffle
+from tests.faults.flows import OWNERS, Flow
+from tests.faults.harness import EachCall, EachOrder, Rival
 from tests.faults.kinds import (
     CLOCKS,
     DEATHS,
     ERRORS,
+    Strike,
     answer_lost,
+    denied,
+    die_after,
+    die_before,
     entry_refused,
     overtaken,
+    reset,
+    throttled,
 )
-from tests.faults.letters import LARGE, End, Letter, dm3, forged, nlweb, not_ours, unknown_subject
-from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER, Town
+from tests.faults.letters import (
+    EITHER,
+    LARGE,
+    End,
+    Letter,
+    and_a_forged_copy,
+    dm3,
+    feedback,
+    forged,
+    nlweb,
+    not_ours,
+    of_a_wallet,
+    two_texts,
+    unknown_subject,
+)
+from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER
 from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 
-Play = Callable[[Town], Verdict]
-EITHER = (End.FILED, End.DISCARDED)
-"""Where two workers judge otherwise: whoever is first."""
+from postroom.post.worker import BEGIN_SECONDS
+
+Play = EachCall | EachOrder
+SMALL_SHARE = {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
 SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and its owner has it", owner=True)
 KEYLESS = Rival("overtaken by one that finds no key", keys=False)
@@ -48,16 +68,18 @@ def large_and_handed_on() -> list[Letter]:
 
 
 def door(name: str, make: Callable[[], list[Letter]]) -> Play:
-    return partial(enumerate_calls, flow=Flow(f"door: {name}", "InboxFunction", make), strikes=[*DEATHS, *ERRORS])
+    return EachCall(Flow(f"door: {name}", "InboxFunction", make), [*DEATHS, *ERRORS])
 
 
-def worker(batch: int) -> Play:
+def worker(batch: int, *errors: Strike) -> Play:
     """A batch of everything."""
     flow = Flow(f"worker: {batch} messages of every kind", "WorkerFunction", lambda: all_verdicts(batch))
-    return partial(enumerate_calls, flow=flow, strikes=[*DEATHS, answer_lost], rivals=[(overtaken, SAME)])
+    return EachCall(flow, [*DEATHS, *errors], [(overtaken, SAME)])
 
 
 DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
+BOTH = Flow("door: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
+SEALED = Flow("door: dm3, and sealed to others", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
 UNASKED = Flow("door: refused by its handler", "InboxFunction", lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
@@ -80,6 +102,21 @@ SHARE = Flow(
     queue="CourierQueue",
 )  # fmt: skip
 SUMMARY = Flow("courier: the hour's summary", "CourierFunction", SHARE.make, queue="CourierQueue", hours_later=2)
+RIPENING = Flow(
+    "courier: the hour's summary, too early", "CourierFunction", SHARE.make, queue="CourierQueue", hours_later=0
+)
+REUSED = Flow("worker: two texts under one Correlation", "WorkerFunction", two_texts)
+ABOUT_KNOWN = Flow(
+    "courier: of Correlations that others have", "CourierFunction", lambda: [*two_texts(), *and_a_forged_copy()],
+    queue="CourierQueue",
+)  # fmt: skip
+NEIGHBOURS = Flow("worker: neighbours", "WorkerFunction", lambda: [nlweb(), forged(), nlweb()])
+LOOKED_UP = Flow("worker: from a wallet, and a Feedback", "WorkerFunction", lambda: [of_a_wallet(), feedback()])
+LATE = Flow(
+    "worker: more than one part, and no time for the second", "WorkerFunction",
+    lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], seconds_a_call=BEGIN_SECONDS,
+)  # fmt: skip
+OWNERS_TURN = Flow("owners: one mail, one letter", OWNERS, lambda: [nlweb(), dm3()])
 DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)])
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
@@ -87,56 +124,56 @@ SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: 
 def in_trouble(trouble: Trouble) -> Play:
     """All DNS in trouble while the victim works."""
     flow = Flow(f"worker: DNS {trouble}", "WorkerFunction", lambda: [nlweb(), dm3()], dns=trouble)
-    return partial(enumerate_calls, flow=flow, strikes=DEATHS)
+    return EachCall(flow, DEATHS)
 
 
 SUITES = {
     "door": Suite(
         [
-            door("NLWeb, dm3", lambda: [nlweb(), dm3()]),
+            EachCall(BOTH, [*DEATHS, *ERRORS, reset, denied]),
+            EachCall(SEALED, [*DEATHS, throttled]),
             door("too large for the queue", lambda: [nlweb(body=LARGE)]),
             door("answered at once", lambda: [nlweb(End.ANSWERED, subject=ASK)]),
             door("answered at length, and asked again", lambda: [nlweb(End.ANSWERED, subject=ASK, body=AT_LENGTH)] * 2),
-            partial(enumerate_calls, flow=UNASKED, strikes=[*DEATHS, *ERRORS]),
+            EachCall(UNASKED, [*DEATHS, *ERRORS]),
         ]
     ),
     "one": Suite(
         [
-            partial(
-                enumerate_calls,
-                flow=ONE,
-                strikes=[*DEATHS, *ERRORS, *CLOCKS],
-                rivals=[(overtaken, SAME), (overtaken, OWNED)],
-            ),
-            partial(enumerate_calls, flow=ONE_OR_NONE, strikes=[], rivals=[(overtaken, KEYLESS)]),
-            partial(enumerate_calls, flow=NO_KEY, strikes=[*DEATHS], rivals=[(overtaken, KEYED), (overtaken, OWNED)]),
-            partial(enumerate_calls, flow=BAD, strikes=[*DEATHS, *ERRORS, *CLOCKS], rivals=[(overtaken, SAME)]),
-            partial(enumerate_calls, flow=RETRIED, strikes=[*DEATHS, *ERRORS], rivals=[(overtaken, OWNED)]),
-            partial(enumerate_calls, flow=DARK_ONE, strikes=[*DEATHS, *ERRORS]),
-            partial(enumerate_calls, flow=BIG, strikes=[*DEATHS, *ERRORS, entry_refused]),
-            partial(enumerate_calls, flow=OFTEN, strikes=[*DEATHS, *ERRORS]),
-            partial(enumerate_calls, flow=LETTER, strikes=ERRORS, rivals=[(overtaken, OWNED)]),
-            partial(enumerate_calls, flow=ORDERED, strikes=[*DEATHS, *ERRORS]),
+            EachCall(ONE, [*DEATHS, *ERRORS, reset, *CLOCKS], [(overtaken, SAME), (overtaken, OWNED)]),
+            EachCall(ONE_OR_NONE, [], [(overtaken, KEYLESS)]),
+            EachCall(NO_KEY, [*DEATHS], [(overtaken, KEYED), (overtaken, OWNED)]),
+            EachCall(BAD, [*DEATHS, *ERRORS, reset, *CLOCKS], [(overtaken, SAME)]),
+            EachCall(RETRIED, [*DEATHS, *ERRORS], [(overtaken, OWNED)]),
+            EachCall(DARK_ONE, [*DEATHS, *ERRORS]),
+            EachCall(BIG, [*DEATHS, *ERRORS, entry_refused]),
+            EachCall(OFTEN, [*DEATHS, *ERRORS]),
+            EachCall(LETTER, ERRORS, [(overtaken, OWNED)]),
+            EachCall(ORDERED, [*DEATHS, *ERRORS, denied]),
+            EachCall(NEIGHBOURS, [denied]),
+            EachCall(REUSED, [*DEATHS, *ERRORS]),
+            EachCall(LOOKED_UP, [die_before, throttled, denied]),
+            EachCall(LATE, [die_after, throttled]),
         ]
     ),
-    "ten": Suite([worker(10), partial(enumerate_calls, flow=REDRIVEN, strikes=DEATHS)]),
+    "ten": Suite([worker(10, answer_lost), EachCall(REDRIVEN, DEATHS)]),
     "courier": Suite(
         [
-            partial(enumerate_calls, flow=TOLD, strikes=CLOCKS),
-            partial(enumerate_calls, flow=DISCARDS, strikes=[*DEATHS, *ERRORS]),
+            EachCall(TOLD, [*DEATHS, *ERRORS, reset, *CLOCKS, denied]),
+            EachCall(DISCARDS, [*DEATHS, throttled]),
+            EachCall(ABOUT_KNOWN, [*DEATHS, throttled]),
         ]
     ),
-    "share": Suite(
-        [partial(enumerate_calls, flow=flow, strikes=[*DEATHS, *ERRORS]) for flow in (SHARE, SUMMARY)],
-        {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"},
-    ),
+    "share": Suite([EachCall(flow, [*DEATHS, *ERRORS]) for flow in (SHARE, SUMMARY, RIPENING)], SMALL_SHARE),
     "rest": Suite(
         [
-            partial(enumerate_calls, flow=DEAD, strikes=[*DEATHS, *ERRORS]),
-            partial(shuffle, flow=SHUFFLED),
+            EachCall(DEAD, [*DEATHS, *ERRORS, reset]),
+            EachOrder(SHUFFLED),
+            EachCall(OWNERS_TURN, [*DEATHS, *ERRORS]),
             in_trouble(Trouble.SERVFAIL),
-            in_trouble(Trouble.SLOW),
         ]
     ),
-    "silence": Suite([in_trouble(Trouble.SILENT)], {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}),
+    "silence": Suite(
+        [in_trouble(Trouble.SILENT), in_trouble(Trouble.SLOW)], {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}
+    ),
 }

@@ -1,14 +1,16 @@
 """Where every call of AWS passes on its way out, whichever client makes it, tries of the SDK's own included."""
 
+import json
 import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import botocore.session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import URLLib3Session
+from tests.faults.places import places
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,13 @@ class Call:
 
     def __str__(self) -> str:
         return f"{self.service} {self.operation}"
+
+
+class Told(NamedTuple):
+    """What is told of a call: which, and the places of our code that it came through."""
+
+    call: str
+    places: list[str]
 
 
 Send = Callable[[], AWSResponse]
@@ -47,9 +56,9 @@ class Tap:
         # Time passes at once: nobody waits for a delay or a long poll, and what is held back is so for a second.
         session.register("provide-client-params.sqs", _without_waiting)
 
-    def begin(self, fault: Fault | None, told: int) -> None:
-        """From now on calls meet `fault`, and are told of to a file descriptor, a line each."""
-        self._fault = fault or self._fault
+    def begin(self, fault: Fault, told: int) -> None:
+        """From now on calls meet `fault`, and are told of to a file descriptor, a line of JSON (`Told`) each."""
+        self._fault = fault
         self._told = told
 
     def _passes(self, request: AWSPreparedRequest, event_name: str, **_: object) -> AWSResponse:
@@ -61,7 +70,7 @@ class Tap:
         self._attempt += 1
         call = Call(self._number, service, operation, self._attempt, request.url)
         if self._attempt == 1 and self._told >= 0:
-            os.write(self._told, f"{call}\n".encode())
+            os.write(self._told, json.dumps(Told(str(call), [str(place) for place in places()])).encode() + b"\n")
         return self._fault(call, lambda: self._http.send(request))
 
 

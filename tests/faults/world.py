@@ -28,7 +28,7 @@ SELECTOR = "pk1"
 SENDER, STRICT, BUSY, DARK = "sender.example", "strict.example", "busy.example", "dark.example"
 """Senders, all with one key. STRICT's buffer refuses Feedback, BUSY's has no time yet, DARK's DNS fails at first."""
 BUFFERS = {name: f"buffer.{name}" for name in (SENDER, STRICT, BUSY, DARK)}
-_SLOW_SECONDS = 0.08
+SLOW_SECONDS = 1.2
 
 
 class Trouble(StrEnum):
@@ -51,7 +51,7 @@ class _Dns(DnsServer):
         if trouble is Trouble.SILENT:
             return None
         if trouble is Trouble.SLOW:
-            time.sleep(_SLOW_SECONDS)
+            time.sleep(SLOW_SECONDS)
         if trouble is Trouble.SERVFAIL:
             response = dns.message.make_response(query)
             response.set_rcode(dns.rcode.SERVFAIL)

@@ -1,0 +1,61 @@
+"""The owners of mailboxes: what they are shown, and what they acknowledge."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import boto3
+from tests.aws import Deployed
+from tests.faults.clock import CLOCK
+from tests.faults.letters import who_is
+from tests.functions.samples import BOB, RECEIVER
+
+from postroom.store.reader import Reader
+from postroom.store.register import Register, Row
+from postroom.store.segments import Objects
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+
+RETAIN_SECONDS = 22 * 86_400
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The owners of all mailboxes, at one client."""
+
+    register: Register
+    reader: Reader
+
+    @staticmethod
+    def at_home(deployed: Deployed) -> "Owners":
+        """With clients of their own, as a process of theirs makes them: boto3's defaults."""
+        return Owners._at(deployed, boto3.client("dynamodb"), boto3.client("s3"))
+
+    @staticmethod
+    def watched(deployed: Deployed) -> "Owners":
+        """With the clients of the tests, which no fault befalls."""
+        return Owners._at(deployed, deployed.clients.dynamodb, deployed.clients.s3)
+
+    @staticmethod
+    def _at(deployed: Deployed, dynamodb: "DynamoDBClient", s3: "S3Client") -> "Owners":
+        table = deployed.tables["PostTable"]
+        register = Register(dynamodb, table)
+        return Owners(register, Reader(dynamodb, table, register, Objects(s3, deployed.bucket)))
+
+    def shown(self) -> list[tuple[Row, str]]:
+        """What they are shown, and which message each row is. Raises NotNowError; KeyError for a row without bytes."""
+        shown: list[tuple[Row, str]] = []
+        for mailbox in (RECEIVER, BOB):
+            rows = list(self.reader.list(mailbox, 1, now=int(CLOCK())))
+            filed = self.reader.fetch_all(rows)
+            assert [each.line.row for each in filed] == [row.key for row in rows], "rows point at lines of others"
+            shown += [(each.row, who_is(each.line.envelope)) for each in filed]
+        return shown
+
+    def acknowledge_all(self) -> Iterator[str]:
+        """Acknowledge what they are shown: each message, once it is known to be gone. Raises NotNowError."""
+        for row, who in self.shown():
+            assert self.register.acknowledge(row.key, int(CLOCK()) + RETAIN_SECONDS), f"{row.key} was shown, and is not"
+            yield who

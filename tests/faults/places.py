@@ -1,0 +1,139 @@
+"""Where the code of the functions calls AWS: as it is written, and as a call comes through it."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+HERE = Path(__file__).parent.parent.parent
+LIBRARY = HERE / "layers" / "postroom" / "postroom"
+ROOMS = (LIBRARY / "store", LIBRARY / "post", HERE / "functions")
+OF_OTHERS = {"Manifests", "Outbound", "ProfileSource", "SenderKeys"}
+"""The ports behind which no AWS stands; every other is taken for one of AWS."""
+_CLASSES_OF_AWS = (*(LIBRARY / "store").glob("*.py"), LIBRARY / "post" / "adapters.py")
+_CLIENT = "boto3.client"
+_PORTS = LIBRARY / "post" / "ports.py"
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A line of a function (`name`: with its class) that a call comes through."""
+
+    path: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.name}"
+
+
+@dataclass(frozen=True, order=True)
+class Site:
+    """An expression that calls AWS, by a client of it (`text`) or by what holds one."""
+
+    path: str
+    line: int
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.name}: {self.text}"
+
+    def is_at(self, place: Place) -> bool:
+        """Whether a call that came through `place` came through here. A paginator calls where it is iterated."""
+        here = place.name == self.name if self.text.endswith(".get_paginator") else place.line == self.line
+        return here and place.path == self.path
+
+
+def read_place(text: str) -> Place:
+    """A place as it was written down."""
+    path, line, name = re.split("[: ]", text, maxsplit=2)
+    return Place(path, int(line), name)
+
+
+def places() -> list[Place]:
+    """What of our code is at work now, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    found = []
+    while frame is not None:
+        path = Path(frame.f_code.co_filename)
+        if any(path.is_relative_to(room) for room in ROOMS):
+            found.append(Place(_called(path), frame.f_lineno, frame.f_code.co_qualname))
+        frame = frame.f_back
+    return found
+
+
+def sites() -> Iterator[Site]:
+    """Every call of AWS in the code, and every call of what makes one, up to the handlers."""
+    of_aws = _types_of_aws()
+    for room in ROOMS:
+        for path in sorted(room.rglob("*.py")):
+            for types, function in _functions(ast.parse(path.read_text(encoding="utf-8"))):
+                yield from _sites_in(_called(path), types, function, of_aws)
+
+
+def _called(path: Path) -> str:
+    return str(path.relative_to(LIBRARY if path.is_relative_to(LIBRARY) else HERE))
+
+
+def _types_of_aws() -> set[str]:
+    """The clients of AWS; the classes that hold one, or such a class; the ports behind which these stand."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in _CLASSES_OF_AWS]
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    found = {each.name for node in imports if re.fullmatch(r"mypy_boto3_\w+", node.module or "") for each in node.names}
+    found.add(_CLIENT)
+    ports = [node for node in ast.parse(_PORTS.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+    found |= {node.name for node in ports if [ast.unparse(base) for base in node.bases] == ["Protocol"]} - OF_OTHERS
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    while more := {each.name for each in classes if set(_held(each).values()) & found} - found:
+        found |= more
+    return found
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[dict[str, str], ast.FunctionDef]]:
+    """Each function with the types of what it has at hand: `self._x`, its arguments, the module's clients."""
+    clients = {
+        target.id: _CLIENT
+        for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(f"{_CLIENT}(")
+        for target in node.targets if isinstance(target, ast.Name)
+    }  # fmt: skip
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield clients | _arguments(node), node
+        if isinstance(node, ast.ClassDef):
+            for each in node.body:
+                if isinstance(each, ast.FunctionDef):
+                    each.name = f"{node.name}.{each.name}"
+                    yield clients | _held(node) | _arguments(each), each
+
+
+def _sites_in(path: str, types: dict[str, str], function: ast.FunctionDef, of_aws: set[str]) -> Iterator[Site]:
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr != "exceptions"
+            and types.get(ast.unparse(node.value)) in of_aws
+        ):
+            yield Site(path, node.end_lineno or 0, function.name, ast.unparse(node))
+
+
+def _held(cls: ast.ClassDef) -> dict[str, str]:
+    """The types of `self._x`, as the class's `__init__` has them from its arguments, or makes them."""
+    found: dict[str, str] = {}
+    for method in cls.body:
+        if isinstance(method, ast.FunctionDef) and method.name.endswith("__init__"):
+            arguments = _arguments(method)
+            for node in ast.walk(method):
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+                    found[ast.unparse(node.targets[0])] = arguments.get(node.value.id, "")
+                elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                    found[ast.unparse(node.targets[0])] = ast.unparse(node.value.func)
+    return found
+
+
+def _arguments(function: ast.FunctionDef) -> dict[str, str]:
+    named = [*function.args.args, *function.args.kwonlyargs]
+    return {each.arg: ast.unparse(each.annotation).strip("'\"") for each in named if each.annotation}

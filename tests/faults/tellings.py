@@ -1,0 +1,50 @@
+"""What senders' buffers were told, held against what was discarded."""
+
+import json
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field
+
+from tests.faults.letters import Letter, Telling
+
+
+@dataclass
+class Tellings:
+    """The Feedback that came in at buffers: its texts, by the Correlation or the hour (a summary) that it is about."""
+
+    of_messages: dict[str, set[str]] = field(default_factory=dict)
+    of_hours: dict[str, set[str]] = field(default_factory=dict)
+    withheld: dict[str, int] = field(default_factory=dict)
+    """By hour: how many discards its summary counts."""
+
+    @staticmethod
+    def read(posted: Sequence[bytes]) -> "Tellings":
+        """What came in."""
+        told = Tellings()
+        for envelope in map(json.loads, posted):
+            header, body = envelope["Header"], envelope["Body"]
+            # Repeated it is the same to the bit, or the buffer takes it for another.
+            text = json.dumps([header, body], sort_keys=True)
+            if "Correlation" in body:
+                told.of_messages.setdefault(body["Correlation"], set()).add(text)
+            else:
+                told.of_hours.setdefault(f"{header['To']} {body['Since']}", set()).add(text)
+                told.withheld[f"{header['To']} {body['Since']}"] = body["Count"]
+        return told
+
+    def faults(self, sent: Sequence[Letter], discarded: Set[str]) -> Iterator[str]:
+        """At most one Feedback about a message, and none about one that is kept; those withheld are counted."""
+        for about, texts in [*self.of_messages.items(), *self.of_hours.items()]:
+            if len(texts) > 1:
+                yield f"{len(texts)} Feedback messages tell of {about}"
+        gone = [letter for letter in sent if letter.who in discarded]
+        for about in self.of_messages:
+            tellings = {letter.telling for letter in gone if letter.correlation == about}
+            if not tellings:
+                yield f"a Feedback tells of {about}, which was not discarded"
+            elif tellings == {Telling.NEVER}:
+                yield f"a Feedback tells of {about}, which was accepted: a stranger's copy was discarded"
+        silent = [each for each in gone if each.telling is Telling.DUE and each.correlation not in self.of_messages]
+        # A death may have counted one twice.
+        if len(silent) > sum(self.withheld.values()):
+            who = ", ".join(letter.who for letter in silent)
+            yield f"{who}: discarded, told of to nobody, and the summaries count {sum(self.withheld.values())}"

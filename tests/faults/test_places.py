@@ -1,0 +1,52 @@
+"""No call of AWS is spared: whatever the functions' code can ask of AWS, a flow asks, and so is struck there."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.faults.places import HERE, Place, Site, read_place, sites
+
+SPARED = {
+    "store/operators.py": "operators' commands",
+    "store/segments.py Objects.replace: self._s3.put_object": "operators' commands: the registry's document",
+    "store/secret.py Secret.put: self._secrets.put_secret_value": "operators' commands: keys",
+    "store/secrets.py SigningKeys.put: self._secret.put": "operators' commands: keys",
+    "store/secrets.py SigningKeys.put: self._secret.read": "operators' commands: keys",
+    "store/dm3_keys.py DeliveryServiceKeys.put: self._secret.put": "operators' commands: keys",
+    "store/gather.py": "the audit, which writes nothing",
+    "store/ledger.py logged_lines: logs.get_paginator": "the audit",
+    "store/reader.py Reader.fetch: self._objects.get_range": "for rows that move, and nothing moves them yet",
+    "store/reader.py Reader.fetch: self._register.find": "for rows that move, and nothing moves them yet",
+    "store/secrets.py SigningKeys.first: self._secret.entries": "to ask a graph: the secret that is read anyway",
+    "post/nlweb_door.py NlwebDoor.manifest: self._directory.domain": "it keeps nothing, and promises nothing",
+    "post/nlweb_door.py NlwebDoor._take_in: self._directory.domain": "from memory: it was asked for just before",
+}
+NO_AWS = {"HttpsOutbound.post"}
+"""Crash points outside AWS: buffers that refuse or are busy are among the world's troubles."""
+
+
+@pytest.fixture(scope="module")
+def places() -> set[Place]:
+    """Where the calls of all flows come through, undisturbed: each of these calls is struck."""
+    played = subprocess.run([sys.executable, "-m", "tests.faults", "--places"], capture_output=True, text=True)
+    assert played.returncode == 0, played.stdout + played.stderr
+    return {read_place(line) for line in played.stdout.splitlines() if re.match(r"\S+\.py:\d+ ", line)}
+
+
+def excuse(site: Site) -> str | None:
+    return next((each for each in (site.path, f"{site.path} {site.name}: {site.text}") if each in SPARED), None)
+
+
+def test_every_call_of_aws_in_the_code_is_made_by_a_flow(places: set[Place]) -> None:
+    spared = [site for site in sites() if not any(site.is_at(place) for place in places)]
+    assert [str(site) for site in spared if not excuse(site)] == []
+    assert {excuse(site) for site in spared} == SPARED.keys()
+
+
+def test_every_crash_point_is_played_through(places: set[Place]) -> None:
+    page = (HERE / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    [table] = re.findall(r"## Every crash point\n(.*?)\n## ", page, re.DOTALL)
+    named = set(re.findall(r"`([a-z_/]+\.py)` `([A-Za-z_.]+)`", table))
+    seen = {(place.path, place.name) for place in places}
+    assert sorted(f"{path} {name}" for path, name in named - seen if name not in NO_AWS) == []
