@@ -132,7 +132,8 @@ def _runtimes() -> str:
     said = [f"Python {platform.python_version()}"]
     for command in _VERSIONS:
         if shutil.which(command[0]):
-            said.append(subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\n")[0])
+            told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\n")[0]
+            said.append(f"Node {told}" if command[0] == "node" else told)
     return ", ".join(said)
 
 
