@@ -48,7 +48,7 @@ REGISTRIES = (
 )  # fmt: skip
 
 
-@fuzzed("names.registry", "names.documents", seeds=REGISTRIES, max_bytes=LONG)
+@fuzzed("names.registry", "names.documents", seeds=REGISTRIES, max_bytes=LONG // 4)
 def registry_document(data: bytes) -> None:
     """Texts by normalised name, or an error that says where; what was read is read again from its JSON."""
     try:
