@@ -45,8 +45,8 @@ _MENDED: Final = """\
 - **Other errors were raised than was said**: for queue messages that are no objects or nest very deeply, and for keys
   of a delivery service that are no text. A secret without any encryption key was taken (`queued_claims`, `notices`,
   `stored_keys`).
-- **131 kB of YAML took longer than ten seconds** under the instruments, 1.3 s without them, in proportion to its length.
-  Nothing was to be mended: the registry is stored as JSON. The entry takes 32 kB now (`registry_document`).
+- **131 kB of YAML took longer than ten seconds** under the instruments; without them 1.3 s, in proportion to its
+  length. Nothing was to be mended: the registry is stored as JSON. The entry takes 32 kB now (`registry_document`).
 
 A reader found what the search had not: a JSON text of 132 kB whose last string does not end took 19 s, a DNS answer of
 65 kB with thousands of sets two minutes, for both took time that grew with the square. The entries had taken shorter
