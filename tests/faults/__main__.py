@@ -17,7 +17,7 @@ from tests.faults.clock import CLOCK
 from tests.faults.harness import EachCall, Verdict
 from tests.faults.kinds import ERRORS, denied
 from tests.faults.office import Town
-from tests.faults.suites import SUITES, Suite, worker
+from tests.faults.suites import SUITES, Suite, dying_worker, worker
 from tests.faults.world import World
 
 from postroom.local.emulator import Emulator
@@ -32,13 +32,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
+    parser.add_argument("--deaths", action="store_true", help="of that batch deaths only, no errors and no rivals")
     parser.add_argument("--broken", choices=VARIANTS, help="break this, and play what should find it")
     parser.add_argument("--places", action="store_true", help="play each flow once; print where our code calls AWS")
     parser.add_argument("--write", action="store_true", help=f"write the table to {PAGE.name}")
     given = parser.parse_args(arguments)
     suites = [SUITES[name] for name in given.suites or SUITES]
     if given.batch:
-        suites = [Suite([worker(given.batch, *ERRORS, denied)])]
+        suites = [Suite([dying_worker(given.batch) if given.deaths else worker(given.batch, *ERRORS, denied)])]
     if given.broken:
         variant = VARIANTS[given.broken]
         variant.breaks()

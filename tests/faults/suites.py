@@ -73,8 +73,16 @@ def door(name: str, make: Callable[[], list[Letter]]) -> Play:
 
 def worker(batch: int, *errors: Strike) -> Play:
     """A batch of everything."""
-    flow = Flow(f"worker: {batch} messages of every kind", "WorkerFunction", lambda: all_verdicts(batch))
-    return EachCall(flow, [*DEATHS, *errors], [(overtaken, SAME)])
+    return EachCall(_of_every_kind(batch), [*DEATHS, *errors], [(overtaken, SAME)])
+
+
+def dying_worker(batch: int) -> Play:
+    """The same, and nothing but deaths: a large batch makes hundreds of calls."""
+    return EachCall(_of_every_kind(batch), DEATHS)
+
+
+def _of_every_kind(batch: int) -> Flow:
+    return Flow(f"worker: {batch} messages of every kind", "WorkerFunction", lambda: all_verdicts(batch))
 
 
 DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
