@@ -59,6 +59,12 @@ class Commands(TyperGroup):
             # What is still buffered would fail once more when Python ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(Exit.NOBODY_READS)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print(f"postroom: the output could not be written: {error.strerror}", file=sys.stderr)
+            sys.exit(Exit.NOT_FOUND_OUT)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run a command."""
@@ -90,7 +96,7 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
         case OSError() if error.errno == errno.EPIPE:
             return None
         case OSError() if error.errno == errno.ENOSPC and error.filename is None:
-            return Exit.NOT_FOUND_OUT, f"the output could not be written: {error.strerror}"
+            return None
         case OSError() if error.filename is not None:
             return Exit.USAGE, f"{error.filename}: {error.strerror}"
     if _is_from_aws(error):
