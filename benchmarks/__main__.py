@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> Non
 
 
 def _with(page: str, name: str, section: str) -> str:
-    """The page, with one section anew, or more."""
+    """The page with this section in the place of the one before, or with one more."""
     found = re.finditer(r"^## `(\w+)`: .*?(?=^## `|\Z)", page, re.DOTALL | re.MULTILINE)
     sections = {each[1]: each[0] for each in found}
     sections[name] = section

@@ -29,6 +29,7 @@ from tests.functions.lambdas import MOTO_REGION, Office, office
 from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
 from tests.post.ports import Clock
 
+from postroom.cli.cost import counted as counted_values
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import ZoneTree
@@ -44,7 +45,7 @@ from postroom.store.register import Register
 
 Protocol = Literal["nlweb", "dm3"]
 SENDER, RECEIVER, SUBJECT = "sender.example", "receiver.example", "Hello@Host"
-SMALL: Final = 2_000
+SMALL: Final = counted_values.SMALL_BYTES
 """Bytes of an envelope of the usual size."""
 OVERSIZE: Final = 1_000_000
 """Bytes of an envelope that no queue message holds."""

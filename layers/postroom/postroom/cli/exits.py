@@ -56,13 +56,12 @@ class Commands(TyperGroup):
             # Typer and rich turn a broken pipe into exit code 1, which says here that the message is bad.
             if not any(isinstance(each, BrokenPipeError) for each in (error, error.__context__)):
                 raise
-            # What is still buffered would fail once more when Python ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _give_output_up()
             sys.exit(Exit.NOBODY_READS)
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if not _is_full(error):
                 raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _give_output_up()
             print(f"postroom: the output could not be written: {error.strerror}", file=sys.stderr)
             sys.exit(Exit.NOT_FOUND_OUT)
 
@@ -80,6 +79,16 @@ class Commands(TyperGroup):
             raise typer.Exit(code) from None
 
 
+def _is_full(error: OSError) -> bool:
+    """Whether it is the output that has no room: a file of ours would be named."""
+    return error.errno == errno.ENOSPC and error.filename is None
+
+
+def _give_output_up() -> None:
+    # What is still buffered would fail once more when Python ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _sentence(error: Exception) -> tuple[Exit, str] | None:
     """The exit code and the sentence for an error; None: it has its own way out."""
     match error:
@@ -93,9 +102,7 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
             return Exit.BAD_MESSAGE, str(error)
         case NotNowError():
             return Exit.NOT_FOUND_OUT, str(error)
-        case OSError() if error.errno == errno.EPIPE:
-            return None
-        case OSError() if error.errno == errno.ENOSPC and error.filename is None:
+        case OSError() if error.errno == errno.EPIPE or _is_full(error):
             return None
         case OSError() if error.filename is not None:
             return Exit.USAGE, f"{error.filename}: {error.strerror}"

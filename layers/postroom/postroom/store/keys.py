@@ -12,6 +12,7 @@
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
+| table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to it, whosever it was about |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
 | queue of notices | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |

@@ -124,7 +124,7 @@ def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield Item("answers going out", answered, "GB", answered * out)
     milliseconds = mail.door_ms
     if milliseconds is None:
-        processor = counted.DOOR_CPU_MS + _beyond(mail.size) * counted.DOOR_CPU_MS_PER_MB
+        processor = _processor_ms(mail.size, counted.DOOR_CPU_MS, counted.DOOR_CPU_MS_PER_MB)
         milliseconds = _DOOR_WAIT_MS + _billed(processor, counted.DOOR_MEMORY_MB)
     yield from _function("door", mail.messages, milliseconds, counted.DOOR_MEMORY_MB, prices)
 
@@ -142,7 +142,7 @@ def _worker(mail: Mail, prices: Prices) -> Iterator[Item]:
     if mail.worker_ms is not None:
         milliseconds = mail.worker_ms * mail.batch
     else:
-        processor = counted.WORKER_CPU_MS + _beyond(mail.size) * counted.WORKER_CPU_MS_PER_MB
+        processor = _processor_ms(mail.size, counted.WORKER_CPU_MS, counted.WORKER_CPU_MS_PER_MB)
         milliseconds = _BATCH_WAIT_MS + mail.batch * _billed(processor, counted.WORKER_MEMORY_MB)
     batches = mail.messages / mail.batch
     yield from _function("worker", batches, milliseconds, counted.WORKER_MEMORY_MB, prices)
@@ -245,9 +245,9 @@ def _sqs_requests(size: float) -> int:
     return max(1, math.ceil(size / _SQS_REQUEST_BYTES))
 
 
-def _beyond(size: int) -> float:
-    """Millions of bytes beyond the message that was measured."""
-    return max(0, size - counted.SMALL_BYTES) / MILLION
+def _processor_ms(size: int, small: float, per_mb: float) -> float:
+    """Of a message of so many bytes: `small` was measured of one of SMALL_BYTES, `per_mb` of what is beyond."""
+    return small + max(0, size - counted.SMALL_BYTES) / MILLION * per_mb
 
 
 def _billed(cpu_ms: float, memory_mb: int) -> float:

@@ -36,7 +36,7 @@ def exchange(
 ) -> dns.message.Message:
     """The server's answer to `query`, of any rcode, within `seconds`.
 
-    Raises `Unusable` (no answer to this query), `OSError` (network, time-out) or httpcore's errors.
+    Raises `Unusable` (no answer to this query), `OSError` (network, time-out) or httpcore's errors (time-out, too).
     """
     deadline = time.monotonic() + seconds
     if server.scheme == "https":
@@ -48,25 +48,18 @@ def exchange(
     return _tcp(server, query, deadline)
 
 
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("timed out")
-    return left
-
-
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
 
 
 def _udp(server: Server, query: dns.message.Message, deadline: float) -> dns.message.Message:
     wire = query.to_wire()
-    patience = _left(deadline) / _UDP_SENDS
+    patience = seconds_left(deadline) / _UDP_SENDS
     with socket.socket(_family(server.host), socket.SOCK_DGRAM) as sock:
         # Connected: the kernel drops datagrams from elsewhere and reports a closed port at once.
         sock.connect((server.host, server.port))
         while True:
-            resend_at = time.monotonic() + min(patience, _left(deadline))
+            resend_at = time.monotonic() + min(patience, seconds_left(deadline))
             sock.send(wire)
             # Datagrams that are no answer to this query are passed over: a forger must not end the wait.
             while (left := resend_at - time.monotonic()) > 0:
@@ -81,8 +74,8 @@ def _udp(server: Server, query: dns.message.Message, deadline: float) -> dns.mes
 
 def _tcp(server: Server, query: dns.message.Message, deadline: float) -> dns.message.Message:
     wire = query.to_wire()
-    with socket.create_connection((server.host, server.port), _left(deadline)) as sock:
-        sock.settimeout(_left(deadline))
+    with socket.create_connection((server.host, server.port), seconds_left(deadline)) as sock:
+        sock.settimeout(seconds_left(deadline))
         sock.sendall(struct.pack("!H", len(wire)) + wire)
         (length,) = struct.unpack("!H", _receive(sock, 2, deadline))
         return _expect(query, _receive(sock, length, deadline))
@@ -91,7 +84,7 @@ def _tcp(server: Server, query: dns.message.Message, deadline: float) -> dns.mes
 def _receive(sock: socket.socket, count: int, deadline: float) -> bytes:
     received = b""
     while len(received) < count:
-        sock.settimeout(_left(deadline))
+        sock.settimeout(seconds_left(deadline))
         part = sock.recv(count - len(received))
         if not part:
             raise Unusable("the connection ended early")
@@ -108,7 +101,7 @@ def _https(
         httpcore.URL(scheme=b"https", host=server.host.encode(), port=server.port, target=server.path.encode()),
         headers={b"host": _authority(server), b"content-type": _MEDIA_TYPE, b"accept": _MEDIA_TYPE},
         content=query.to_wire(),
-        extensions={"timeout": {"pool": _left(deadline)}},
+        extensions={"timeout": {"pool": seconds_left(deadline)}},
     ) as response:
         if response.status != 200:
             raise Unusable(f"HTTP status {response.status}")
