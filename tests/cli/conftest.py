@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from postroom.local import translate
 from postroom.local.clients import REGION, Clients
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
-from postroom.local.ports import free_port
 from postroom.local.zones import Mode, ZoneTree
 from postroom.nlweb.key_record import record_text, zone_line
 from postroom.nlweb.keys import PrivateKey
@@ -66,8 +66,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         names = (f"nlweb._domainkey.{domain}", f"pk1._domainkey.pw.{domain}")
         tree.put(domain, "".join(zone_line(name, record_text(key.public)) + "\n" for name in names), mode)
     (folder / "anchor").write_text(tree.anchor_text)
-    with DnsServer(tree) as server:
-        yield World(key, folder / "key.pem", server.address, f"tcp://127.0.0.1:{free_port()}", folder / "anchor", tree)
+    # Bound and not listening: it refuses everybody, and nobody else is given its port meanwhile.
+    with DnsServer(tree) as server, socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        silent = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
+        yield World(key, folder / "key.pem", server.address, silent, folder / "anchor", tree)
 
 
 @pytest.fixture
