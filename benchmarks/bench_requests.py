@@ -97,8 +97,11 @@ def _bills() -> Iterator[tuple[str, ...]]:
 
 def _processor(office: PostOffice, numbers: Iterator[int], rounds: int) -> Iterator[tuple[str, ...]]:
     for protocol in _PROTOCOLS:
-        yield f"{protocol}, batch {BATCHES[-1]}", *_times(
-            office, protocol, rounds, BATCHES[-1], lambda protocol=protocol: office.message(protocol, next(numbers))
+        yield (
+            f"{protocol}, batch {BATCHES[-1]}",
+            *_times(
+                office, protocol, rounds, BATCHES[-1], lambda protocol=protocol: office.message(protocol, next(numbers))
+            ),
         )
     large = partial(_large, office, numbers)
     yield f"nlweb, large, batch {_LARGE_BATCH}", *_times(office, "nlweb", rounds, _LARGE_BATCH, large)
@@ -108,9 +111,7 @@ def _large(office: PostOffice, numbers: Iterator[int]) -> bytes:
     return office.nlweb(next(numbers), OVERSIZE)
 
 
-def _times(
-    office: PostOffice, protocol: Protocol, rounds: int, batch: int, make: Callable[[], bytes]
-) -> Iterator[str]:
+def _times(office: PostOffice, protocol: Protocol, rounds: int, batch: int, make: Callable[[], bytes]) -> Iterator[str]:
     """The milliseconds of the door and of the worker for one message."""
     taken = []
     for _ in range(rounds):

@@ -109,7 +109,7 @@ def test_ratios_are_to_the_first_way() -> None:
 
 def test_fresh_processes_measure_the_same_rows_and_share_the_rounds() -> None:
     rows = over_processes(bench_verify.measure_here, Effort(rounds=2, turns=1, turn_seconds=0, processes=2))
-    assert [len(row) for row in rows] == [3] * len(ROWS["verify"])
+    assert [len(row) for row in rows] == [4] * len(ROWS["verify"])
     assert all(ratio > 0 for row in rows for ratio in row)
 
 
