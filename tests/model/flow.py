@@ -6,10 +6,11 @@ likes, or die there. SQS may deliver a message again at any time, also to two wo
 deleted. All schedules are explored.
 
 `Rules()` is the protocol: every field's default is what docs/store-protocol.md says, a variant changes one. Messages
-are numbered by the time at which the door mints their claims. Taken as given: memory outlives every copy (RETAIN).
-Left out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are
-one queue here (a copy may come at any time); forwarding, and requests that are answered at once; dm3, which takes the
-same steps. The model knows nothing of the code: that the code takes these steps, tests/post/test_interleavings.py and
+are numbered by the time at which the door mints their claims. Taken as given: of a message whose every claim is past
+its horizon, and of which no copy is left, none comes any more (RETAIN is the horizon and a copy's longest life). Left
+out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are one
+queue here (a copy may come at any time); forwarding, and requests that are answered at once; dm3, which takes the same
+steps. The model knows nothing of the code: that the code takes these steps, tests/post/test_interleavings.py and
 tests/faults show.
 """
 
@@ -39,6 +40,8 @@ class Rules:
     told: Literal["noted before", "noted after", "noted always"] = "noted before"
     sent: Literal["after sending", "before sending"] = "after sending"
     shards: Literal["read anew", "remembered"] = "read anew"
+    acked: Literal["tombstone", "row deleted"] = "tombstone"
+    memory: Literal["outlives all copies", "short"] = "outlives all copies"
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ class State(NamedTuple):
     minted: int = 0
     acked: frozenset[tuple[int, int]] = frozenset()
     old: frozenset[int] = frozenset()
+    forgotten: frozenset[int] = frozenset()
 
 
 Steps = Iterator[tuple[str, State]]
@@ -188,7 +192,8 @@ class Flow:
         queued, row = s.queue[claim], s.rows[claim]
         if self.messages[claim].large and any(queued) and claim not in s.stored:
             raise BrokenError("WITHOUT BYTES: a claim is queued whose object is not there")
-        if s.doors[claim] == "answered" and not queued[1] and not self._is_settled(s, claim):
+        owed = s.doors[claim] == "answered" and claim not in s.forgotten
+        if owed and not queued[1] and not self._is_settled(s, claim):
             raise BrokenError(
                 "LOST: answered 200, out of the queue, neither accepted nor discarded and the courier asked"
             )
@@ -203,7 +208,8 @@ class Flow:
         known = s.seen[self.messages[claim].key]
         same = known is not None and known[1] == self.messages[claim].text
         rows = {claim} | ({known[0]} if known is not None and same else set())
-        accepted = any(self.is_accepted(s.rows[each]) and self.who(each) == self.who(claim) for each in rows)
+        listed = any(self.is_accepted(s.rows[each]) and self.who(each) == self.who(claim) for each in rows)
+        accepted = listed or self.who(claim) in s.acked
         discarded = any((row := s.rows[each]) and row.why not in ("", ACKED) and each in s.noticed for each in rows)
         # Past its horizon a home is nobody's to finish for another; its own copy ends it.
         waits = known is not None and same and known[0] in s.old and s.queue[known[0]][1]
@@ -282,6 +288,21 @@ class Flow:
         for claim in self.claims if self.scope.ages else ():
             if claim not in s.old and s.doors[claim] != "new":
                 yield f"claim {claim} passes the horizon", s._replace(old=s.old | {claim})
+        for key in {message.key for message in self.messages} if self.scope.ages else ():
+            same = frozenset(claim for claim in self.claims if self.messages[claim].key == key)
+            if not same <= s.forgotten and self._may_be_forgotten(s, same):
+                rows = tuple(None if each in same and row and row.why else row for each, row in enumerate(s.rows))
+                without = s._replace(rows=rows, seen=at(s.seen, key, None), forgotten=s.forgotten | same)
+                yield f"memory of {key} expires", without
+
+    def _may_be_forgotten(self, s: State, same: frozenset[int]) -> bool:
+        """Can no copy of any claim under one Correlation come any more?"""
+        if self.rules.memory == "short":
+            return any(row and row.why for claim, row in enumerate(s.rows) if claim in same)
+        busy = {claim for worker in s.workers for claim in (*worker.batch, *worker.homes)}
+        told = {courier.row for courier in s.couriers}
+        waiting = {claim for claim in same if any(s.queue[claim]) or any(s.notices[claim])}
+        return same <= s.old and not same & (busy | told | waiting)
 
     # ---- the worker: each phase yields what is done, the state after it, and the worker that goes on ------------
     def _judge(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
@@ -429,9 +450,10 @@ class Flow:
     def _owner(self, s: State) -> Steps:
         for claim, row in enumerate(s.rows) if self.scope.acks else ():
             if row and row.segment is not None:
+                left = Row(why=ACKED) if self.rules.acked == "tombstone" else None
                 yield (
                     f"owner acknowledges {claim}",
-                    s._replace(rows=at(s.rows, claim, Row(why=ACKED)), acked=s.acked | {self.who(claim)}),
+                    s._replace(rows=at(s.rows, claim, left), acked=s.acked | {self.who(claim)}),
                 )
 
     def _reader(self, s: State) -> Steps:

@@ -12,6 +12,7 @@ STRANGER = Scope("a forgery under the Correlation of a good message", (GOOD, Mes
 DISCARD = Scope("a forgery, its notice handed out twice to two couriers", (FORGED,), notices=2, couriers=2)
 FLIPS = Scope("judgements that differ", (GOOD,), deliveries=3, flips=True)
 SHARDS = Scope("a second shard while an owner reads", (GOOD, Message(1, shard=1)), 1, workers=1, passes=1)
+AGED = Scope("a retry, and the horizon passes", (GOOD, GOOD), deliveries=1, ages=True)
 
 CASES = (
     TWICE,
@@ -25,7 +26,8 @@ CASES = (
     DISCARD,
     FLIPS,
     Scope("judgements that differ, and a retry", (GOOD, GOOD), deliveries=1, flips=True),
-    Scope("a retry, and the horizon passes", (GOOD, GOOD), deliveries=1, ages=True),
+    AGED,
+    Scope("a forgery, and the horizon passes", (FORGED,), notices=2, ages=True),
     SHARDS,
 )
 
@@ -53,6 +55,8 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
         (Rules(told="noted always"), DISCARD, "TOLD TWICE"),
         (Rules(sent="before sending"), DISCARD, "UNTOLD"),
         (Rules(shards="remembered"), SHARDS, "SKIPPED"),
+        (Rules(acked="row deleted"), TWICE, "RESURRECTED"),
+        (Rules(memory="short"), AGED, "RESURRECTED"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
