@@ -9,7 +9,8 @@ from tests.post.ports import InTurn
 
 from postroom.post.side_by_side import THREADS, side_by_side
 
-PATIENCE_SECONDS = 60
+AT_MOST_SECONDS = 60
+PATIENCE = pytest.mark.parametrize("patience", [0, 0.001])
 
 
 @pytest.fixture
@@ -18,53 +19,66 @@ def pool() -> Iterator[Executor]:
         yield made
 
 
+@PATIENCE
 @pytest.mark.parametrize("many", [0, 1, 2, THREADS, 10 * THREADS])
-def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(pool: Executor, many: int) -> None:
+def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(
+    pool: Executor, many: int, patience: float
+) -> None:
     asked: list[int] = []
 
     def step(item: int) -> int:
         asked.append(item)
         return -item
 
-    assert side_by_side(pool, step, range(many)) == [-item for item in range(many)]
+    assert side_by_side(pool, step, range(many), patience_seconds=patience) == [-item for item in range(many)]
     assert sorted(asked) == list(range(many))
 
 
-def test_so_many_wait_at_once(pool: Executor) -> None:
-    together = Barrier(THREADS, timeout=PATIENCE_SECONDS)
-    assert len(side_by_side(pool, lambda _: together.wait(), range(THREADS))) == THREADS
+@PATIENCE
+def test_so_many_wait_at_once(pool: Executor, patience: float) -> None:
+    together = Barrier(THREADS, timeout=AT_MOST_SECONDS)
+    places = side_by_side(pool, lambda _: together.wait(), range(THREADS), patience_seconds=patience)
+    assert len(places) == THREADS
 
 
-def test_one_that_waits_holds_up_no_other(pool: Executor) -> None:
+@PATIENCE
+def test_one_that_waits_holds_up_no_other(pool: Executor, patience: float) -> None:
     others_done, done = Event(), list[int]()
 
     def step(item: int) -> None:
         if item == 0:
-            assert others_done.wait(PATIENCE_SECONDS)
+            assert others_done.wait(AT_MOST_SECONDS)
             return
         done.append(item)
         if len(done) == 99:
             others_done.set()
 
-    side_by_side(pool, step, range(100))
+    side_by_side(pool, step, range(100), patience_seconds=patience)
     assert sorted(done) == list(range(1, 100))
+
+
+def test_with_patience_nobody_joins_in_while_one_after_another_ends(pool: Executor) -> None:
+    threads = side_by_side(pool, lambda _: current_thread(), range(100), patience_seconds=AT_MOST_SECONDS)
+    assert set(threads) == {main_thread()}
 
 
 def test_one_alone_needs_no_other_thread(pool: Executor) -> None:
     assert side_by_side(pool, lambda _: current_thread(), ["alone"]) == [main_thread()]
 
 
+@PATIENCE
 @pytest.mark.parametrize("bad", [0, 50, 99])
-def test_what_a_step_raises_is_raised(pool: Executor, bad: int) -> None:
+def test_what_a_step_raises_is_raised(pool: Executor, bad: int, patience: float) -> None:
     def step(item: int) -> None:
         if item == bad:
             raise KeyError(item)
 
     with pytest.raises(KeyError):
-        side_by_side(pool, step, range(100))
+        side_by_side(pool, step, range(100), patience_seconds=patience)
 
 
-def test_without_threads_all_is_done_in_turn() -> None:
+@PATIENCE
+def test_without_threads_all_is_done_in_turn(patience: float) -> None:
     asked: list[int] = []
-    side_by_side(InTurn(), asked.append, range(100))
+    side_by_side(InTurn(), asked.append, range(100), patience_seconds=patience)
     assert asked == list(range(100))

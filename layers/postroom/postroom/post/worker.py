@@ -15,7 +15,7 @@ from postroom.errors import NotNowError
 from postroom.post.claims import Claim, Protocol, Queued, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.ports import Clock, SendQueue
-from postroom.post.side_by_side import side_by_side
+from postroom.post.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
 from postroom.post.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.store.queues import LONGEST_DELAY_SECONDS
 from postroom.store.segments import Objects
@@ -135,7 +135,9 @@ class Worker:
     def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
         """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
         claims = list({letter.claim.id: letter.claim for letter in letters}.values())
-        judged = list(zip(claims, side_by_side(self._pool, self._verdict, claims), strict=True))
+        # Few have to wait: most keys are in memory.
+        verdicts = side_by_side(self._pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
+        judged = list(zip(claims, verdicts, strict=True))
         outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
         bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
         outcomes += side_by_side(self._pool, self._discard, bad)
