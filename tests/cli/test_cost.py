@@ -11,7 +11,8 @@ from tests.cli.conftest import Postroom
 
 from postroom.cli.cost.prices import OURS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cost.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "cost.md").read_text(encoding="utf-8")
 Bill = dict[str, Any]
 
 
@@ -238,6 +239,21 @@ def test_the_page_has_the_sums_from_door_to_filed(bill: Any) -> None:
         told = bill("--batch", "100", "--front", front)
         until_filed = told["usd_per_million"] - usd(told, "DynamoDB: acknowledge")
         assert sentence.format(f"{until_filed:.2f}") in PAGE
+
+
+def test_the_store_protocol_has_the_same_sums(bill: Any) -> None:
+    protocol = (DOCS / "store-protocol.md").read_text(encoding="utf-8")
+    told = bill("--batch", "100")
+    door, worker, logs = (
+        sum(item["usd"] for item in told["items"] if not item["standing"] and re.match(name, item["name"]))
+        for name in ("Lambda: door", "Lambda: worker", "(what Lambda )?logs")
+    )
+    on_the_way = sum(usd(told, name) for name in ("HTTP API", "SQS: send", "SQS: receive, delete")) + door + worker
+    filed = told["usd_per_million"] - usd(told, "DynamoDB: acknowledge")
+    assert f"door Lambda {door:.2f}, SQS send 0.40, receive and delete 0.08, worker {worker:.2f} |" in protocol
+    assert f" | ${on_the_way:.2f} |" in protocol
+    assert f"| logs {logs:.2f}," in protocol
+    assert f"| **door to filed** | **{filed:.2f}** ({filed - 1:.2f} behind a Function URL" in protocol
 
 
 def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:

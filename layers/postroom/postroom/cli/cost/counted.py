@@ -72,7 +72,7 @@ DISCARD_METRICS: Final = 3
 # --- time: measured by `python -m benchmarks requests`, and held by no test ---------------------------------------
 DOOR_CPU_MS: Final = 1.7
 WORKER_CPU_MS: Final = 3.2
-"""Of a message of 2,000 bytes in a batch of 100, 2026-11-21; a busy machine takes half as much again."""
+"""Of a message of 2,000 bytes in a batch of 100, 2026-11-21: the least of many runs; a busy machine takes longer."""
 DOOR_CPU_MS_PER_MB: Final = 20.0
 WORKER_CPU_MS_PER_MB: Final = 19.0
 """Of each further million bytes: the large messages of the same benchmark."""
