@@ -127,7 +127,7 @@ class Flow:
         if run.batch and answers:
             queues.finish(self.queue, run.batch, answers[0])
         faults = []
-        if self.dns and answers and not queues.holds("RetryQueue"):
+        if self.dns and answers and not self._waits(queues, answers):
             faults.append("DNS was in trouble, and nothing had to wait for it")
         if self.redriven:
             queues.move(self.queue, "LettersQueue")
@@ -151,6 +151,12 @@ class Flow:
         if faults:
             town.purge()
         return list(dict.fromkeys(faults))
+
+    def _waits(self, queues: Queues, answers: list[Json]) -> bool:
+        """Whether something is left to be done later, or its sender was asked to come again."""
+        if self.function == "InboxFunction":
+            return any(answer["statusCode"] == 503 for answer in answers)
+        return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue")
 
     def _heard(self, town: Town, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """What the victim told each sender whose message it took; no reply that it said it cannot remember."""

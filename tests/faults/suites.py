@@ -1,7 +1,7 @@
 """Which flows meet which faults. A suite is played in one town."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.faults.flows import OWNERS, Flow
 from tests.faults.harness import EachCall, EachOrder, Rival
@@ -71,6 +71,10 @@ def door(name: str, make: Callable[[], list[Letter]]) -> Play:
     return EachCall(Flow(f"door: {name}", "InboxFunction", make), [*DEATHS, *ERRORS])
 
 
+def asked() -> list[Letter]:
+    return [nlweb(End.ANSWERED, subject=ASK)]
+
+
 def worker(batch: int, *errors: Strike) -> Play:
     """A batch of everything."""
     return EachCall(_of_every_kind(batch), [*DEATHS, *errors], [(overtaken, SAME)])
@@ -88,6 +92,7 @@ def _of_every_kind(batch: int) -> Flow:
 DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
 BOTH = Flow("door: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
 SEALED = Flow("door: dm3, and sealed to others", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
+ASKED = Flow("door: answered at once", "InboxFunction", asked)
 UNASKED = Flow("door: refused by its handler", "InboxFunction", lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
@@ -129,19 +134,20 @@ DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DIS
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
 
-def in_trouble(trouble: Trouble) -> Play:
-    """All DNS in trouble while the victim works."""
-    flow = Flow(f"worker: DNS {trouble}", "WorkerFunction", lambda: [nlweb(), dm3()], dns=trouble)
-    return EachCall(flow, DEATHS)
+def in_trouble(trouble: Trouble) -> list[Play]:
+    """All DNS in trouble while the victim works: the worker, the courier, and a door that must answer at once."""
+    looking_up = Flow("worker: two messages", "WorkerFunction", lambda: [nlweb(), dm3()])
+    flows = [replace(flow, name=f"{flow.name}, DNS {trouble}", dns=trouble) for flow in (looking_up, ASKED, TOLD)]
+    return [EachCall(flow, DEATHS) for flow in flows]
 
 
 SUITES = {
     "door": Suite(
         [
-            EachCall(BOTH, [*DEATHS, *ERRORS, reset, denied]),
+            EachCall(BOTH, [*DEATHS, *ERRORS, reset, *CLOCKS, denied]),
             EachCall(SEALED, [*DEATHS, throttled]),
             door("too large for the queue", lambda: [nlweb(body=LARGE)]),
-            door("answered at once", lambda: [nlweb(End.ANSWERED, subject=ASK)]),
+            EachCall(ASKED, [*DEATHS, *ERRORS, *CLOCKS]),
             door("answered at length, and asked again", lambda: [nlweb(End.ANSWERED, subject=ASK, body=AT_LENGTH)] * 2),
             EachCall(UNASKED, [*DEATHS, *ERRORS]),
         ]
@@ -157,7 +163,7 @@ SUITES = {
             EachCall(BIG, [*DEATHS, *ERRORS, entry_refused]),
             EachCall(OFTEN, [*DEATHS, *ERRORS]),
             EachCall(LETTER, ERRORS, [(overtaken, OWNED)]),
-            EachCall(ORDERED, [*DEATHS, *ERRORS, denied]),
+            EachCall(ORDERED, [*DEATHS, *ERRORS, *CLOCKS, denied]),
             EachCall(NEIGHBOURS, [denied]),
             EachCall(REUSED, [*DEATHS, *ERRORS]),
             EachCall(LOOKED_UP, [die_before, throttled, denied]),
@@ -175,13 +181,13 @@ SUITES = {
     "share": Suite([EachCall(flow, [*DEATHS, *ERRORS]) for flow in (SHARE, SUMMARY, RIPENING)], SMALL_SHARE),
     "rest": Suite(
         [
-            EachCall(DEAD, [*DEATHS, *ERRORS, reset]),
+            EachCall(DEAD, [*DEATHS, *ERRORS, reset, *CLOCKS]),
             EachOrder(SHUFFLED),
             EachCall(OWNERS_TURN, [*DEATHS, *ERRORS]),
-            in_trouble(Trouble.SERVFAIL),
+            *in_trouble(Trouble.SERVFAIL),
         ]
     ),
     "silence": Suite(
-        [in_trouble(Trouble.SILENT), in_trouble(Trouble.SLOW)], {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}
+        [*in_trouble(Trouble.SILENT), *in_trouble(Trouble.SLOW)], {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}
     ),
 }
