@@ -6,7 +6,7 @@ from typing import Final
 
 import psutil
 
-MARKS: Final = (10, 50, 100)
+MARKS: Final = (10, 25, 50, 75, 100)
 """Percent of the messages."""
 _MB: Final = 1_000_000
 HERE: Final = "senders, DNS, buffers"
