@@ -14,7 +14,7 @@ from typing import TextIO
 
 from tests.faults.broken import VARIANTS
 from tests.faults.clock import CLOCK
-from tests.faults.harness import EachCall, Verdict
+from tests.faults.harness import EachCall, See, Verdict
 from tests.faults.kinds import ERRORS, denied
 from tests.faults.office import Town
 from tests.faults.suites import SUITES, Suite, dying_worker, worker
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     verdicts: list[Verdict] = []
     with _functions_log() as (out, log):
         for suite in suites:
-            for verdict in _played(suite, log):
+            for verdict in _played(suite, log, _shown_at(out)):
                 print(*([HEAD] if not verdicts else []), row(verdict), sep="", end="", file=out, flush=True)
                 verdicts.append(verdict)
         faults = [fault for verdict in verdicts for fault in verdict.faults]
@@ -70,7 +70,17 @@ def row(verdict: Verdict) -> str:
     return f"| {verdict.flow} | {calls} | {sum(verdict.runs.values())} | {befell} | {len(verdict.faults)} |\n"
 
 
-def _played(suite: Suite, log: Path) -> Iterator[Verdict]:
+def _shown_at(out: TextIO) -> See:
+    """Where somebody watches, the line that a flow's row will take says how far it is."""
+
+    def see(said: str) -> None:
+        if out.isatty():
+            print(f"\r\x1b[K{said}", end="\r", file=out, flush=True)
+
+    return see
+
+
+def _played(suite: Suite, log: Path, see: See) -> Iterator[Verdict]:
     with (
         tempfile.TemporaryDirectory() as directory,
         World(Path(directory)) as world,
@@ -79,7 +89,9 @@ def _played(suite: Suite, log: Path) -> Iterator[Verdict]:
     ):
         town = Town.found(emulator.endpoint, world, log, suite.settings)
         for play in suite.plays:
-            yield play.played(town)
+            verdict = play.played(town, see)
+            see("")
+            yield verdict
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -13,6 +13,9 @@ from tests.faults.kinds import Strike, at, taking, untouched
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
 from tests.faults.tap import Told
+
+See = Callable[[str], None]
+"""Is told what is played now."""
 
 
 @dataclass
@@ -67,7 +70,7 @@ class EachCall:
     strikes: Sequence[Strike] = ()
     rivals: Sequence[tuple[Strike, Rival]] = ()
 
-    def played(self, town: Town) -> Verdict:
+    def played(self, town: Town, see: See) -> Verdict:
         """What came of it."""
         flow, verdict = self.flow, undisturbed(town, self.flow)
         partial = [call for call in verdict.calls if "Batch" in call]
@@ -75,6 +78,7 @@ class EachCall:
         for strike, rival in [*((strike, None) for strike in self.strikes), *self.rivals]:
             what = rival.name if rival else strike.__name__.replace("_", " ")
             for number in range(1, len(verdict.calls) + 1):
+                see(f"{flow.name}: {what} {number} of {len(verdict.calls)}")
                 _told(town, flow, verdict, what, strike, number, rival)
         return verdict
 
@@ -85,10 +89,11 @@ class EachOrder:
 
     flow: Flow
 
-    def played(self, town: Town) -> Verdict:
+    def played(self, town: Town, see: See) -> Verdict:
         """What came of it."""
         verdict = Verdict(self.flow.name)
         for order in permutations(range(len(self.flow.make()))):
+            see(f"{self.flow.name}: {order}")
             for late in range(len(order) + 1):
                 # Each once in this order; then those from `late` on a second time, the other way round.
                 _shuffled(town, self.flow, verdict, [*order, *reversed(order[late:])])
