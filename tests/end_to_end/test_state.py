@@ -35,3 +35,19 @@ def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -
         assert (row["sk"]["S"], row["feedback"]["S"]) == ("!", BUFFER)
         assert again.names.users == town.names.users
         assert again.receiver.operators.dm3_mailboxes() == [Dm3Mailbox(BOB, takes_unverified=True)]
+
+
+def test_what_is_sent_again_after_a_restart_is_not_filed_again(tmp_path: Path) -> None:
+    with LocalStack(template_path(), state_dir=tmp_path) as stack:
+        town = Town(stack, tmp_path / "keys")
+        story = Story(town, print)
+        sent = story.envelope(town.sender)
+        story.post(sent)
+        filed = story.find_filed(town.receiver, RECEIVER, sent)
+        town.receiver.settle()
+    with LocalStack(template_path(), state_dir=tmp_path) as stack:
+        again = Town(stack, tmp_path / "keys")
+        status, _ = Story(again, print).post(sent)
+        assert status == 200
+        again.receiver.settle()
+        assert list(again.receiver.filed(RECEIVER)) == [filed]
