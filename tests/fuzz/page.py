@@ -6,6 +6,7 @@ from typing import Final
 
 from benchmarks.harness import Table
 from tests.fuzz.entries import ENTRIES
+from tests.fuzz.mutate import CHANGES, REPETITIONS
 from tests.fuzz.search import MEMORY_MB, TIMEOUT_SECONDS, Outcome
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "fuzz.md"
@@ -19,20 +20,21 @@ searches for inputs that break a parser, by [atheris](https://github.com/google/
 input reaches. `ENTRY=name` searches one entry; `KEEP=1` puts a small part of what led somewhere into
 `tests/fuzz/corpus`.
 
-Every entry takes any bytes, and holds for them: an answer or a named refusal, never another exception, within
-{TIMEOUT_SECONDS} s by the clock on the wall (under instruments, on a machine with others on it, an input that takes one
-second takes many) and {MEMORY_MB} MB. And each holds what is listed below.
+Every entry takes any bytes, and holds for them: an answer or a named refusal, never another exception. A search gives
+each input {MEMORY_MB} MB and {TIMEOUT_SECONDS} s by the clock on the wall: under instruments, on a machine with others
+on it, what takes one second takes many. And each entry holds what is listed below.
 
-The same entries run in `make test`: for what is known, and for some hundred changes of it. atheris has wheels for Linux
-on x86-64; elsewhere that is all there is. The input of a finding lies in `build/fuzz/NAME/findings`, and
-`.venv/bin/python -m tests.fuzz.target NAME FILE` runs it.
+The same entries run in `make test`: for what is known, and for {CHANGES} changes and {REPETITIONS} repetitions of it,
+the same in every run. atheris has wheels for Linux on x86-64; elsewhere that is all there is. The input of a finding
+lies in `build/fuzz/NAME/findings`, and `.venv/bin/python -m tests.fuzz.target NAME FILE` runs it.
 """
 
 _COLUMNS: Final = """\
 *Edges* and *features* are libFuzzer's measures of what its corpus reaches, in our modules and in the parsers in Python
 that they call. *Lines* are those of the modules that the entry aims at, run by its seeds and its corpus; the others
-belong to what an entry does not ask for. *Findings* ended a search each, and are mended since. An easy parser's search
-ends after a million executions. How many a second there were is said of a machine with much else to do.
+belong to what an entry does not ask for. *Findings* ended a search each; what they were stands below. An easy parser's
+search ends after a million executions. Those of all searches of an entry add up, and its parser may have changed in
+between. How many a second there were is said of a machine with much else to do.
 """
 
 _MENDED: Final = """\

@@ -1,4 +1,4 @@
-"""Every entry holds for its seeds, for what `make fuzz` kept, and for some hundred changes of them.
+"""Every entry holds for its seeds, for what `make fuzz` kept, and for some changes of them.
 
 `make fuzz` looks for longer, and is led by the lines that an input reaches; this finds what breaks at once.
 """
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fuzz.corpus import kept
 from tests.fuzz.entries import ENTRIES
 from tests.fuzz.entry import Entry
-from tests.fuzz.mutate import changed, pumped
+from tests.fuzz.mutate import CHANGES, REPETITIONS, changed, pumped
 
 EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
@@ -21,7 +21,7 @@ def test_it_holds_for_what_is_known(entry: Entry) -> None:
 
 
 @EACH
-@settings(max_examples=60, derandomize=True, database=None)
+@settings(max_examples=CHANGES, derandomize=True, database=None)
 @given(data=st.data())
 def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(entry.seeds))
@@ -30,7 +30,7 @@ def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject
 
 
 @EACH
-@settings(max_examples=10, derandomize=True, database=None)
+@settings(max_examples=REPETITIONS, derandomize=True, database=None)
 @given(data=st.data())
 def test_it_holds_for_what_repeats_itself_as_often_as_it_may(entry: Entry, data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(entry.seeds))

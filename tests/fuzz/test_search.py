@@ -1,6 +1,7 @@
 """`make fuzz`: what libFuzzer says is read, told and kept."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +154,11 @@ def test_the_page_says_what_each_entry_holds_and_what_its_search_came_to() -> No
         assert written.count(f"\n| `{entry.name}` ") == 1
     heads = [line for line in page({}).splitlines() if line.startswith("#")]
     assert heads == [line for line in written.splitlines() if line.startswith("#")]
+    searched = re.findall(r"^\| `?(\w+)`? +\| +([0-9,]+) \|", written, re.MULTILINE)
+    executions = {name: int(number.replace(",", "")) for name, number in searched}
+    assert executions.keys() == {*ENTRIES, "all"}
+    assert executions.pop("all") == sum(executions.values()) >= 10_000_000
+    assert all(executions.values())
 
 
 def test_the_table_ends_with_all_entries_together() -> None:
