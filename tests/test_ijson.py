@@ -117,6 +117,8 @@ def test_what_is_not_json_is_refused(text: bytes, sentence: str) -> None:
         (b"NaN", "NaN or Infinity"),
         (b"[Infinity]", "NaN or Infinity"),
         (b'{"a": -Infinity}', "NaN or Infinity"),
+        (b'["\xc3\xa9",\n\n NaN, {"a": 1, "a": 2}]', "NaN or Infinity stands for a number; numbers must be finite"),
+        (b'[-Infinity, "\\ud800"]', "at line 1 column 3"),
         (b"1e400", "range of IEEE doubles"),
         (b"[-1e400]", "range of IEEE doubles"),
         (b'{"a": {"b": [1.7976931348623159e308]}}', "range of IEEE doubles"),

@@ -57,6 +57,10 @@ _BIG_INTEGER = "an integer is beyond ±(2^53-1) and cannot be exact as an IEEE d
 _BIG_NUMBER = "a number is beyond the range of IEEE doubles (RFC 7493 §2.2)"
 _NO_NUMBER = "NaN or Infinity stands for a number; numbers must be finite (RFC 8259 §6)"
 
+# Where no value begins, or what follows a minus sign is no digit; jiter counts bytes.
+_PLACE = re.compile(r"(?:expected value|invalid number) at line ([0-9]+) column ([0-9]+)")
+_NO_NUMBERS = (b"NaN", b"Infinity")
+
 # What jiter says when it refuses JSON that is not I-JSON; whatever else it says means: not JSON.
 _NOT_I_JSON = {
     "Detected duplicate key": _DUPLICATE,
@@ -113,11 +117,8 @@ def _has_too_many_values(data: bytes) -> bool:
     return next(islice(separators, MAX_VALUES, None), None) is not None
 
 
-def _parse(data: bytes, allow_inf_nan: bool = False) -> JsonValue:
-    return cast(
-        "JsonValue",
-        jiter.from_json(data, allow_inf_nan=allow_inf_nan, catch_duplicate_keys=True, cache_mode="keys"),
-    )
+def _parse(data: bytes) -> JsonValue:
+    return cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"))
 
 
 def _has_plain_numbers(value: JsonValue) -> bool:
@@ -169,17 +170,18 @@ def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
         return TheirError(Reason.NOT_JSON, f"not UTF-8, at byte {error.start}")
     if said.startswith("trailing characters"):
         return TheirError(Reason.NOT_JSON, f"something follows the end of the JSON text, at {place}")
-    if _parses_with_nan(data):
+    if _stopped_at_no_number(data, said):
         return TheirError(Reason.NOT_I_JSON, f"{_NO_NUMBER}, at {place}")
     return TheirError(Reason.NOT_JSON, f"not JSON, at {place}")
 
 
-def _parses_with_nan(data: bytes) -> bool:
-    try:
-        _parse(data, allow_inf_nan=True)
-    except ValueError:
+def _stopped_at_no_number(data: bytes, said: str) -> bool:
+    """Whether it was NaN or Infinity that jiter did not go on from: Python writes them, and reads them."""
+    place = _PLACE.fullmatch(said)
+    if place is None:
         return False
-    return True
+    line, column = int(place[1]), int(place[2])
+    return data.split(b"\n", line)[line - 1].startswith(_NO_NUMBERS, column - 1)
 
 
 def _too_deep(max_depth: int) -> TheirError:
