@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.errors import NotNowError
 from postroom.post.keeper import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
 from postroom.post.logs import json_logger
-from postroom.post.wiring import build_keeper
+from postroom.post.wiring import AWS, build_keeper
 from postroom.settings import read_settings
 from postroom.store.aws import passing_faults
 
@@ -20,7 +20,7 @@ logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
 keeper = build_keeper(settings)
-sqs = boto3.client("sqs")
+sqs = boto3.client("sqs", config=AWS)
 
 
 @metrics.log_metrics

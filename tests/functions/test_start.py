@@ -9,10 +9,12 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from unittest.mock import patch
 
+import boto3
 import pytest
 from tests.functions.lambdas import MOTO_REGION, Office
 
 from postroom.errors import SettingsError
+from postroom.post import wiring
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = {
@@ -69,6 +71,14 @@ def test_a_start_imports_no_tools(imported: set[str], function: str) -> None:
         "pollyweb", "dkim", "pytest",
     )  # fmt: skip
     assert [tool for tool in tools if tool in imported] == []
+
+
+@EACH
+def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(running: Office, function: str) -> None:
+    with patch.object(boto3, "client", wraps=boto3.client) as made:
+        running.start(function)
+    assert made.call_args_list
+    assert all(call.kwargs["config"] is wiring.AWS for call in made.call_args_list)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 import io
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HTTPHeaders
 from botocore.exceptions import ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
@@ -82,19 +85,72 @@ def test_a_handler_that_nobody_brings_along_is_an_unexpected_subject() -> None:
     assert caught.value.reason is Reason.UNEXPECTED_SUBJECT
 
 
-def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[object] = []
+class Raw(io.BytesIO):
+    """A body as it comes from the network."""
 
-    def no_answer(request: object, **_: object) -> None:
-        sent.append(request)
-        raise ReadTimeoutError(endpoint_url="x")
+    def stream(self, **_: object) -> Iterator[bytes]:
+        yield self.read()
 
-    def client(service: str, **options: Any) -> Any:
+
+@dataclass
+class Network:
+    """Carries what clients of AWS send: `silent` requests get no answer in time, then each is answered `body`."""
+
+    body: bytes
+    silent: int
+    sent: int = 0
+    clients: list[Any] = field(default_factory=list)
+
+    def client(self, service: str, **options: Any) -> Any:
         made = SESSION.client(service, **options)  # type: ignore[call-overload]
-        made.meta.events.register_first("before-send.lambda", no_answer)
+        made.meta.events.register_first(f"before-send.{service}", self.carry)
+        self.clients.append(made)
         return made
 
-    monkeypatch.setattr(boto3, "client", client)
-    with pytest.raises(NotNowError) as caught:
-        wiring._LazyLambdaHandlers().call("lambda:ask", {})
-    assert (caught.value.reason, len(sent)) == (Reason.HANDLER_FAILED, 1)
+    def carry(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        self.sent += 1
+        if self.sent <= self.silent:
+            raise ReadTimeoutError(endpoint_url=request.url)
+        return AWSResponse(request.url, 200, HTTPHeaders(), Raw(self.body))
+
+    @property
+    def timeouts(self) -> tuple[float, float]:
+        """Seconds to connect and to read, of the client made last."""
+        config = self.clients[-1].meta.config
+        return config.connect_timeout, config.read_timeout
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
+    monkeypatch: pytest.MonkeyPatch, in_time: bool
+) -> None:
+    network = Network(b'{"y":2}', silent=0 if in_time else 1)
+    monkeypatch.setattr(boto3, "client", network.client)
+    handlers = wiring._LazyLambdaHandlers()
+    if in_time:
+        assert handlers.call("lambda:ask", {}) == {"y": 2}
+    else:
+        with pytest.raises(NotNowError) as caught:
+            handlers.call("lambda:ask", {})
+        assert caught.value.reason is Reason.HANDLER_FAILED
+    assert network.sent == 1
+    assert network.timeouts == (wiring.AWS_CONNECT_SECONDS, wiring.HANDLER_READ_SECONDS)
+
+
+@pytest.mark.parametrize("reason", [Reason.STORE_UNAVAILABLE, Reason.NOT_QUEUED])
+@pytest.mark.parametrize("silent", [wiring.AWS_TRIES - 1, wiring.AWS_TRIES])
+def test_a_call_of_aws_is_tried_so_often_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, silent: int, reason: Reason
+) -> None:
+    network = Network(b"{}", silent)
+    monkeypatch.setattr(boto3, "client", network.client)
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
+    queue = wiring._Aws().queue("https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
+    if silent < wiring.AWS_TRIES:
+        queue.send("{}", reason=reason)
+    else:
+        with pytest.raises(NotNowError) as caught:
+            queue.send("{}", reason=reason)
+        assert caught.value.reason is reason
+    assert network.sent == wiring.AWS_TRIES
+    assert network.timeouts == (wiring.AWS_CONNECT_SECONDS, wiring.AWS_READ_SECONDS)

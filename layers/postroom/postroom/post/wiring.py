@@ -66,13 +66,14 @@ AWS_CONNECT_SECONDS: Final = 3
 AWS_READ_SECONDS: Final = 10
 HANDLER_READ_SECONDS: Final = 15
 """An operator's handler is waited for so long: the door must end before its sender is told that it is away."""
-_AWS: Final = Config(
-    retries={"mode": "standard", "max_attempts": AWS_TRIES}, max_pool_connections=THREADS,
+AWS: Final = Config(
+    retries={"mode": "standard", "total_max_attempts": AWS_TRIES}, max_pool_connections=THREADS,
     connect_timeout=AWS_CONNECT_SECONDS, read_timeout=AWS_READ_SECONDS,
     # A quarter of what botocore does for a small call (benchmarks, `flow`): the types of arguments are mypy's to check,
     # and without a name of ours the user agent is made up anew, twice for each request.
     parameter_validation=False, user_agent="postroom",
 )  # fmt: skip
+"""For every client of a function but that of handlers."""
 _AWS_ONCE: Final = Config(
     retries={"total_max_attempts": 1}, connect_timeout=AWS_CONNECT_SECONDS, read_timeout=HANDLER_READ_SECONDS
 )
@@ -85,12 +86,12 @@ class _Aws:
     """One client of each service for a whole function: making one takes longer than most calls."""
 
     def __init__(self) -> None:
-        self.dynamodb: DynamoDBClient = boto3.client("dynamodb", config=_AWS)
-        self._sqs: SQSClient = boto3.client("sqs", config=_AWS)
+        self.dynamodb: DynamoDBClient = boto3.client("dynamodb", config=AWS)
+        self._sqs: SQSClient = boto3.client("sqs", config=AWS)
 
     def objects(self, bucket: str) -> Objects:
         """The bucket."""
-        return Objects(boto3.client("s3", config=_AWS), bucket)
+        return Objects(boto3.client("s3", config=AWS), bucket)
 
     def queue(self, url: str) -> Queue:
         """A queue."""
@@ -201,7 +202,7 @@ def build_courier(settings: Settings) -> Courier:
     """What functions/courier runs."""
     settings.need("post_table", "seen_table", "limits_table", "courier_queue_url", "signing_keys_secret")
     aws, https = _Aws(), build_https(settings)
-    keys = SigningKeys(boto3.client("secretsmanager", config=_AWS), settings.signing_keys_secret, time.time)
+    keys = SigningKeys(boto3.client("secretsmanager", config=AWS), settings.signing_keys_secret, time.time)
     graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
     return Courier(
         seen=Seen(aws.dynamodb, settings.seen_table),
@@ -271,7 +272,7 @@ def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExe
 
 
 def _dm3_keys(settings: Settings) -> DeliveryServiceKeys:
-    return DeliveryServiceKeys(boto3.client("secretsmanager", config=_AWS), settings.dm3_keys_secret, time.time)
+    return DeliveryServiceKeys(boto3.client("secretsmanager", config=AWS), settings.dm3_keys_secret, time.time)
 
 
 def _profiles(settings: Settings, objects: Objects) -> Profiles:
@@ -336,7 +337,7 @@ class _LazyForwarding:
 
     @cached_property
     def _forwarding(self) -> AwsForwarding:
-        return AwsForwarding(boto3.client("sqs", config=_AWS), boto3.client("events", config=_AWS))
+        return AwsForwarding(boto3.client("sqs", config=AWS), boto3.client("events", config=AWS))
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
         self._forwarding.forward(target, message)
