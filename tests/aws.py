@@ -71,6 +71,16 @@ def resources(kind: str) -> dict[str, Json]:
     }
 
 
+def function(name: str) -> Json:
+    """The properties of a function, with those that the template says for all of them."""
+    return {**template()["Globals"]["Function"], **resources("AWS::Serverless::Function")[name]}
+
+
+def memory_bytes(name: str) -> int:
+    """How much memory a run of a function has."""
+    return int(function(name)["MemorySize"]) * 1024 * 1024
+
+
 @dataclass
 class Clients:
     """The clients of one actor."""

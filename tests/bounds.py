@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import httpcore
-from tests.aws import resources, template
+from tests.aws import function, resources, template
 
 from postroom import https, ijson, settings
 from postroom.dm3 import extension, jsonrpc, message, profile
@@ -42,16 +42,19 @@ def _parameter(name: str) -> int:
     return int(template()["Parameters"][name]["Default"])
 
 
-def _function(name: str, what: str) -> Any:
-    properties = {**template()["Globals"]["Function"], **resources("AWS::Serverless::Function")[name]}
-    return properties[what]
+def _run(name: str) -> str:
+    return _n(int(function(name)["Timeout"]), "s")
+
+
+def _memory(name: str) -> str:
+    return _n(int(function(name)["MemorySize"]), "MB")
 
 
 def _source(name: str) -> Any:
     [found] = [
         event["Properties"]
-        for function in resources("AWS::Serverless::Function").values()
-        for event_name, event in function["Events"].items()
+        for properties in resources("AWS::Serverless::Function").values()
+        for event_name, event in properties["Events"].items()
         if event_name == name
     ]
     return found
@@ -81,11 +84,12 @@ def sections() -> dict[str, list[Bound]]:
 def _door() -> Iterator[Bound]:
     yield Bound(
         "requests a second, of all senders", _n(_parameter("ThrottlingRate")), "each costs a Lambda run",
-        "429 by API Gateway", "API Gateway: 10,000 for an account", "test_template.py::test_the_door_is_throttled",
+        "429 by API Gateway", "API Gateway: 10,000 for an account",
+        "test_template.py::test_the_door_lets_no_more_in_than_can_be_worked_off",
     )  # fmt: skip
     yield Bound(
         "requests at once", _n(_parameter("ThrottlingBurst")), "the same", "429 by API Gateway",
-        "API Gateway: 5,000 for an account", "test_template.py::test_the_door_is_throttled",
+        "API Gateway: 5,000 for an account", "test_template.py::test_the_door_lets_no_more_in_than_can_be_worked_off",
     )  # fmt: skip
     yield Bound(
         "an NLWeb message", _n(AT.nlweb_max_body_bytes, "bytes"), "read, queued and filed whole", "`TooLarge`",
@@ -102,12 +106,12 @@ def _door() -> Iterator[Bound]:
         "RFC 9110 §15.5.16 allows it", "test_bad_input.py::test_bad_input",
     )  # fmt: skip
     yield Bound(
-        "a run of the door", _n(_function("InboxFunction", "Timeout"), "s"), "API Gateway waits no longer than 30 s",
+        "a run of the door", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
         "503 by API Gateway; nothing was promised", "API Gateway: 30 s",
         "test_template.py::test_the_door_ends_before_api_gateway_gives_it_up",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the door", _n(_function("InboxFunction", "MemorySize"), "MB"), "the largest body, parsed",
+        "memory of a run of the door", _memory("InboxFunction"), "the largest body, parsed",
         "the run ends; 500 by API Gateway", "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_the_costliest_bodies_leave_the_door_most_of_its_memory",
     )  # fmt: skip
@@ -397,7 +401,7 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "claims in a batch; of suspects", f"{claims['BatchSize']}; {suspects['BatchSize']}",
         "worked off in one run", "the next batch", "Lambda: 10,000",
-        "test_template.py::test_claims_come_in_large_batches_and_suspects_one_by_one",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
         "envelopes in memory at once, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
@@ -410,15 +414,15 @@ def _worker() -> Iterator[Bound]:
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
-        "a run of the worker", _n(_function("WorkerFunction", "Timeout"), "s"), "all of a batch, all look-ups slow",
+        "a run of the worker", _run("WorkerFunction"), "all of a batch, all look-ups slow",
         "handed out again", "Lambda: 900 s",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the worker", _n(_function("WorkerFunction", "MemorySize"), "MB"),
+        "memory of a run of the worker", _memory("WorkerFunction"),
         "a part of a batch, parsed; and what is remembered", "handed out again, in the end one by one",
         "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_the_costliest_part_of_a_batch_leaves_the_worker_half_its_memory",
+        "test_memory.py::test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_memory",
     )  # fmt: skip
     yield Bound(
         "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
@@ -480,14 +484,24 @@ def _keeper() -> Iterator[Bound]:
         "test_template.py::test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once",
     )  # fmt: skip
     yield Bound(
+        "a run of the keeper", _run("KeeperFunction"), "a round, and the letters received last",
+        "what is not decided waits for the next round", "Lambda: 900 s",
+        "test_template.py::test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once",
+    )  # fmt: skip
+    yield Bound(
+        "memory of a run of the keeper", _memory("KeeperFunction"), "ten letters of the largest size",
+        "what is not decided waits for the next round", "Lambda: 128 to 10,240 MB",
+        "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory",
+    )  # fmt: skip
+    yield Bound(
         "dead letters in memory at once", _n(keeper.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
         "SQS: 10 in a receive",
         "functions/test_keeper.py::test_a_round_takes_so_many_letters_at_once_until_none_is_left",
     )  # fmt: skip
     yield Bound(
-        "rounds", _function("KeeperFunction", "Events")["Round"]["Properties"]["ScheduleExpression"],
+        "rounds", function("KeeperFunction")["Events"]["Round"]["Properties"]["ScheduleExpression"],
         "letters are few; each round costs a run",
-        "decided an hour later", "Postfix queue_run_delay: 300 s",
+        "decided a round later", "Postfix queue_run_delay: 300 s",
         "test_template.py::test_the_keeper_goes_round_often_enough",
     )  # fmt: skip
 
@@ -517,6 +531,16 @@ def _courier() -> Iterator[Bound]:
         "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
         "Lambda: 10 unless said",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "a run of the courier", _run("CourierFunction"), "all of a batch, all hosts and look-ups slow",
+        "handed out again", "Lambda: 900 s",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "memory of a run of the courier", _memory("CourierFunction"),
+        "answers of strangers, parsed; and what is remembered", "handed out again", "Lambda: 128 to 10,240 MB",
+        "test_memory.py::test_a_batch_of_the_costliest_answers_leaves_the_courier_most_of_its_memory",
     )  # fmt: skip
     yield Bound(
         "couriers at once", _n(_source("Notices")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
@@ -568,9 +592,9 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,
-        "Python's lru_cache: 128", "test_memory.py::test_nothing_that_is_deployed_memoises_without_a_bound",
+        "Python's lru_cache: 128", "test_memory.py::test_so_many_names_that_were_read_are_remembered_and_no_more",
     )  # fmt: skip
     yield Bound(
         "names of keys that were read", _n(keys.NAMES_READ), "the same", leaves, "the same",
-        "test_memory.py::test_nothing_that_is_deployed_memoises_without_a_bound",
+        "test_memory.py::test_so_many_names_that_were_read_are_remembered_and_no_more",
     )  # fmt: skip

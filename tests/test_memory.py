@@ -1,24 +1,46 @@
-"""What the worker remembers of strangers is bounded; benchmarks/bench_memory.py holds it over 100,000 messages."""
+"""What functions remember of strangers is bounded, and the costliest that strangers send leaves them memory.
+
+benchmarks/bench_memory.py holds the former over 100,000 messages.
+"""
 
 import ast
 import gc
 import logging
 import sys
 import tracemalloc
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.lone_worker import BATCH, lone_worker
 from orjson import dumps
-from tests.aws import template
+from tests.aws import Deployed, function, memory_bytes
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.post.house import HORIZON, NOW, OUR_KEY, SHOP, House
 
+from postroom.errors import NotNowError
+from postroom.https import MAX_RESPONSE_BYTES, Response
 from postroom.ijson import MAX_VALUES, parse
+from postroom.names import keys
 from postroom.names.cache import Cache
 from postroom.names.keys import KeepTimes
+from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
+from postroom.nlweb import names
 from postroom.post import dm3_door, wiring
+from postroom.post.claims import Claim, Protocol, pack
+from postroom.post.graph import MAX_REPLY_BYTES, Buffers, Graph
+from postroom.post.keeper import LETTERS_AT_ONCE, Letter
 from postroom.post.worker import SLICE_BYTES
+from postroom.reasons import Reason
 from postroom.settings import Settings
+from postroom.store.keys import row_key
+from postroom.store.secrets import SigningKey
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "local"}
@@ -61,6 +83,22 @@ def test_a_cache_without_its_bound_would_be_noticed(monkeypatch: pytest.MonkeyPa
     assert entries == MESSAGES // 2
 
 
+@dataclass
+class Memory:
+    """`peak`: the most bytes that were held at once."""
+
+    peak: int = 0
+
+
+@contextmanager
+def traced() -> Iterator[Memory]:
+    memory = Memory()
+    tracemalloc.start()
+    yield memory
+    _, memory.peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+
 MOST = dm3_door.MAX_BODY_BYTES
 TEXT = "\U0001f91d" + "x" * (MOST - 10)  # in Python, each character of this takes four bytes
 
@@ -75,28 +113,128 @@ TEXT = "\U0001f91d" + "x" * (MOST - 10)  # in Python, each character of this tak
     ],
 )
 def test_the_costliest_bodies_leave_the_door_most_of_its_memory(body: bytes) -> None:
-    tracemalloc.start()
-    parse(body, max_bytes=MOST)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < template()["Globals"]["Function"]["MemorySize"] * 1024 * 1024 / 4
+    with traced() as memory:
+        parse(body, max_bytes=MOST)
+    assert memory.peak < memory_bytes("InboxFunction") / 4
 
 
 @pytest.mark.parametrize("of_ours", [b"{},", b'"%d":{},', b'"",'], ids=["containers", "names", "texts"])
-def test_the_costliest_part_of_a_batch_leaves_the_worker_half_its_memory(of_ours: bytes) -> None:
+def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_memory(of_ours: bytes) -> None:
     most, many = Settings().nlweb_max_body_bytes, range(MAX_VALUES // 2 - 20)
     values = b"".join(of_ours % n if b"%" in of_ours else of_ours for n in many)[:-1]
     body = (b'{"Body":{%s}}' if b":" in of_ours else b'{"Body":[%s]}') % values
     body += b" " * (most - len(body))
     claims = [body.decode() for _ in range(SLICE_BYTES // most + 1)]
-    tracemalloc.start()
-    # All that may be judged at once, and what was parsed of it is held together; then the segment is laid out.
-    held = [parse(claim.encode(), max_bytes=most) for claim in claims]
-    segment = b"".join(dumps(claim) for claim in claims)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced() as memory:
+        # All that may be judged at once, and what was parsed of it is held together; then the segment is laid out.
+        held = [parse(claim.encode(), max_bytes=most) for claim in claims]
+        segment = b"".join(dumps(claim) for claim in claims)
     assert len(held) * most <= len(segment)
-    assert peak < template()["Globals"]["Function"]["MemorySize"] * 1024 * 1024 / 2
+    assert memory.peak < memory_bytes("WorkerFunction") / 4
+
+
+@pytest.mark.parametrize("protocol", ["nlweb", "dm3"])
+def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
+    deployed: Deployed, protocol: Protocol
+) -> None:
+    house, at = House(deployed), Settings()
+    if protocol == "nlweb":  # the keeper reads who is to be told
+        values = ",".join(["{}"] * (MAX_VALUES // 2 - 20))
+        envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
+    else:
+        envelope = "\U0001f91d".ljust(at.dm3_size_limit_bytes - 3)
+    letters = []
+    for number in range(LETTERS_AT_ONCE):
+        row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
+        claim = Claim(f"c{number}", int(NOW * 1000), protocol, SHOP, row, "192.0.2.1", envelope)
+        letters.append(Letter(f"letter {number}", pack(claim, house.objects.put)))
+    house.clock.now += HORIZON
+    keeper = house.keeper()
+    with traced() as memory:
+        kept = keeper.keep(letters)
+    assert len(kept.outcomes) == len(deployed.objects()) == LETTERS_AT_ONCE
+    assert memory.peak < memory_bytes("KeeperFunction") / 2
+
+
+@dataclass
+class Web:
+    """All other hosts, and a graph. `page`: every manifest; None: no host answers."""
+
+    page: bytes | None = b""
+    reply: bytes = b""
+    status: int = 200
+
+    def get(self, url: str, accept: str) -> Response:
+        if self.page is None:
+            raise NotNowError(Reason.OUTBOUND_FAILED, f"{url} did not answer in time")
+        return Response(self.status, {}, bytes(bytearray(self.page)))
+
+    def post(self, url: str, body: bytes, content_type: str) -> Response:
+        return Response(200, {}, bytes(bytearray(self.reply)))
+
+    def first(self) -> tuple[str, SigningKey]:
+        return SHOP, SigningKey("pk1", OUR_KEY)
+
+
+def repeated(unit: bytes, most: int) -> bytes:
+    return b"[" + unit * ((most - 3) // len(unit)) + b"0]"
+
+
+def longest_name(number: int) -> str:
+    return ".".join([f"n{number}", "a" * 63, "b" * 63, "c" * 63, "d"]).ljust(names.MAX_NAME - 2, "d") + ".e"
+
+
+COSTLIEST = [
+    (repeated(b"[],", MAX_MANIFEST_BYTES), b""),
+    (repeated(b"a,", MAX_MANIFEST_BYTES), b""),
+    (b"?\n" * (MAX_MANIFEST_BYTES // 2), b""),
+    (b"x" * MAX_RESPONSE_BYTES, repeated(b"{},", MAX_REPLY_BYTES)),
+    (b"x" * MAX_RESPONSE_BYTES, b"x" * MAX_RESPONSE_BYTES),
+]
+"""Manifests, and what a graph says where they cannot be read: as much as is parsed, and more than is."""
+
+
+def test_a_batch_of_the_costliest_answers_leaves_the_courier_most_of_its_memory() -> None:
+    assert len(COSTLIEST) == function("CourierFunction")["Events"]["Notices"]["Properties"]["BatchSize"]
+    web = Web()
+    with traced() as memory:
+        manifests = ManifestDirectory(web, lambda: NOW)
+        buffers = Buffers(manifests, Graph("graph.example", web, web, lambda: NOW, uuid.uuid4))
+        # All that it may remember of others: what a graph says of them, and that their hosts fail.
+        web.status = 404
+        for number in range(MAX_DOMAINS):
+            web.reply = b'{"Feedback":"%b"}' % longest_name(number).encode()
+            assert buffers.feedback_domain_of(longest_name(number)) == longest_name(number)
+        web.page = None
+        for number in range(MAX_DOMAINS):
+            with pytest.raises(NotNowError):
+                buffers.feedback_domain_of(longest_name(MAX_DOMAINS + number))
+        web.status = 200
+        for number, (web.page, web.reply) in enumerate(COSTLIEST):
+            assert buffers.feedback_domain_of(f"hostile{number}.example") is None
+    assert memory.peak < memory_bytes("CourierFunction") / 8
+
+
+@pytest.mark.parametrize(
+    ("read", "most", "name"),
+    [
+        (names.read_sender, names.REMEMBERED, "n{}.example"),
+        (names.read_receiver, names.REMEMBERED, "n{}.example"),
+        (partial(names.read_selector, member="DKIM"), names.REMEMBERED, "n{}"),
+        (keys._owner, keys.NAMES_READ, "pk1._domainkey.n{}.example"),
+    ],
+    ids=["From", "To", "selector", "name of a key"],
+)
+def test_so_many_names_that_were_read_are_remembered_and_no_more(
+    read: Callable[[str], object], most: int, name: str
+) -> None:
+    memory: Any = read.func if isinstance(read, partial) else read
+    for others, was_remembered in ((most - 1, 1), (most, 0)):
+        memory.cache_clear()
+        for number in range(1 + others):
+            read(name.format(number))
+        read(name.format(0))
+        assert memory.cache_info().hits == was_remembered
 
 
 def test_nothing_that_is_deployed_memoises_without_a_bound() -> None:

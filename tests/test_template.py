@@ -171,12 +171,29 @@ def test_no_two_functions_share_a_role() -> None:
 # --- the door -------------------------------------------------------------------------------------------------------
 
 
-def test_the_door_is_throttled() -> None:
-    [api] = resources("AWS::Serverless::HttpApi").values()
-    defaults = template()["Parameters"]
-    for name, parameter in (("ThrottlingRateLimit", "ThrottlingRate"), ("ThrottlingBurstLimit", "ThrottlingBurst")):
-        assert api["DefaultRouteSettings"][name] == {"Ref": parameter}
-        assert defaults[parameter]["Default"] > 0
+ACCOUNT_RUNS = 1000
+"""Of Lambda functions at once: what an account has unless it asks for more."""
+
+
+@pytest.mark.parametrize(
+    ("limit", "parameter", "quota"),
+    [("ThrottlingRateLimit", "ThrottlingRate", 10_000), ("ThrottlingBurstLimit", "ThrottlingBurst", 5_000)],
+)
+def test_every_route_is_throttled_as_the_parameters_say(limit: str, parameter: str, quota: int) -> None:
+    [stage] = of_type("AWS::ApiGatewayV2::Stage").values()
+    assert "RouteSettings" not in stage["Properties"]  # which would go before
+    for value in (template()["Parameters"][parameter]["Default"], 7):
+        said = evaluator(**{parameter: str(value)}).value(stage["Properties"]["DefaultRouteSettings"])
+        assert int(said[limit]) == value <= quota
+
+
+def test_the_door_lets_no_more_in_than_can_be_worked_off() -> None:
+    rate, burst = (template()["Parameters"][name]["Default"] for name in ("ThrottlingRate", "ThrottlingBurst"))
+    claims = next(source for _, queue, source in sources() if queue == "ClaimsQueue")
+    at_once = claims["ScalingConfig"]["MaximumConcurrency"] * claims["BatchSize"]
+    assert rate <= burst <= ACCOUNT_RUNS  # each is a run of the door
+    # What comes at once, and then for as long as a look-up may take, is in workers' hands and heaps up nowhere.
+    assert burst + rate * Settings().dns_budget_seconds <= at_once
 
 
 def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
@@ -222,7 +239,16 @@ def test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries(q
     letters = "CourierLettersQueue" if queue == "CourierQueue" else "LettersQueue"
     assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{letters}.Arn"}
     # The claims queue hands a claim over to the suspects after SUSPECT_AFTER receives: it must still be there then.
-    assert policy["maxReceiveCount"] > SUSPECT_AFTER
+    # And Lambda may give messages back that no run has seen: AWS advises at least 5.
+    assert policy["maxReceiveCount"] >= max(SUSPECT_AFTER + 1, 5)
+
+
+def test_what_kills_every_run_is_a_letter_well_before_the_keeper_must_decide_it() -> None:
+    """At the shortest horizon, a day, it decides at half of it; each run that dies costs a time of invisibility."""
+    said = resources("AWS::SQS::Queue")
+    beside_others = SUSPECT_AFTER * max(said[queue]["VisibilityTimeout"] for queue in ("ClaimsQueue", "RetryQueue"))
+    by_itself = said["SuspectsQueue"]["RedrivePolicy"]["maxReceiveCount"] * said["SuspectsQueue"]["VisibilityTimeout"]
+    assert beside_others + by_itself < DAY // 4
 
 
 def sources() -> Iterator[tuple[str, str, Json]]:
@@ -263,11 +289,21 @@ def test_one_failed_message_is_handed_out_again_without_its_neighbours(function:
 def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
     sizes = {queue: source["BatchSize"] for _, queue, source in sources()}
     assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5}
+    window = template()["Parameters"]["BatchingWindowSeconds"]
+    for _, queue, source in sources():
+        # Lambda gathers more than 10 only where it may wait for them.
+        gathers = source.get("MaximumBatchingWindowInSeconds") == {"Ref": "BatchingWindowSeconds"}
+        assert gathers == (sizes[queue] > 10)
+    assert window["MinValue"] >= 1
 
 
 def test_workers_at_once_are_limited() -> None:
     at_once = {queue: source["ScalingConfig"]["MaximumConcurrency"] for _, queue, source in sources()}
     assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10}
+    # Nine tenths of what an account may run at once are left to the door and to everybody else in it.
+    assert sum(at_once.values()) <= ACCOUNT_RUNS // 10
+    # A courier has one connection: no host sees more of ours than Postfix would make to it.
+    assert at_once["CourierQueue"] <= 20
 
 
 def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time() -> None:
@@ -278,10 +314,11 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     # One notice after the other: a manifest at either of two names, then the post; each host is looked up.
     notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
-    # As many claims at once as there are threads.
-    rounds = math.ceil(batches["ClaimsQueue"] / wiring.THREADS)
-    # A batch may come in many parts; the last is begun in time to be ended.
-    assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
+    for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue"):
+        # As many claims at once as there are threads.
+        rounds = math.ceil(batches[queue] / wiring.THREADS)
+        # A batch may come in many parts; the last is begun in time to be ended.
+        assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
 
 
 def test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once() -> None:
@@ -293,7 +330,8 @@ def test_the_keeper_goes_round_often_enough() -> None:
     [schedule] = of_type("AWS::Scheduler::Schedule").values()
     minutes = re.fullmatch(r"rate\((\d+) minutes\)", schedule["Properties"]["ScheduleExpression"])
     assert minutes is not None
-    assert int(minutes[1]) <= 60
+    # A letter that was looked at is free again before the next round; one that is due is decided within the hour.
+    assert keeper.LOOKED_AT_SECONDS < int(minutes[1]) * 60 <= 3600
 
 
 # --- tables, bucket, secret -------------------------------------------------------------------------------------------
