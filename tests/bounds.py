@@ -94,7 +94,7 @@ def _door() -> Iterator[Bound]:
     yield Bound(
         "an NLWeb message", _n(AT.nlweb_max_body_bytes, "bytes"), "read, queued and filed whole", "`TooLarge`",
         "nginx client_max_body_size: 1 MB; SQS: 1 MiB",
-        "nlweb/test_verify.py::test_a_message_is_no_longer_than_the_setting_says",
+        "functions/test_inbox.py::test_a_message_may_be_as_long_as_the_setting_says_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "an NLWeb message to be forwarded", _n(nlweb_door.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
@@ -103,7 +103,8 @@ def _door() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a compressed body", "none", "a kilobyte may become a gigabyte", "`WrongContentEncoding`",
-        "RFC 9110 §15.5.16 allows it", "test_bad_input.py::test_bad_input",
+        "RFC 9110 §15.5.16 allows it",
+        "post/test_nlweb_door.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
     )  # fmt: skip
     yield Bound(
         "a run of the door", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
@@ -116,44 +117,45 @@ def _door() -> Iterator[Bound]:
         "test_memory.py::test_the_costliest_bodies_leave_the_door_most_of_its_memory",
     )  # fmt: skip
     yield Bound(
-        "a synchronous handler's reply, an answer to a dm3 batch", _n(answers.MAX_ANSWER_BYTES, "bytes"),
-        "Lambda returns 6 MB", "`HandlerFailed`; `RpcBatchTooLong`", "Lambda: 6 MB",
+        "a synchronous handler's reply", _n(answers.MAX_ANSWER_BYTES, "bytes"),
+        "Lambda returns 6 MB", "`HandlerFailed`", "Lambda: 6 MB",
         "post/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
     yield Bound(
         "waiting for a synchronous handler", _n(wiring.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
         "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
-        "test_template.py::test_the_door_does_not_end_while_a_handler_may_still_answer",
+        "post/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
     )  # fmt: skip
     yield Bound(
         "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
         "a write is paid by the kilobyte", "it goes to S3", "DynamoDB: 400 kB an item",
-        "store/test_replies.py::test_a_long_reply_lies_in_the_bucket_and_a_short_one_in_its_row",
+        "store/test_replies.py::test_a_reply_of_so_many_bytes_lies_in_its_row_and_a_longer_one_in_the_bucket",
     )  # fmt: skip
     yield Bound(
         "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "what is remembered against replays",
         "`TimestampTooOld`", "Kerberos: 5 min; ours lets senders queue for a day",
-        "nlweb/test_timestamp.py::test_a_millisecond_beyond_is_outside",
+        "nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
     yield Bound(
         "a Timestamp ahead of time", _n(AT.nlweb_max_skew_seconds, "s"), "the same", "`TimestampTooNew`",
-        "Kerberos: 5 min", "nlweb/test_timestamp.py::test_a_millisecond_beyond_is_outside",
+        "Kerberos: 5 min",
+        "nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
 
 
 def _json() -> Iterator[Bound]:
     yield Bound(
         "depth", _n(ijson.MAX_DEPTH, "levels"), "whoever walks it later may recurse", "`NotIJson`",
-        ".NET System.Text.Json: 64", "test_ijson.py::test_nesting_beyond_the_limit_is_refused",
+        ".NET System.Text.Json: 64", "test_ijson.py::test_a_text_may_be_nested_so_deep_and_no_deeper",
     )  # fmt: skip
     yield Bound(
         "members and elements", _n(ijson.MAX_VALUES), "each takes up to a hundred times its length in memory",
         "`NotIJson`", "PHP max_input_vars, Django DATA_UPLOAD_MAX_NUMBER_FIELDS: 1,000",
-        "test_ijson.py::test_more_values_are_refused_before_they_take_memory",
+        "test_ijson.py::test_so_many_values_are_read_and_more_are_refused_before_they_take_memory",
     )  # fmt: skip
     yield Bound(
         "integers", f"±{_n(ijson.MAX_EXACT_INTEGER)}", "others read them as doubles", "`NotIJson`", "RFC 7493 §2.2",
-        "test_ijson.py::test_json_that_is_not_i_json_is_refused",
+        "test_ijson.py::test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger",
     )  # fmt: skip
 
 
@@ -161,11 +163,11 @@ def _members() -> Iterator[Bound]:
     yield Bound(
         "From, To, a selector", _n(nlweb_names.MAX_NAME, "characters"), "looked up, logged, table keys",
         "`WrongShape`", "RFC 1035 §2.3.4: 255 bytes",
-        "nlweb/test_names.py::test_the_longest_name_has_253_characters_and_the_longest_label_63",
+        "nlweb/test_names.py::test_a_name_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "Subject", _n(envelope.MAX_SUBJECT, "characters"), "logged, compared with patterns", "`WrongShape`",
-        "Exchange Online: 255", "nlweb/test_envelope.py::test_a_subject_is_1_to_256_printable_characters",
+        "Exchange Online: 255", "nlweb/test_envelope.py::test_a_subject_may_have_so_many_characters_and_no_more",
     )  # fmt: skip
     yield Bound(
         "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before anybody is known", "`WrongShape`",
@@ -176,12 +178,17 @@ def _members() -> Iterator[Bound]:
 def _dm3() -> Iterator[Bound]:
     yield Bound(
         "a body", _n(dm3_door.MAX_BODY_BYTES, "bytes"), "Lambda takes no more", "`TooLarge`", "Lambda: 6 MB",
-        "test_bad_input.py::test_bad_input",
+        "post/test_dm3_door.py::test_a_body_may_be_as_long_as_lambda_takes_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "calls in a batch", _n(jsonrpc.MAX_BATCH), "answered in one run", "`RpcBatchTooLong`",
         "geth rpc.batch-request-limit: 1,000",
-        "dm3/test_jsonrpc.py::test_a_longer_batch_is_one_error_and_none_of_it_is_done",
+        "dm3/test_jsonrpc.py::test_a_batch_may_be_so_long_and_of_a_longer_one_nothing_is_done",
+    )  # fmt: skip
+    yield Bound(
+        "an answer to a batch", _n(answers.MAX_ANSWER_BYTES, "bytes"), "Lambda returns 6 MB", "`RpcBatchTooLong`",
+        "Lambda: 6 MB",
+        "post/test_dm3_door.py::test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a call's id", _n(jsonrpc.MAX_ID_CHARACTERS, "characters"), "echoed", "`RpcNotARequest`",
@@ -213,7 +220,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "look-ups for a call", "two, of receiver and sender, and one more where the sender's key fails",
         "the sender waits", "`SenderSignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
-        "post/test_dm3_door.py::test_forged_mail_costs_a_look_up_every_two_seconds_at_most",
+        "post/test_dm3_door.py::test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails",
     )  # fmt: skip
     yield Bound(
         "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
@@ -237,7 +244,7 @@ def _dm3() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a delivery service's URL", _n(profile.MAX_URL_CHARACTERS, "characters"), "kept and connected to",
-        "`ProfileInvalid`", "sitemaps.org: 2,048", "dm3/test_profile.py::test_what_is_no_url_is_refused",
+        "`ProfileInvalid`", "sitemaps.org: 2,048", "dm3/test_profile.py::test_a_url_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a profile extension as text", _n(extension.MAX_TEXT_BYTES, "bytes"), "parsed", "`ProfileInvalid`",
@@ -246,7 +253,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "the registry's document", _n(registry.MAX_DOCUMENT_BYTES, "bytes"), "read every half minute",
         "the old one stays", "SnakeYAML codePointLimit: 3 MB",
-        "names/test_registry.py::test_a_document_of_the_largest_size_is_read",
+        "names/test_registry.py::test_a_document_may_be_so_large_and_where_it_is_larger_the_old_one_stays",
     )  # fmt: skip
 
 
@@ -263,11 +270,12 @@ def _keys() -> Iterator[Bound]:
     yield Bound(
         "RSA, bits of the modulus", f"{nlweb_keys.MIN_RSA_BITS:,} to {nlweb_keys.MAX_RSA_BITS:,}",
         "time grows with the square", "`KeyUnusable`", "RFC 8301 §3.2: 1024 to 4096 at least; OpenSSL: 16,384",
-        "nlweb/test_keys.py::test_rsa_of_other_sizes_is_refused",
+        "nlweb/test_keys.py::test_a_modulus_may_be_so_short_and_so_long_and_not_a_bit_beyond",
     )  # fmt: skip
     yield Bound(
         "RSA, exponent", _n(nlweb_keys.MAX_RSA_EXPONENT), "time grows with its length", "`KeyUnusable`",
-        "OpenSSL: 64 bits, where the modulus is over 3072", "nlweb/test_keys.py::test_other_exponents_are_refused",
+        "OpenSSL: 64 bits, where the modulus is over 3072",
+        "nlweb/test_keys.py::test_an_exponent_may_be_so_large_and_no_larger",
     )  # fmt: skip
 
 
@@ -279,26 +287,26 @@ def _dns() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a try at one resolver", _n(AT.dns_try_seconds, "s"), "time is left for the next", "the next is asked",
-        "resolv.conf: 5 s", "names/test_resolvers.py::test_silence_ends_with_the_time_of_a_try",
+        "resolv.conf: 5 s", "names/test_resolvers.py::test_a_server_has_the_time_of_a_try_and_then_the_next_is_asked",
     )  # fmt: skip
     yield Bound(
         "look-ups for a message", "one, and a fresh one where a key in memory fails",
         "forged mail must not make us hammer DNS", "`SignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
-        "post/test_worker.py::test_a_forged_message_costs_one_fetch_more",
+        "post/test_worker.py::test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more",
     )  # fmt: skip
     yield Bound(
         "time between two fresh look-ups", f"at least {_n(TIMES.fresh_floor_seconds, 's')}", "the same",
         "the key in memory counts", "unbound cache-min-ttl does the same",
-        "names/test_keys.py::test_many_forgeries_cost_one_refetch",
+        "names/test_keys.py::test_a_key_fetched_a_moment_ago_is_fresh_enough",
     )  # fmt: skip
     yield Bound(
         "questions for a look-up", _n(MAX_QUESTIONS), "zones may be nested at will", "`DnssecBogus`",
-        "BIND max-recursion-queries: 50", "names/test_walk.py::test_the_number_of_questions_is_bounded",
+        "BIND max-recursion-queries: 50", "names/test_walk.py::test_so_many_questions_are_asked_and_no_more",
     )  # fmt: skip
     yield Bound(
         "CNAMEs to a key", _n(MAX_ALIASES), "each needs a walk",
         "`KeyRecordInvalid`", "unbound max-query-restarts: 11",
-        "names/test_walk.py::test_eight_aliases_are_followed_and_nine_are_not",
+        "names/test_keys.py::test_so_many_aliases_lead_to_a_key_and_no_more",
     )  # fmt: skip
     yield Bound(
         "CNAMEs to a host", _n(addresses.MAX_ALIASES), "each is asked for", "`OutboundFailed`", "the same",
@@ -307,12 +315,13 @@ def _dns() -> Iterator[Bound]:
     yield Bound(
         "an answer by UDP", _n(wire.EDNS_PAYLOAD, "bytes"), "fragments get lost, and can be forged", "TCP is asked",
         "DNS flag day 2020; unbound: 1,232",
-        "names/test_resolvers.py::test_an_answer_too_large_for_udp_is_fetched_over_tcp",
+        "names/test_resolvers.py::test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp",
     )  # fmt: skip
     yield Bound(
         "an answer by HTTPS", _n(transport.MAX_MESSAGE, "bytes"), "what TCP can carry", "the next is asked",
         "RFC 8484 §6",
-        "names/test_resolvers.py::test_a_bad_https_answer_is_no_answer",
+        "names/test_resolvers.py::"
+        "test_an_https_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked",
     )  # fmt: skip
     yield Bound(
         "records in a set", _n(signatures.MAX_RECORDS), "sorted and digested for every check", "`DnssecBogus`",
@@ -326,7 +335,7 @@ def _dns() -> Iterator[Bound]:
     yield Bound(
         "keys tried of one tag", _n(signatures.MAX_KEYS_PER_TAG), "the same", "`DnssecBogus`",
         "RFC 4034 App. B: tags are no identifiers",
-        "names/test_signatures.py::test_of_keys_that_share_a_tag_on_purpose_two_are_tried",
+        "names/test_signatures.py::test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more",
     )  # fmt: skip
     yield Bound(
         "checks for a look-up", _n(signatures.MAX_CHECKS), "the same", "`DnssecBogus`",
@@ -336,19 +345,19 @@ def _dns() -> Iterator[Bound]:
     yield Bound(
         "evidence in a receipt", _n(evidence.MAX_JSON_BYTES, "bytes"), "filed with each message",
         "its middle is left out", "Postfix header_size_limit: 102,400",
-        "names/test_evidence.py::test_it_never_outgrows_its_place_in_a_receipt",
+        "names/test_evidence.py::test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle",
     )  # fmt: skip
 
 
 def _https() -> Iterator[Bound]:
     yield Bound(
         "an exchange", _n(AT.outbound_total_seconds, "s"), "answers may drip", "`OutboundFailed`",
-        "RFC 8461 §3.3: a minute", "test_https.py::test_an_answer_that_drips_ends_with_the_time_allowed",
+        "RFC 8461 §3.3: a minute", "test_https.py::test_an_answer_that_drips_is_taken_if_it_ends_in_the_time_allowed",
     )  # fmt: skip
     yield Bound(
         "connecting, TLS", _n(AT.outbound_connect_seconds, "s"), "the next address is tried", "`OutboundFailed`",
         "Postfix smtp_connect_timeout: 30 s",
-        "test_https.py::test_a_server_that_does_not_shake_hands_ends_with_the_time_to_connect",
+        "test_https.py::test_a_server_has_the_time_to_connect_to_shake_hands",
     )  # fmt: skip
     yield Bound(
         "addresses tried of a host", _n(https.MAX_ADDRESSES), "a zone must not have us knock on a thousand doors",
@@ -370,7 +379,7 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "an answer", _n(https.MAX_RESPONSE_BYTES, "bytes"), "kept whole", "`OutboundFailed`",
-        "nginx client_max_body_size: 1 MB", "test_https.py::test_an_answer_over_size_is_cut_off",
+        "nginx client_max_body_size: 1 MB", "test_https.py::test_an_answer_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
@@ -384,7 +393,7 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "aliases in YAML", "none", "a kilobyte may become a gigabyte", "nobody is told",
-        "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_where_nobody_is_named_it_says_why",
+        "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_not_one_alias_is_taken",
     )  # fmt: skip
     yield Bound(
         "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
@@ -396,7 +405,7 @@ def _worker() -> Iterator[Bound]:
     claims, suspects = _source("Claims"), _source("Suspects")
     yield Bound(
         "a queue message", _n(queues.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
-        "post/test_claims.py::test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be",
+        "post/test_claims.py::test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3",
     )  # fmt: skip
     yield Bound(
         "claims in a batch; of suspects", f"{claims['BatchSize']}; {suspects['BatchSize']}",
@@ -406,12 +415,13 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "envelopes in memory at once, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
         "pointers are not counted in Lambda's 6 MB", "a segment more", "AWS CLI multipart_threshold: 8 MB",
-        "post/test_worker.py::test_a_batch_of_large_messages_is_worked_off_in_parts",
+        "post/test_worker.py::"
+        "test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_one_message_more",
     )  # fmt: skip
     yield Bound(
         "claims judged at once", _n(wiring.THREADS), "a thread and a connection each", "they wait their turn",
         "botocore max_pool_connections: 10",
-        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+        "post/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
     )  # fmt: skip
     yield Bound(
         "a run of the worker", _run("WorkerFunction"), "all of a batch, all look-ups slow",
@@ -428,12 +438,12 @@ def _worker() -> Iterator[Bound]:
         "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
         "a batch comes in parts, each with look-ups of its own", "the rest waits for another run",
         "Postfix smtpd_timeout: 300 s",
-        "post/test_worker.py::test_a_batch_that_takes_too_long_is_left_to_another_run",
+        "post/test_worker.py::test_a_part_of_a_batch_is_begun_until_so_long_and_no_later",
     )  # fmt: skip
     yield Bound(
         "a call of AWS", f"{wiring.AWS_TRIES} tries of {wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS} s",
         "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
-        "test_template.py::test_all_tries_of_one_call_of_aws_fit_a_run",
+        "post/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
     )  # fmt: skip
     yield Bound(
         "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
@@ -448,7 +458,7 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "hand-outs of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
         "a dead letter; `Undeliverable` near the horizon", "the same",
-        "test_template.py::test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries",
+        "store/test_queues.py::test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
@@ -463,25 +473,26 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "identities and tombstones", _n(AT.retain_seconds, "s"), "a row each", "forgotten by the tables' TTL",
         "SQS: 14 d for a copy after its last send",
-        "test_settings.py::test_no_copy_in_a_queue_outlives_what_we_remember",
+        "post/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "one read of filed messages", _n(segments.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
         "AWS CLI multipart_chunksize: 8 MB",
-        "store/test_segments.py::test_one_request_reads_no_more_than_its_share_unless_one_line_is_longer",
+        "store/test_segments.py::test_one_request_reads_so_many_bytes_and_no_more",
     )  # fmt: skip
     yield Bound(
         "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "Secrets Manager takes no more",
         "the key is not stored", "Secrets Manager: 65,536",
-        "store/test_secrets.py::test_a_full_secret_is_said_and_nothing_is_lost",
+        "store/test_secrets.py::test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is",
     )  # fmt: skip
 
 
 def _keeper() -> Iterator[Bound]:
     yield Bound(
         "a round over the dead letters", _n(keeper.ROUND_SECONDS, "s"), "the run must end in time",
-        "the rest waits for the next round", "Lambda: 900 s",
-        "test_template.py::test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once",
+        "the rest waits for the next round", "Postfix smtpd_timeout: 300 s",
+        "functions/test_keeper.py::"
+        "test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next",
     )  # fmt: skip
     yield Bound(
         "a run of the keeper", _run("KeeperFunction"), "a round, and the letters received last",
@@ -510,7 +521,7 @@ def _courier() -> Iterator[Bound]:
     yield Bound(
         "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
         "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
-        "store/test_limits.py::test_a_domain_has_its_share_of_each_hour_and_no_more",
+        "post/test_courier.py::test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour",
     )  # fmt: skip
     yield Bound(
         "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),

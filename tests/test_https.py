@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import httpcore
 import pytest
@@ -16,6 +17,7 @@ import trustme
 from postroom.errors import NotNowError
 from postroom.https import (
     MAX_ADDRESSES,
+    MAX_RESPONSE_BYTES,
     MAX_URL_CHARACTERS,
     HttpsClient,
     NoSuchHostError,
@@ -405,17 +407,21 @@ def endless(tls: ssl.SSLSocket, _: bytes) -> None:
         tls.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
 
 
+def test_an_answer_may_be_so_long_and_no_longer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    longest = b"x" * MAX_RESPONSE_BYTES
+    with serve(answering(ok(longest))) as server:
+        assert client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*").body == longest
+    with serve(answering(ok(longest + b"x"))) as server:
+        error = failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
+    assert error.detail == f"{HOST} answered with more than {MAX_RESPONSE_BYTES} bytes"
+
+
 @pytest.mark.parametrize("handler", [answering(ok(b"x" * 1001)), endless], ids=["with a length", "endless"])
-def test_an_answer_over_size_is_cut_off(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
+def test_an_answer_over_the_size_that_the_caller_says_is_cut_off(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
     with serve(handler) as server:
         ours = client(server.port, ca_file, max_response_bytes=1000)
         error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
     assert error.detail == f"{HOST} answered with more than 1000 bytes"
-
-
-def test_an_answer_of_the_size_allowed_is_taken(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
-    with serve(answering(ok(b"x" * 1000))) as server:
-        assert len(client(server.port, ca_file, max_response_bytes=1000).get(f"https://{HOST}/", "*/*").body) == 1000
 
 
 def dripping(head: bytes, drop: bytes) -> Handler:
@@ -446,11 +452,45 @@ def test_an_answer_that_drips_ends_with_the_time_allowed(serve, ca_file, handler
     assert error.detail == f"{HOST} did not answer in time"
 
 
-def test_a_server_that_does_not_shake_hands_ends_with_the_time_to_connect(ca_file) -> None:  # type: ignore[no-untyped-def]
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        ours = client(silent.getsockname()[1], ca_file, connect_timeout=0.2)
-        error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
-    assert error.detail == f"{HOST} did not answer in time"
+def drip_to_the_end(tls: ssl.SSLSocket, _: bytes) -> None:
+    for byte in ok(b"hello"):
+        time.sleep(0.02)
+        tls.sendall(bytes([byte]))
+
+
+@pytest.mark.parametrize("total_timeout", [60, 0.5])
+def test_an_answer_that_drips_is_taken_if_it_ends_in_the_time_allowed(serve, ca_file, total_timeout: float) -> None:  # type: ignore[no-untyped-def]
+    with serve(drip_to_the_end) as server:
+        ours = client(server.port, ca_file, total_timeout=total_timeout)
+        if total_timeout > 1:
+            assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+        else:
+            error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+            assert error.detail == f"{HOST} did not answer in time"
+
+
+class Hesitant(ssl.SSLContext):
+    """Shakes hands late."""
+
+    def wrap_socket(self, *given: Any, **named: Any) -> ssl.SSLSocket:
+        time.sleep(1)
+        return super().wrap_socket(*given, **named)
+
+
+@pytest.mark.parametrize("connect_timeout", [30, 0.2])
+def test_a_server_has_the_time_to_connect_to_shake_hands(authority, ca_file, connect_timeout: float) -> None:  # type: ignore[no-untyped-def]
+    context = Hesitant(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(HOST).configure_cert(context)
+    server = Server(context, answering(ok(b"hello")))
+    try:
+        ours = client(server.port, ca_file, connect_timeout=connect_timeout, total_timeout=60)
+        if connect_timeout > 1:
+            assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+        else:
+            error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+            assert error.detail == f"{HOST} did not answer in time"
+    finally:
+        server.close()
 
 
 def test_nobody_there_is_no_connection(ca_file) -> None:  # type: ignore[no-untyped-def]

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.errors import OurError, TheirError
-from postroom.ijson import MAX_VALUES, parse
+from postroom.ijson import MAX_DEPTH, MAX_EXACT_INTEGER, MAX_VALUES, parse
 from postroom.reasons import Reason
 
 
-def refusal(data: bytes, max_bytes: int = 1 << 20, max_depth: int = 64) -> TheirError:
+def refusal(data: bytes, max_bytes: int = 1 << 20, max_depth: int = MAX_DEPTH) -> TheirError:
     with pytest.raises(TheirError) as caught:
         parse(data, max_bytes=max_bytes, max_depth=max_depth)
     return caught.value
@@ -135,6 +135,17 @@ def test_json_that_is_not_i_json_is_refused(text: bytes, sentence: str) -> None:
     assert sentence in error.detail
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("text", [b"[%d]", b"[null, %d]"])  # beside a null numbers are looked at one by one
+def test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger(text: bytes, sign: int) -> None:
+    largest = parse(text % (sign * MAX_EXACT_INTEGER), max_bytes=100)
+    assert isinstance(largest, list)
+    assert largest[-1] == sign * MAX_EXACT_INTEGER
+    error = refusal(text % (sign * (MAX_EXACT_INTEGER + 1)))
+    assert error.reason is Reason.NOT_I_JSON
+    assert "2^53-1" in error.detail
+
+
 def test_the_size_may_reach_the_limit_and_not_pass_it() -> None:
     assert parse(b"[1]", max_bytes=3) == [1]
     error = refusal(b"[1] ", max_bytes=3)
@@ -146,8 +157,24 @@ def test_too_large_is_said_before_anything_else_is_looked_at() -> None:
     assert refusal(b"\xff\xff\xff\xff", max_bytes=3).reason is Reason.TOO_LARGE
 
 
-@pytest.mark.parametrize("text", [nested(64), b'{"a":' * 64 + b"1" + b"}" * 64, b"[" * 63 + b"{}" + b"]" * 63])
-def test_nesting_may_reach_the_limit(text: bytes) -> None:
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(b"[", b"]"), (b'{"a":', b"}"), (b"[ ", b" ]"), (b'{"a": ', b" }")],
+    ids=["arrays", "objects", "arrays with white space", "objects with white space"],
+)
+@pytest.mark.parametrize("side_by_side", [1, 2])  # to count brackets is not enough
+def test_a_text_may_be_nested_so_deep_and_no_deeper(begin: bytes, end: bytes, side_by_side: int) -> None:
+    def text(depth: int) -> bytes:
+        inner = begin * (depth - 1) + b"0" + end * (depth - 1)
+        return b"[" + b",".join([inner] * side_by_side) + b"]"
+
+    parse(text(MAX_DEPTH), max_bytes=2000)
+    error = refusal(text(MAX_DEPTH + 1))
+    assert (error.reason, error.detail) == (Reason.NOT_I_JSON, f"nested deeper than {MAX_DEPTH} levels")
+
+
+@pytest.mark.parametrize("text", [nested(MAX_DEPTH), b"[" * (MAX_DEPTH - 1) + b"{}" + b"]" * (MAX_DEPTH - 1)])
+def test_what_is_empty_may_be_the_deepest(text: bytes) -> None:
     parse(text, max_bytes=1000)
 
 
@@ -158,7 +185,6 @@ def test_nesting_may_reach_the_limit(text: bytes) -> None:
         nested(200),
         nested(201),
         b"[" * 64 + b"1,{}" + b"]" * 64,
-        b'{"a":' * 65 + b"1" + b"}" * 65,
         b'[0,{"x":[]},' + nested(64) + b"]",
         b"[" * MAX_VALUES,
         b'{"a":' * MAX_VALUES,
@@ -185,22 +211,18 @@ def many(values: int, value: bytes = b"0") -> bytes:
 
 
 @pytest.mark.parametrize(
-    "text", [many(MAX_VALUES), many(MAX_VALUES // 2, b"{}"), many(MAX_VALUES // 2, b'{"a":"\\""}')]
-)
-def test_values_may_reach_the_limit(text: bytes) -> None:
-    parse(text, max_bytes=len(text))
-
-
-@pytest.mark.parametrize(
-    "text",
+    ("most", "text"),
     [
-        many(MAX_VALUES + 1),
-        many(MAX_VALUES // 2 + 1, b"{}"),
-        many(1, many(MAX_VALUES)),
-        many(MAX_VALUES + 1, b'"\\","'),
+        (many(MAX_VALUES), many(MAX_VALUES + 1)),
+        (many(MAX_VALUES // 2, b"{}"), many(MAX_VALUES // 2 + 1, b"{}")),
+        (many(MAX_VALUES // 2, b'{"a":"\\""}'), many(MAX_VALUES // 2 + 1, b'{"a":"\\""}')),
+        (many(1, many(MAX_VALUES - 1)), many(1, many(MAX_VALUES))),
+        (many(MAX_VALUES, b'"\\","'), many(MAX_VALUES + 1, b'"\\","')),
     ],
+    ids=["numbers", "objects", "members", "in two arrays", "strings"],
 )
-def test_more_values_are_refused_before_they_take_memory(text: bytes) -> None:
+def test_so_many_values_are_read_and_more_are_refused_before_they_take_memory(most: bytes, text: bytes) -> None:
+    parse(most, max_bytes=len(most))
     tracemalloc.start()
     error = refusal(text)
     _, most = tracemalloc.get_traced_memory()

@@ -9,6 +9,7 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, events, http
 
 from postroom.reasons import Reason
+from postroom.settings import Settings
 from postroom.store.keys import seen_key_nlweb
 from postroom.store.ledger import read_ledger
 
@@ -33,6 +34,15 @@ def test_the_case_of_header_names_does_not_matter(running: Office, form: Any) ->
     assert running.invoke("InboxFunction", event)["statusCode"] == 200
     event["headers"][form("content-encoding")] = "gzip"
     refused(running.invoke("InboxFunction", event), Reason.WRONG_CONTENT_ENCODING)
+
+
+def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: Office) -> None:
+    event, most = post_event(), Settings().nlweb_max_body_bytes
+    event["body"] += " " * (most - len(event["body"].encode()))
+    assert running.invoke("InboxFunction", event)["statusCode"] == 200
+    event["body"] += " "
+    document = refused(running.invoke("InboxFunction", event), Reason.TOO_LARGE)
+    assert f"{most + 1} bytes; at most {most}" in document["detail"]
 
 
 @pytest.mark.parametrize("path", ["/inbox", "/manifest", "/elsewhere"])

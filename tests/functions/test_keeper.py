@@ -1,7 +1,9 @@
 """functions/worker/keeper: a round over the dead letters, while SQS has its bad moments."""
 
 import json
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
@@ -9,7 +11,7 @@ from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import MADE_AT, events
 
-from postroom.post.keeper import LETTERS_AT_ONCE
+from postroom.post.keeper import LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.reasons import Reason
 
 LONG_AGO = MADE_AT - 7 * 86_400
@@ -53,6 +55,24 @@ def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: Offic
     assert running.invoke("KeeperFunction", {})["decided"] == LETTERS_AT_ONCE + 2
     calls.unregister(name, note)
     assert asked == [LETTERS_AT_ONCE] * 3
+
+
+@pytest.mark.parametrize(("passing", "receives"), [(ROUND_SECONDS - 0.001, 2), (ROUND_SECONDS, 1)])
+def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next(
+    running: Office, monkeypatch: pytest.MonkeyPatch, passing: float, receives: int
+) -> None:
+    keeper, now = running.start("KeeperFunction"), 0.0
+    monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: now, time=time.time))
+
+    def pass_by(**_: object) -> None:
+        nonlocal now
+        now += passing
+
+    keeper.sqs.meta.events.register("provide-client-params.sqs.ReceiveMessage", pass_by)
+    write_letters(running, *range(6, 6 + 2 * LETTERS_AT_ONCE + 1))
+    assert running.invoke("KeeperFunction", {})["decided"] == receives * LETTERS_AT_ONCE
+    assert len(running.deployed.bodies("LettersQueue")) == (2 - receives) * LETTERS_AT_ONCE + 1
+    keeper.sqs.meta.events.unregister("provide-client-params.sqs.ReceiveMessage", pass_by)
 
 
 @pytest.mark.parametrize("throttled", ["ReceiveMessage"], indirect=True)

@@ -72,6 +72,19 @@ def test_it_never_outgrows_its_place_in_a_receipt(evidence):
     assert value["chain"]
 
 
+def test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle():
+    def told(owner):
+        evidence = Evidence(owner, "TXT", (), (ROOT, *[EXAMPLE] * 9, SENDER), ROOT.keys)
+        return evidence.as_json(), len(json.dumps(evidence.as_json(), separators=(",", ":")))
+
+    longest = "k" * (MAX_JSON_BYTES - told("")[1])
+    value, size = told(longest)
+    assert (size, len(value["chain"]), "omitted" in value) == (MAX_JSON_BYTES, 11, False)
+    value, _ = told(longest + "k")
+    assert (len(value["chain"]), value["omitted"]) == (10, 1)
+    assert [value["chain"][end]["zone"] for end in (0, -1)] == [ROOT.zone, SENDER.zone]
+
+
 @pytest.mark.parametrize("zones", [1, 5])
 def test_an_ordinary_chain_is_told_in_full(zones):
     assert "omitted" not in Evidence("k.sender.example.", "TXT", (), (EXAMPLE,) * zones, ROOT.keys).as_json()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from postroom.errors import NotNowError, TheirError
 from postroom.local.zones import Mode
 from postroom.names.dns import Resolvers
+from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.keys import FoundKey, KeepTimes, KeyDirectory
 from postroom.reasons import Reason
 
@@ -100,6 +101,13 @@ def test_a_loop_of_aliases_is_an_invalid_key_record(directory, tree):
     assert refusal(directory) is Reason.KEY_RECORD_INVALID
 
 
+def test_so_many_aliases_lead_to_a_key_and_no_more(directory, tree):
+    aliases = "\n".join(f"a{number + 1} CNAME a{number}" for number in range(MAX_ALIASES + 1))
+    tree.put("sender.example", f"a0 TXT key\n{aliases}")
+    assert directory.find(f"a{MAX_ALIASES}.sender.example").key == b"key"
+    assert refusal(directory, f"a{MAX_ALIASES + 1}.sender.example") is Reason.KEY_RECORD_INVALID
+
+
 def test_what_the_parser_refuses_is_refused(directory, tree):
     publish(tree, "x\npk1._domainkey TXT y")
     assert refusal(directory) is Reason.KEY_RECORD_INVALID
@@ -132,7 +140,9 @@ def test_a_key_is_remembered_for_its_ttl(directory, clock, looked_up):
     assert looked_up() == 2
 
 
-@pytest.mark.parametrize(("ttl", "kept"), [(0, 10), (60, 60), (5000, 100)])
+@pytest.mark.parametrize(
+    ("ttl", "kept"), [(0, 10), (9, 10), (10, 10), (11, 11), (99, 99), (100, 100), (101, 100), (5000, 100)]
+)
 def test_the_ttl_is_kept_within_bounds(directory, tree, clock, ttl, kept):
     tree.put("sender.example", f"@ {ttl} SOA ns h 1 1 1 1 1\npk1._domainkey {ttl} TXT x")
     assert directory.find(KEY).expires_at == clock.now + kept
@@ -156,9 +166,12 @@ def test_a_key_name_is_as_long_as_dns_allows_and_no_longer(directory, looked_up)
 def test_only_so_many_names_are_remembered(resolvers, anchors, clock, tree, looked_up):
     tree.put("sender.example", "a TXT x\nb TXT x\nc TXT x")
     directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
-    for name in "abca":
+    for name in "aba":
         directory.find(f"{name}.sender.example")
-    assert looked_up("a.sender.example") == 2
+    assert [looked_up(f"{name}.sender.example") for name in "ab"] == [1, 1]
+    for name in "cab":
+        directory.find(f"{name}.sender.example")
+    assert [looked_up(f"{name}.sender.example") for name in "abc"] == [1, 2, 1]
 
 
 def test_keys_leave_memory_when_their_evidence_is_too_much_together(resolvers, anchors, clock, tree, looked_up):
@@ -222,11 +235,12 @@ def test_a_rotated_key_is_fetched_once_when_asked_for_fresh(directory, tree, clo
 
 def test_a_key_fetched_a_moment_ago_is_fresh_enough(directory, clock, looked_up):
     directory.find(KEY)
-    clock.now += 1.9
+    fetched = clock.now
+    clock.now = fetched + TIMES.fresh_floor_seconds - 0.001
     found = directory.find(KEY, fresh=True)
     assert (found.cached, found.refetched) == (True, False)
     assert looked_up() == 1
-    clock.now += 0.1
+    clock.now = fetched + TIMES.fresh_floor_seconds
     assert directory.find(KEY, fresh=True).refetched
     assert looked_up() == 2
 

@@ -103,6 +103,12 @@ def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
     assert why in found.why
 
 
+def test_not_one_alias_is_taken() -> None:
+    named, repeated = b"x: &x a.example\nAbout: {Feedback: a.example}", b"x: &x a.example\nAbout: {Feedback: *x}"
+    assert feedback_of(named).domain == "a.example"
+    assert feedback_of(repeated) == Feedback(None, "the manifest is no plain YAML")
+
+
 def test_a_manifest_may_be_so_long_and_no_longer() -> None:
     manifest = b"About: {Feedback: a.example}\n#"
     assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES, b"x")).domain == "a.example"

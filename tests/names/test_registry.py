@@ -111,10 +111,6 @@ def test_no_object_is_ever_made_of_what_yaml_tags() -> None:
         parse_registry(document)
 
 
-def test_a_document_of_the_largest_size_is_read() -> None:
-    assert parse_registry(AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")) == TEXTS
-
-
 @given(
     st.binary(max_size=60)
     | st.text(alphabet="a.eth: {}[]-?&*!|>'\"%@\n\t#network.dm3.profile", max_size=80).map(str.encode)
@@ -175,6 +171,20 @@ def test_a_new_document_is_seen_after_its_time_and_no_sooner() -> None:
     shelf.now += 0.1
     assert registry.text("alice.eth", PROFILE_KEY) == "new"
     assert registry.text("ds.eth", PROFILE_KEY) is None
+
+
+def test_a_document_may_be_so_large_and_where_it_is_larger_the_old_one_stays(caplog: pytest.LogCaptureFixture) -> None:
+    shelf = Shelf(AS_YAML.replace(b"ipfs://a", b"ipfs://b"))
+    registry = pinned(shelf)
+    registry.text("ds.eth", PROFILE_KEY)
+    shelf.document = AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")
+    shelf.now += 30
+    assert registry.text("ds.eth", PROFILE_KEY) == "ipfs://a"
+    shelf.document = AS_YAML.replace(b"ipfs://a", b"ipfs://c").ljust(MAX_DOCUMENT_BYTES + 1, b"\n")
+    shelf.now += 30
+    assert registry.text("ds.eth", PROFILE_KEY) == "ipfs://a"
+    (record,) = caplog.records
+    assert f"has {MAX_DOCUMENT_BYTES + 1} bytes; at most {MAX_DOCUMENT_BYTES} are read" in record.getMessage()
 
 
 UNAVAILABLE = NotNowError(Reason.STORE_UNAVAILABLE, "the bucket does not answer")

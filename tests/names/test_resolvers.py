@@ -7,13 +7,17 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import dns.message
 import dns.name
 import dns.rcode
+import dns.rrset
 import pytest
 import trustme
 from dns.rdatatype import TXT
 
 from postroom.errors import NotNowError
 from postroom.names.dns import Question, Resolvers
+from postroom.names.dns.transport import MAX_MESSAGE
+from postroom.names.dns.wire import EDNS_PAYLOAD, make_query
 from postroom.reasons import Reason
+from postroom.settings import Settings
 
 QUESTION = Question(dns.name.from_text("pk1._domainkey.sender.example"), TXT)
 
@@ -30,6 +34,11 @@ def texts(message):
     return [b"".join(record.strings) for rrset in message.answer if rrset.rdtype == TXT for record in rrset]
 
 
+def txt(length):
+    """A TXT record that takes so many bytes: strings of 255, each after its length."""
+    return " ".join(f'"{"x" * (min(256, length - start) - 1)}"' for start in range(0, length, 256))
+
+
 @pytest.mark.parametrize("scheme", ["udp", "tcp"])
 def test_an_answer_comes_with_its_signatures(server, scheme):
     with Resolvers(f"{scheme}://{server.address}") as resolvers:
@@ -38,12 +47,18 @@ def test_an_answer_comes_with_its_signatures(server, scheme):
     assert [rrset.rdtype.name for rrset in message.answer] == ["TXT", "RRSIG"]
 
 
-def test_an_answer_too_large_for_udp_is_fetched_over_tcp(server, tree, ask):
-    strings = [letter * 255 for letter in "abcde"]
-    tree.put("sender.example", f"pk1._domainkey TXT {' '.join(strings)}")
-    assert texts(ask(QUESTION)) == ["".join(strings).encode()]
-    # Once over UDP, truncated, and once more over TCP.
-    assert server.asked["pk1._domainkey.sender.example.", "TXT"] == 2
+@pytest.mark.parametrize(("size", "times"), [(EDNS_PAYLOAD, 1), (EDNS_PAYLOAD + 1, 2)])
+def test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp(server, tree, ask, size, times):
+    def answer_with(length):
+        tree.put("sender.example", f"pk1._domainkey TXT {txt(length)}")
+        return server.reply(make_query(QUESTION).to_wire(), udp=False)
+
+    assert len(answer_with(1000 + size - len(answer_with(1000)))) == size
+    server.asked.clear()
+    [text] = texts(ask(QUESTION))
+    assert len(text) > 1000
+    # Once over UDP; where that was truncated, once more over TCP.
+    assert server.asked["pk1._domainkey.sender.example.", "TXT"] == times
 
 
 @pytest.mark.parametrize("rcode", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
@@ -102,20 +117,37 @@ def test_silence_ends_with_the_time_of_a_try(server):
         assert texts(resolvers.asking()(QUESTION))
 
 
-def test_a_silent_server_leaves_time_for_the_next(server, serve):
-    silent = serve("udp", lambda _wire: None)
-    with Resolvers(f"{silent},{server.address}", try_seconds=0.3, budget_seconds=5) as resolvers:
+@pytest.mark.parametrize(("try_seconds", "next_is_asked"), [(30, False), (0.3, True)])
+def test_a_server_has_the_time_of_a_try_and_then_the_next_is_asked(server, serve, try_seconds, next_is_asked):
+    next_was_asked = threading.Event()
+
+    def answer_late(wire):
+        next_was_asked.wait(1)
+        return server.reply(wire, udp=False)
+
+    def answer(wire):
+        next_was_asked.set()
+        return server.reply(wire, udp=False)
+
+    setting = f"{serve('tcp', answer_late)},{serve('tcp', answer)}"
+    with Resolvers(setting, try_seconds=try_seconds, budget_seconds=60) as resolvers:
         assert texts(resolvers.asking()(QUESTION))
+    assert next_was_asked.is_set() is next_is_asked
 
 
 def test_all_questions_of_one_look_up_share_one_budget(server):
-    clock = Clock()
-    with Resolvers(server.address, budget_seconds=3, clock=clock) as resolvers:
+    clock, at = Clock(), Settings()
+    with Resolvers(
+        server.address, try_seconds=at.dns_try_seconds, budget_seconds=at.dns_budget_seconds, clock=clock
+    ) as resolvers:
         ask = resolvers.asking()
         assert texts(ask(QUESTION))
-        clock.now = 3
-        with pytest.raises(NotNowError, match="out of time"):
+        clock.now = at.dns_budget_seconds - at.dns_try_seconds
+        assert texts(ask(QUESTION))
+        clock.now = at.dns_budget_seconds
+        with pytest.raises(NotNowError, match="out of time") as caught:
             ask(QUESTION)
+        assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
         assert texts(resolvers.asking()(QUESTION))
 
 
@@ -147,7 +179,7 @@ def doh(server):
             query = self.rfile.read(int(self.headers["content-length"]))
             assert self.headers["content-type"] == "application/dns-message"
             assert self.path == "/dns-query"
-            body = front.body or server.reply(query, udp=False)
+            body = front.body(query) if front.body else server.reply(query, udp=False)
             self.send_response(front.status)
             self.send_header("content-length", str(len(body)))
             with contextlib.suppress(OSError):  # whoever asked may not wait for the end
@@ -189,16 +221,38 @@ def test_a_resolver_may_speak_https(doh):
     [
         (503, None, "HTTP status 503"),
         (200, b"<html>", "malformed"),
-        (200, b"x" * 70_000, "more than 65535 bytes"),
+        (200, b"x" * (MAX_MESSAGE + 1), f"more than {MAX_MESSAGE} bytes"),
     ],
 )
 def test_a_bad_https_answer_is_no_answer(doh, status, body, said):
-    doh.status, doh.body = status, body
+    doh.status, doh.body = status, body and (lambda _query: body)
     with (
         Resolvers(doh.setting, ssl_context=doh.trust) as resolvers,
         pytest.raises(NotNowError, match=said),
     ):
         resolvers.asking()(QUESTION)
+
+
+@pytest.mark.parametrize(("beyond", "next_is_asked"), [(b"", False), (b"\0", True)])
+def test_an_https_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked(
+    doh, server, beyond, next_is_asked
+):
+    def longest(query):
+        def answer_with(length):
+            response = dns.message.make_response(dns.message.from_wire(query))
+            response.answer = [dns.rrset.from_text(QUESTION.name, 60, "IN", "TXT", txt(length))]
+            return response.to_wire(max_size=MAX_MESSAGE)
+
+        wire = answer_with(1000 + MAX_MESSAGE - len(answer_with(1000))) + beyond
+        sent.append(len(wire))
+        return wire
+
+    sent = []
+    doh.body = longest
+    with Resolvers(f"{doh.setting},tcp://{server.address}", ssl_context=doh.trust) as resolvers:
+        [found] = texts(resolvers.asking()(QUESTION))
+    assert sent == [MAX_MESSAGE + len(beyond)]
+    assert (found == b"v=DKIM1; k=ed25519; p=abc") is next_is_asked
 
 
 def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):

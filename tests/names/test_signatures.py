@@ -123,13 +123,14 @@ def test_two_keys_that_share_a_tag_by_chance_do_no_harm():
     assert isinstance(play([(private, key)], key, colliding(1, private, key)), Secure)
 
 
-def test_of_keys_that_share_a_tag_on_purpose_two_are_tried():
+def test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more():
     private, key = make_key()
+    assert isinstance(play([(private, key)], key, colliding(MAX_KEYS_PER_TAG - 1, private, key)), Secure)
     verdict = play([(private, key)], key, colliding(MAX_KEYS_PER_TAG, private, key))
     assert verdict == Bogus(f"no DNSKEY of {ZONE} matches its DS")
 
 
-@pytest.mark.parametrize(("others", "expected"), [(1, Secure), (MAX_KEYS_PER_TAG, Bogus)])
+@pytest.mark.parametrize(("others", "expected"), [(MAX_KEYS_PER_TAG - 1, Secure), (MAX_KEYS_PER_TAG, Bogus)])
 def test_of_zone_keys_that_share_a_tag_on_purpose_two_are_tried(others, expected):
     (private, signing), zone_key = make_key(), make_key(flags=256)
 

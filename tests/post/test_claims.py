@@ -35,6 +35,21 @@ def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int
     assert all(read_claim(json.loads(data)) == large for data in stored.values())
 
 
+@pytest.mark.parametrize("letter", ["x", "\\"])
+def test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3(letter: str) -> None:
+    size = len(Queued(claim(letter)).body()) - len(Queued(claim("")).body())
+    letters, rest = divmod(MAX_BODY_BYTES - len(Queued(claim("")).body()), size)
+    longest = letter * letters + "x" * rest
+    stored: dict[str, bytes] = {}
+    body = pack(claim(longest), stored.__setitem__)
+    assert (len(body), stored) == (MAX_BODY_BYTES, {})
+    assert read_claim(json.loads(body)["claim"]).envelope == longest
+    body = pack(claim(longest + "x"), stored.__setitem__)
+    [(name, data)] = stored.items()
+    assert json.loads(body) == {"at": name, "tries": 0}
+    assert read_claim(json.loads(data)).envelope == longest + "x"
+
+
 def test_a_claim_of_another_release_is_left_to_it() -> None:
     with pytest.raises(ValueError, match="form 2"):
         read_claim({**claim("").as_json(), "form": 2})

@@ -14,10 +14,13 @@ from tests.post.house import House
 
 from postroom.dm3.envelope import DeliveryInformation, read_envelope, write_envelope
 from postroom.dm3.extension import FilterRules, ProfileExtension
+from postroom.dm3.jsonrpc import MAX_BATCH, MAX_ID_CHARACTERS
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.service import ServiceKeys
 from postroom.errors import NotNowError
-from postroom.post.dm3_door import MAX_BESIDE_BYTES
+from postroom.names.registry import FRESH_SECONDS
+from postroom.post.answers import MAX_ANSWER_BYTES
+from postroom.post.dm3_door import BODY_SECONDS, MAX_BESIDE_BYTES, MAX_BODY_BYTES
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox
 
@@ -88,6 +91,13 @@ def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService
 
 
 # --- the order of checks (settlement dm3 5) ------------------------------------------------------------------------
+
+
+def test_a_body_may_be_as_long_as_lambda_takes_and_no_longer(service: DeliveryService) -> None:
+    call = json.dumps({"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 1}).encode()
+    longest = json.loads(service.post(call.ljust(MAX_BODY_BYTES)).body)
+    assert longest["result"] == {"messageTTL": 0, "sizeLimit": SIZE_LIMIT}
+    assert refusal(json.loads(service.post(call.ljust(MAX_BODY_BYTES + 1)).body)) == (-32011, "TooLarge")
 
 
 def test_the_size_is_that_of_the_envelope_as_received(service: DeliveryService) -> None:
@@ -314,7 +324,12 @@ def test_keys_may_be_of_ed25519_too(service: DeliveryService) -> None:
     assert service.submit(service.envelope())["result"] == "accepted"
 
 
-def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(service: DeliveryService) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "begun"), [(BODY_SECONDS, 2), (BODY_SECONDS + 0.001, 1), (BODY_SECONDS / 2 - 1, 3)]
+)
+def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(
+    service: DeliveryService, seconds: float, begun: int
+) -> None:
     """Each of fifty calls may wait for what does not answer; the function may not."""
     calls = [
         {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": number}
@@ -323,15 +338,15 @@ def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(service: 
     find, clock = service.house.directory.dm3_mailbox, service.house.clock
 
     def slowly(name: str) -> Dm3Mailbox | None:
-        clock.now += 3
+        clock.now += seconds
         return find(name)
 
     door = service.door()
     door._directory = SlowDirectory(slowly)
     said = json.loads(door.post(json.dumps(calls).encode(), "192.0.2.1").body)
-    assert [entry.get("result") for entry in said] == ["accepted"] * 3 + [None] * 7
-    assert {refusal(entry) for entry in said[3:]} == {(-32002, "NotQueued")}
-    assert queued(service) == 3
+    assert [entry.get("result") for entry in said] == ["accepted"] * begun + [None] * (10 - begun)
+    assert {refusal(entry) for entry in said[begun:]} == {(-32002, "NotQueued")}
+    assert queued(service) == begun
 
 
 def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(service: DeliveryService) -> None:
@@ -385,6 +400,25 @@ def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: Deli
     assert json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)["result"] == "accepted"
 
 
+def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:
+    door, asked = service.door(), service.registry.asked
+
+    def submitted(signer: str) -> dict[str, Any]:
+        asked.clear()
+        call = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope(signer=signer).as_json()]}
+        said: dict[str, Any] = json.loads(door.post(json.dumps({**call, "id": 1}).encode(), "192.0.2.1").body)
+        return said
+
+    assert submitted(ALICE)["result"] == "accepted"
+    assert asked == [BOB, ALICE]
+    service.house.clock.now += FRESH_SECONDS
+    assert submitted(ALICE)["result"] == "accepted"
+    assert asked == []
+    for further in ([ALICE], []):
+        assert refusal(submitted(MALLORY)) == (-32003, "SenderSignatureInvalid")
+        assert asked == further
+
+
 def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: DeliveryService) -> None:
     door, asked = service.door(), service.registry.asked
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "id": 1}
@@ -406,11 +440,21 @@ def test_what_is_sealed_to_a_key_made_a_moment_ago_is_opened(service: DeliverySe
     assert service.submit(envelope)["result"] == "accepted"
 
 
-def test_an_answer_that_lambda_could_not_send_is_said_to_be_too_long(service: DeliveryService) -> None:
-    friends = tuple(f"a-friend-of-a-very-long-name-{number}.eth" for number in range(1000))
+def test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer(service: DeliveryService) -> None:
+    one_of_a_batch = (MAX_ANSWER_BYTES - MAX_BATCH * MAX_ID_CHARACTERS // 2) // MAX_BATCH
+    friends = tuple(f"friend-{number:04}.eth" for number in range(one_of_a_batch // len('"friend-0000.eth",') - 10))
     service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=friends)))
-    call = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [BOB], "id": 1}
-    answer = service.post([call] * 50)
-    assert len(answer.body) < 1000
-    assert refusal(json.loads(answer.body)) == (-32005, "RpcBatchTooLong")
-    assert len(json.loads(service.post([call] * 40).body)) == 40
+
+    def answer(ids: list[str]) -> str:
+        call = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [BOB]}
+        return service.post([{**call, "id": each} for each in ids]).body
+
+    # The ids, which are echoed, make up for what is missing.
+    each, rest = divmod(MAX_ANSWER_BYTES - len(answer([""] * MAX_BATCH)), MAX_BATCH)
+    ids = ["x" * (each + (number < rest)) for number in range(MAX_BATCH)]
+    longest = answer(ids)
+    assert len(longest) == MAX_ANSWER_BYTES
+    assert [entry["id"] for entry in json.loads(longest)] == ids
+    refused = answer([*ids[:-1], ids[-1] + "x"])
+    assert len(refused) < 1000
+    assert refusal(json.loads(refused)) == (-32005, "RpcBatchTooLong")

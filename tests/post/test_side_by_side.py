@@ -1,8 +1,9 @@
 """The claims of a batch side by side."""
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from threading import Barrier, Event, current_thread, main_thread
+from typing import Any
 
 import pytest
 from tests.post.ports import InTurn
@@ -34,11 +35,28 @@ def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(
     assert sorted(asked) == list(range(many))
 
 
+class Counted(ThreadPoolExecutor):
+    """Threads enough for everything; `tasks`: how many of them were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(3 * THREADS)
+        self.tasks = 0
+
+    def submit(self, *task: Any, **named: Any) -> Future[Any]:
+        self.tasks += 1
+        return super().submit(*task, **named)
+
+
 @PATIENCE
-def test_so_many_wait_at_once(pool: Executor, patience: float) -> None:
+def test_so_many_wait_at_once_and_the_next_wait_their_turn(patience: float) -> None:
     together = Barrier(THREADS, timeout=AT_MOST_SECONDS)
-    places = side_by_side(pool, lambda _: together.wait(), range(THREADS), patience_seconds=patience)
-    assert len(places) == THREADS
+
+    def step(item: int) -> int:
+        return together.wait() if item < THREADS else 0
+
+    with Counted() as pool:
+        side_by_side(pool, step, range(3 * THREADS), patience_seconds=patience)
+    assert pool.tasks == THREADS - 1  # and the caller
 
 
 @PATIENCE

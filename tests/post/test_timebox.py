@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -66,6 +66,8 @@ def test_what_takes_too_long_is_to_be_asked_for_again(pool: ThreadPoolExecutor, 
         TimeBox(pool, SHORT).call(lambda: slow.text(ALICE, PROFILE_KEY))
     assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
     assert caught.value.detail == "no answer within 0.02 s"
+    Timer(10 * SHORT, slow.let_go.set).start()
+    assert TimeBox(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
 
 
 def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> None:

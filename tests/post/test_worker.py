@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,8 +36,9 @@ from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice
 from postroom.post.ports import SenderKey
 from postroom.post.verdicts import Verdict
-from postroom.post.worker import BEGIN_SECONDS, delay_of
+from postroom.post.worker import BEGIN_SECONDS, SUSPECT_AFTER, delay_of
 from postroom.reasons import Reason
+from postroom.settings import Settings
 from postroom.store.directory import Domain
 from postroom.store.keys import RowKey, seen_key_nlweb
 from postroom.store.register import ACKED, FORWARDED
@@ -244,6 +246,20 @@ BAD: list[tuple[Callable[[House], bytes], Reason]] = [
 ]
 
 
+def test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer(house: House) -> None:
+    assert Settings().retain_seconds == RETAIN
+    body = house.envelope(correlation=CORRELATION)
+    house.settle(house.queued(body))
+    bad = house.queued(house.envelope(UNKNOWN))
+    house.settle(bad)
+    key, at = seen_key_nlweb(SHOP, SENDER, CORRELATION), int(NOW)
+    # The door lets a message in for DAY after its Timestamp.
+    assert house.seen.find(key, now=at + DAY + RETAIN) is not None
+    assert house.seen.find(key, now=at + DAY + RETAIN + 1) is None
+    [tombstone] = [row for row in house.deployed.rows("PostTable") if row["st"]["S"] == "G"]
+    assert int(tombstone["ttl"]["N"]) == at + RETAIN
+
+
 @pytest.mark.parametrize(("make", "reason"), BAD, ids=[str(reason) for _, reason in BAD])
 def test_a_discard_takes_the_claims_row_and_says_why(
     house: House, make: Callable[[House], bytes], reason: Reason
@@ -365,7 +381,8 @@ def test_where_not_even_the_retry_went_sqs_hands_the_claim_out_again(house: Hous
 
 def test_a_claim_received_three_times_is_set_apart_as_it_is(house: House) -> None:
     record = house.queued(house.envelope())
-    second, third = house.record(record.body, received=2), house.record(record.body, received=3)
+    second = house.record(record.body, received=SUSPECT_AFTER - 1)
+    third = house.record(record.body, received=SUSPECT_AFTER)
     assert house.work(second).suspected == 0
     report = house.work(third)
     assert (report.suspected, report.failed, report.outcomes) == (1, (), ())
@@ -553,8 +570,11 @@ def test_a_rotated_key_is_fetched_once_more_and_once_only(house: House) -> None:
     assert house.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
 
-def test_a_forged_message_costs_one_fetch_more(house: House) -> None:
+def test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = SENDER_KEY.public
+    assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
+    assert house.keys.asked == [(SENDER_KEY_NAME, False)]
+    house.keys.asked.clear()
     assert house.settle(house.queued(house.envelope(key=OTHER_KEY))).reason is Reason.SIGNATURE_INVALID
     assert house.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
@@ -621,14 +641,36 @@ def test_what_the_door_took_in_is_not_discarded_because_a_stricter_worker_refuse
     assert house.notices() == []
 
 
-def test_a_batch_of_large_messages_is_worked_off_in_parts(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postroom.post.worker.SLICE_BYTES", 8000)  # of four bytes a character, for 🤝
-    records = [house.queued(house.envelope(body="x" * 1000)) for _ in range(5)]
+@pytest.mark.parametrize(("beyond", "lines"), [(0, [3, 3]), (1, [2, 2, 2])])
+def test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_one_message_more(
+    house: House, monkeypatch: pytest.MonkeyPatch, beyond: int, lines: list[int]
+) -> None:
+    records = [house.queued(house.envelope(body="x" * 1000)) for _ in range(6)]
+    [one] = {sys.getsizeof(house.claim(record).envelope) for record in records}
+    assert one > 4000  # four bytes a character, for 🤝
+    # Two messages fill a part to the byte, and a third goes with them; or they are over it.
+    monkeypatch.setattr("postroom.post.worker.SLICE_BYTES", 2 * one - beyond)
     report = house.work(*records)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 5
-    assert len(house.deployed.objects()) == 3
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 6
+    assert [segment.count(b"\n") for segment in house.deployed.objects().values()] == lines
     # What is told of a part does not keep its envelopes in memory.
     assert {outcome.claim.envelope for outcome in report.outcomes} == {""}
+
+
+@pytest.mark.parametrize(("seconds", "begun"), [(BEGIN_SECONDS, 2), (BEGIN_SECONDS + 0.001, 1)])
+def test_a_part_of_a_batch_is_begun_until_so_long_and_no_later(
+    house: House, monkeypatch: pytest.MonkeyPatch, seconds: float, begun: int
+) -> None:
+    monkeypatch.setattr("postroom.post.worker.SLICE_BYTES", 0)  # each message is a part of its own
+    find = house.keys.find
+
+    def slowly(name: str, *, fresh: bool = False) -> SenderKey:
+        house.clock.now = NOW + seconds
+        return find(name, fresh=fresh)
+
+    monkeypatch.setattr(house.keys, "find", slowly)
+    report = house.work(*(house.queued(house.envelope()) for _ in range(2)))
+    assert (len(report.outcomes), report.postponed) == (begun, 2 - begun)
 
 
 def test_a_batch_that_takes_too_long_is_left_to_another_run(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,14 +53,18 @@ def test_a_duplicate_gets_the_remembered_reply_for_as_long_as_it_is_remembered(r
     assert begin(replies, 1001).reply is None
 
 
-def test_a_long_reply_lies_in_the_bucket_and_a_short_one_in_its_row(replies: Replies, deployed: Deployed) -> None:
-    finish(replies, begin(replies), '"short"')
+def test_a_reply_of_so_many_bytes_lies_in_its_row_and_a_longer_one_in_the_bucket(
+    replies: Replies, deployed: Deployed
+) -> None:
+    longest = '"' + "é" * (MAX_INLINE_BYTES // 2 - 1) + '"'
+    finish(replies, begin(replies), longest)
+    [row] = deployed.rows("SeenTable")
+    assert row["reply"]["S"] == longest
     assert deployed.objects() == {}
-    longer = replies.begin("n#2", "hash", now=100, until=130, forget_at=1000)
-    finish(replies, longer, LONG)
+    finish(replies, replies.begin("n#2", "hash", now=100, until=130, forget_at=1000), longest + " ")
     [(name, data)] = deployed.objects().items()
     assert name.startswith("reply/")
-    assert data == LONG.encode()
+    assert data.decode() == longest + " "
 
 
 def test_another_hash_is_a_correlation_reused_whether_answered_or_not(replies: Replies) -> None:

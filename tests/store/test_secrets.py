@@ -60,6 +60,16 @@ def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
     assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secrets["SigningKeys"])["SecretString"] == before
 
 
+def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is(deployed: Deployed) -> None:
+    secret = Secret(deployed.clients.secrets, deployed.secrets["SigningKeys"], Clock(0))
+    longest = {"a": "x" * (MAX_SECRET_BYTES - len(json.dumps({"a": ""})))}
+    secret.put(longest)
+    assert secret.read() == longest
+    with pytest.raises(OurError, match=f"would exceed {MAX_SECRET_BYTES} bytes"):
+        secret.put({"a": longest["a"] + "x"})
+    assert secret.read() == longest
+
+
 def test_a_missing_secret_means_not_now(deployed: Deployed) -> None:
     with pytest.raises(NotNowError) as caught:
         keys_of(deployed, Clock(0), "no-such-secret").of("a.com")

@@ -95,7 +95,12 @@ def test_neighbours_are_all_places_once_each_run_in_one_object_with_small_gaps(
         assert all(b.offset - a.offset - a.length <= GAP_BYTES for a, b in pairwise(run))
 
 
-def test_one_request_reads_no_more_than_its_share_unless_one_line_is_longer() -> None:
-    half = READ_BYTES // 2 + 1
-    places = [Place("o", 0, half), Place("o", half, half), Place("o", 2 * half, 2 * READ_BYTES)]
+@pytest.mark.parametrize(("more", "requests"), [(0, 1), (1, 2)])
+def test_one_request_reads_so_many_bytes_and_no_more(more: int, requests: int) -> None:
+    half = READ_BYTES // 2
+    assert len(list(neighbours([Place("o", 0, half), Place("o", half, half + more)]))) == requests
+
+
+def test_one_request_reads_one_line_however_long_it_is_and_no_other_with_it() -> None:
+    places = [Place("o", 0, 1), Place("o", 1, 2 * READ_BYTES), Place("o", 1 + 2 * READ_BYTES, 1)]
     assert list(neighbours(places)) == [[place] for place in places]

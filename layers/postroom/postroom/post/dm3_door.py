@@ -32,7 +32,7 @@ from postroom.store.keys import seen_key_dm3
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda takes no more."""
 BODY_SECONDS: Final = 8.0
-"""After that no further call of a batch is begun: Lambda ends the function after 20 s, and API Gateway waits for 30."""
+"""After that no further call of a batch is begun: the function ends after 29 s, and API Gateway waits for 30."""
 MAX_BESIDE_BYTES: Final = 65_536
 """Of everything in an envelope but its message: it is parsed, hashed and checked before anybody is known."""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
