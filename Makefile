@@ -59,7 +59,7 @@ bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in 
 soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md; then a batch of 100 dies at every call
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
-	@echo "now a batch of 100 dies before and after each of its calls of AWS, which takes half an hour or more …"
+	@echo "now a batch of 100 dies before and after each of its calls of AWS, which takes about an hour …"
 	@$(BIN)/python -m tests.faults --batch 100 --deaths
 
 # atheris 3.0.0 is the one with wheels for all our Pythons, on Linux on x86-64; to build it takes a toolchain.
