@@ -159,7 +159,7 @@ SUITES = {
             EachCall(NO_KEY, [*DEATHS], [(overtaken, KEYED), (overtaken, OWNED)]),
             EachCall(BAD, [*DEATHS, *ERRORS, reset, *CLOCKS], [(overtaken, SAME)]),
             EachCall(RETRIED, [*DEATHS, *ERRORS], [(overtaken, OWNED)]),
-            EachCall(DARK_ONE, [*DEATHS, *ERRORS]),
+            EachCall(DARK_ONE, [*DEATHS, *ERRORS, denied]),
             EachCall(BIG, [*DEATHS, *ERRORS, entry_refused]),
             EachCall(OFTEN, [*DEATHS, *ERRORS]),
             EachCall(LETTER, ERRORS, [(overtaken, OWNED)]),

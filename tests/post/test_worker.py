@@ -369,14 +369,20 @@ def test_a_large_claims_retry_points_where_it_lay(house: House) -> None:
     assert json.loads(retry) == {**json.loads(record.body), "tries": 1}
 
 
-def test_where_not_even_the_retry_went_sqs_hands_the_claim_out_again(house: House) -> None:
+@pytest.mark.parametrize(("code", "status"), [("ServiceUnavailable", 503), ("AccessDenied", 403)])
+def test_where_not_even_the_retry_went_sqs_hands_that_claim_out_again_and_no_other(
+    house: House, code: str, status: int
+) -> None:
     house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published["nlweb._domainkey.other.com"] = OTHER_KEY.public
+    neighbour = house.queued(house.envelope(sender="other.com", key=OTHER_KEY))
     record = house.queued(house.envelope())
     clients = new_clients()
     with Stubber(clients.sqs) as stub:
-        stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
-        report = house.worker(clients).work([record])
+        stub.add_client_error("send_message", code, http_status_code=status)
+        report = house.worker(clients).work([record, neighbour])
     assert report.failed == (record.message_id,)
+    assert {outcome.fate for outcome in report.outcomes} == {Fate.RETRIED, Fate.ACCEPTED}
 
 
 def test_a_claim_received_three_times_is_set_apart_as_it_is(house: House) -> None:

@@ -11,7 +11,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Final
 
-from postroom.errors import NotNowError
 from postroom.post.claims import Claim, Protocol, Queued, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.ports import Clock, SendQueue
@@ -160,7 +159,9 @@ class Worker:
         try:
             delay = delay_of(letter.queued.tries)
             self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
-        except NotNowError:
+        except Exception:
+            # Whatever it is: it must not drag along the neighbours, which are done.
+            _log.exception("claim %s could not be sent on its way to another try", letter.claim.id)
             return False
         return True
 
