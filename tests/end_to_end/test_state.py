@@ -1,5 +1,7 @@
 """A town whose state is kept: `make up STATE=dir`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -8,20 +10,29 @@ from postroom.cli.checkout import template_path
 from postroom.cli.story.names import BOB
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import BUFFER, RECEIVER, SUBJECT, Town
+from postroom.ijson import JsonValue
 from postroom.local.stack import LocalStack
 from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.reader import Filed
 
 pytestmark = pytest.mark.xdist_group("town")
 
 
-def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -> None:
-    with LocalStack(template_path(), state_dir=tmp_path) as stack:
-        town = Town(stack, tmp_path / "keys")
+@contextmanager
+def town_with_mail(folder: Path) -> Iterator[tuple[Town, dict[str, JsonValue], Filed]]:
+    """A town, a message that was sent in it, and that message as it was filed."""
+    with LocalStack(template_path(), state_dir=folder) as stack:
+        town = Town(stack, folder / "keys")
         story = Story(town, print)
         sent = story.envelope(town.sender)
         story.post(sent)
         filed = story.find_filed(town.receiver, RECEIVER, sent)
         town.receiver.settle()
+        yield town, sent, filed
+
+
+def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -> None:
+    with town_with_mail(tmp_path) as (town, _, filed):
         town.receiver.operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
         town.receiver.operators.remove_subject(RECEIVER, SUBJECT)
         town.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
@@ -38,13 +49,8 @@ def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -
 
 
 def test_what_is_sent_again_after_a_restart_is_not_filed_again(tmp_path: Path) -> None:
-    with LocalStack(template_path(), state_dir=tmp_path) as stack:
-        town = Town(stack, tmp_path / "keys")
-        story = Story(town, print)
-        sent = story.envelope(town.sender)
-        story.post(sent)
-        filed = story.find_filed(town.receiver, RECEIVER, sent)
-        town.receiver.settle()
+    with town_with_mail(tmp_path) as (_, sent, filed):
+        pass
     with LocalStack(template_path(), state_dir=tmp_path) as stack:
         again = Town(stack, tmp_path / "keys")
         status, _ = Story(again, print).post(sent)

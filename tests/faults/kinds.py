@@ -3,14 +3,14 @@
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from tests.faults import fork
 from tests.faults.clock import CLOCK
 from tests.faults.tap import Call, Fault, Send
+from urllib3.response import HTTPResponse
 
 HOUR = 3600
 
@@ -111,11 +111,4 @@ CLOCKS: tuple[Strike, ...] = (an_hour_on, an_hour_back)
 
 def _answer(call: Call, status: int, body: bytes, code: str = "") -> AWSResponse:
     headers = HeadersDict({"x-amzn-errortype": code} if code else {})
-    return AWSResponse(call.url, status, headers, _Raw(body))
-
-
-class _Raw(io.BytesIO):
-    """Where botocore reads the body of an answer from."""
-
-    def stream(self, **_: Any) -> Iterator[bytes]:
-        yield self.read()
+    return AWSResponse(call.url, status, headers, HTTPResponse(io.BytesIO(body), preload_content=False))

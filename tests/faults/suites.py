@@ -71,10 +71,6 @@ def door(name: str, make: Callable[[], list[Letter]]) -> Play:
     return EachCall(Flow(f"door: {name}", "InboxFunction", make), [*DEATHS, *ERRORS])
 
 
-def asked() -> list[Letter]:
-    return [nlweb(End.ANSWERED, subject=ASK)]
-
-
 def worker(batch: int, *errors: Strike) -> Play:
     """A batch of everything."""
     return EachCall(_of_every_kind(batch), [*DEATHS, *errors], [(overtaken, SAME)])
@@ -92,7 +88,7 @@ def _of_every_kind(batch: int) -> Flow:
 DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
 BOTH = Flow("door: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
 SEALED = Flow("door: dm3, and sealed to others", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
-ASKED = Flow("door: answered at once", "InboxFunction", asked)
+ASKED = Flow("door: answered at once", "InboxFunction", lambda: [nlweb(End.ANSWERED, subject=ASK)])
 UNASKED = Flow("door: refused by its handler", "InboxFunction", lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])

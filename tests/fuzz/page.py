@@ -49,8 +49,8 @@ _MENDED: Final = """\
   `stored_keys`).
 - **131 kB of YAML took longer than ten seconds** under the instruments; without them 1.3 s, in proportion to its
   length. Nothing was to be mended: the registry is stored as JSON. The entry takes 32 kB now (`registry_document`).
-- **NaN was no JSON at all where a name occurs twice behind it**, and NaN alone was JSON, though not I-JSON: the whole
-  text was tried once more with NaN allowed. What is looked at now is where the parser stopped (`ijson`).
+- **NaN was `NotJson` where a name occurs twice behind it, and `NotIJson` by itself**: the whole text was tried once
+  more with NaN allowed. What is looked at now is where the parser stopped (`ijson`).
 
 A reader found what the search had not: a JSON text of 132 kB whose last string does not end took 19 s, a DNS answer of
 65 kB with thousands of sets two minutes, for both took time that grew with the square. The entries had taken shorter

@@ -1,6 +1,5 @@
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 from tests.aws import Deployed
+from urllib3.response import HTTPResponse
 
 from postroom.errors import NotNowError, TheirError
 from postroom.post import wiring
@@ -85,13 +85,6 @@ def test_a_handler_that_nobody_brings_along_is_an_unexpected_subject() -> None:
     assert caught.value.reason is Reason.UNEXPECTED_SUBJECT
 
 
-class Raw(io.BytesIO):
-    """A body as it comes from the network."""
-
-    def stream(self, **_: object) -> Iterator[bytes]:
-        yield self.read()
-
-
 @dataclass
 class Network:
     """Carries what clients of AWS send: `silent` requests get no answer in time, then each is answered `body`."""
@@ -111,7 +104,7 @@ class Network:
         self.sent += 1
         if self.sent <= self.silent:
             raise ReadTimeoutError(endpoint_url=request.url)
-        return AWSResponse(request.url, 200, HTTPHeaders(), Raw(self.body))
+        return AWSResponse(request.url, 200, HTTPHeaders(), HTTPResponse(io.BytesIO(self.body), preload_content=False))
 
     @property
     def timeouts(self) -> tuple[float, float]:

@@ -133,6 +133,6 @@ redriven at the end, as an operator would.
 
 _MEMORY: Final = """\
 The worker's memory is that of the costliest batch it has met, of which the system gets little back: the more messages
-too large for the queue come, the more of them meet in one batch at some time. Without any it had 93 MB after 6,000
-messages, and 94 after 12,000. [benchmarks.md](benchmarks.md), `memory`, has 100,000 messages of one size.
+too large for the queue come, the more of them meet in one batch at some time. Where only one came, it had 93 MB after
+6,000 messages, and 94 after 12,000. [benchmarks.md](benchmarks.md), `memory`, has 100,000 messages of one size.
 """
