@@ -48,6 +48,7 @@ test: $(VENV)/.installed $(SAM_VENV)/.installed ## all tests; ARGS="-k door" cho
 .PHONY: check
 check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the rooms
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 

@@ -34,7 +34,9 @@ ROWS = {
     ],
     "dm3": [f"{way}, {body}" for way in ("secp256k1", "Ed25519", "seal", "open") for body in ("20 B", "1 kB", "10 kB")],
     "flow": [
-        *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)), *PARTS, *DOOR_PARTS
+        *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)),
+        *PARTS,
+        *DOOR_PARTS,
     ],
     "throughput": ["batch 100", "batch 10"],
     "ijson": ["ijson.parse", "orjson", "jiter", "json"],

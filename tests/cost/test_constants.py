@@ -23,17 +23,13 @@ def test_the_template_has_what_is_paid_by_the_month() -> None:
 
 def test_the_functions_have_the_memory_that_is_reckoned_with() -> None:
     default = template()["Globals"]["Function"]["MemorySize"]
-    memory = {
-        name: said.get("MemorySize", default) for name, said in resources("AWS::Serverless::Function").items()
-    }
+    memory = {name: said.get("MemorySize", default) for name, said in resources("AWS::Serverless::Function").items()}
     others = dict.fromkeys(("InboxFunction", "KeeperFunction", "CourierFunction"), counted.DOOR_MEMORY_MB)
     assert memory == {"WorkerFunction": counted.WORKER_MEMORY_MB, **others}
 
 
 def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
-    events = [
-        event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()
-    ]
+    events = [event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()]
     sources = [event["Properties"] for event in events if event["Type"] == "SQS"]
     assert len(sources) == counted.QUEUES_POLLED
     sizes = {source["Queue"]["Fn::GetAtt"]: source["BatchSize"] for source in sources}

@@ -161,9 +161,7 @@ HOST = "host.sender.example"
 NAMED = Question(dns.name.from_text(HOST), A)
 
 
-@fuzzed(
-    "names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))), max_bytes=MAX_MESSAGE
-)
+@fuzzed("names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))), max_bytes=MAX_MESSAGE)
 def addresses_of_hosts(data: bytes) -> None:
     """The addresses in an answer of any bytes, or none now; nothing but IP addresses in text form."""
     found = asked(

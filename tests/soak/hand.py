@@ -58,9 +58,7 @@ def _serve(app: ModuleType, answers: Any) -> None:
 
 def _poll(app: ModuleType, sources: list[Source], rng: Random, tally: Tally) -> None:
     sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
-    pollers = [
-        Poller(sqs, source, lambda event: app.handler(event, _context()), rng, tally.note) for source in sources
-    ]
+    pollers = [Poller(sqs, source, lambda event: app.handler(event, _context()), rng, tally.note) for source in sources]
     parent = os.getppid()
     while os.getppid() == parent:
         for poller in pollers:

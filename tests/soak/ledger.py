@@ -168,4 +168,3 @@ class Ledger:
         self.problems[problem] += 1
         if len(self.examples) < 20:
             self.examples.append(f"{problem}: {what}")
-

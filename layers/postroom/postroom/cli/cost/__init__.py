@@ -30,7 +30,8 @@ def cost(
     window: Annotated[
         float | None,
         typer.Option(
-            min=1, max=10,
+            min=1,
+            max=10,
             help=f"Seconds for which a batch is gathered: BatchingWindowSeconds [default: {counted.WINDOW_SECONDS}].",
         ),
     ] = None,
