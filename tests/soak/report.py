@@ -42,7 +42,7 @@ def page(result: Result) -> str:
     """The page."""
     order, ledger = result.order, result.ledger
     sections = [
-        _INTRODUCTION,
+        INTRODUCTION,
         f"## A run\n\n    make soak MESSAGES={order.messages} SEED={order.seed}\n",
         _section(
             "What was sent, and how it ended",
@@ -58,7 +58,7 @@ def page(result: Result) -> str:
             [
                 *((f"accepted, by its end: {end}", (result.findings.accepted or {}).get(end, 0)) for end in End),
                 ("synchronous, its reply remembered", result.findings.answered),
-                *((f"problem: {problem.value}", result.findings.count(problem)) for problem in StoreProblem),
+                *((name_of(problem), result.findings.count(problem)) for problem in StoreProblem),
             ],
         ),
         _section(
@@ -72,6 +72,11 @@ def page(result: Result) -> str:
         _MEMORY,
     ]
     return "\n".join(sections)
+
+
+def name_of(problem: StoreProblem) -> str:
+    """As in `problem: Lost`."""
+    return f"{'problem' if problem.grave else 'note'}: {problem}"
 
 
 def _wrong(result: Result) -> list[tuple[object, ...]]:
@@ -105,13 +110,15 @@ def _section(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]
     return f"**{title}**\n\n" + "\n".join(Table("", columns, texts).lines()) + "\n"
 
 
-_INTRODUCTION: Final = f"""\
+INTRODUCTION: Final = f"""\
 # The soak
 
     make soak MESSAGES=2000
 
 drives the whole flow through crashes and faults, and then holds every answer of the door against what is stored. Its
-exit code is 0 only if every number under "Problems" is 0, and every problem of the audit's, too. `MINUTES` ends the
+exit code is 0 only if every number under "Problems" is 0, and every problem of the audit's, too, and if the audit has
+no more notes than there were posts that the door gave no final answer: a claim that it queued before it died, or before
+it said "not now", is filed without a line in the ledger, and the post that follows is the copy. `MINUTES` ends the
 sending early, `SEED` chooses messages, victims and faults (when one strikes also hangs on the machine's speed),
 `WRITE=1` writes this page. Afterwards a worker's batch of 100 dies before and after each of its calls of AWS
 ([faults.md](faults.md)), which takes longer than a small soak: `.venv/bin/python -m tests.soak` leaves it out.

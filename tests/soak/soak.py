@@ -77,8 +77,9 @@ class Result:
 
     @property
     def clean(self) -> bool:
-        """Whether there are zeros everywhere."""
-        return not self.ledger.problems.total() and self.findings.clean
+        """Whether there are zeros everywhere, and no more notes than posts that were given no final answer."""
+        notes = len(self.findings.problems) - self.findings.wrong
+        return not self.ledger.problems.total() and self.findings.clean and notes <= self.unanswered + self.not_now
 
 
 class Watch:

@@ -1,5 +1,6 @@
 """A small soak, as CI runs it; and the ledger itself: whatever it must find, it finds."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -10,10 +11,11 @@ from tests.soak.ledger import Discard, Evidence, Ledger, Problem
 from tests.soak.letters import Letter
 from tests.soak.mix import Kind, deaths, plan
 from tests.soak.posting import Answer, read_answer
-from tests.soak.report import page
+from tests.soak.report import INTRODUCTION, PAGE, name_of, page
 from tests.soak.soak import Order, soak
 
 from postroom.reasons import Reason
+from postroom.store.problems import Problem as StoreProblem
 
 MESSAGES = 2_000
 TAKEN = Answer(200)
@@ -31,7 +33,7 @@ GOOD = Evidence(
 def test_a_soak_ends_with_zeros_everywhere() -> None:
     result = soak(Order(MESSAGES, minutes=10, seed=5), lambda _sight: None)
     assert +result.ledger.problems == Counter(), result.ledger.examples
-    assert result.findings.clean, result.findings.problems
+    assert result.clean, result.findings.problems
     assert result.ledger.kinds.total() == MESSAGES
     assert all(result.ledger.kinds[kind] for kind in Kind)
     assert all(result.killed.values()), result.killed
@@ -39,6 +41,29 @@ def test_a_soak_ends_with_zeros_everywhere() -> None:
     assert result.counts["redelivered"]
     assert result.counts["handed out twice by the queue"]
     assert all(f"| {problem} " in page(result) for problem in Problem)
+
+
+def test_the_page_shows_a_large_soak_that_was_held_against_all_that_is_looked_for_today() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text.startswith(INTRODUCTION)
+    figures = read_rows(text)
+    assert figures["letters with a final answer"] >= 200_000
+    assert figures["accepted, by its end: lost"] == 0
+    assert [it for it in Problem if figures[it] != 0] == []
+    assert [it for it in StoreProblem if it.grave and figures[name_of(it)] != 0] == []
+    no_final_answer = (
+        figures["door: died before it answered; posted again"] + figures["door: said not now; posted again"]
+    )
+    assert sum(figures[name_of(it)] for it in StoreProblem if not it.grave) <= no_final_answer
+    assert [it for it in Kind if figures[it] == 0] == []
+    assert [it for it in Fault if figures[f"calls of AWS: {it}"] == 0] == []
+    assert figures["worker: killed (SIGKILL)"] >= 100
+
+
+def read_rows(text: str) -> dict[str, int]:
+    """The first figure of each row of a page's tables."""
+    rows = re.findall(r"^\| (.*?) +\| +([0-9,]+) \|", text, re.MULTILINE)
+    return {name: int(figure.replace(",", "")) for name, figure in rows}
 
 
 def ledger() -> Ledger:
