@@ -11,8 +11,9 @@ from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
 from postroom.names.dns import transport, wire
-from postroom.names.dnssec import evidence, signatures
-from postroom.names.dnssec.walk import MAX_ALIASES, MAX_QUESTIONS
+from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
+from postroom.names.dnssec.walk import MAX_ALIASES, MAX_DENIERS
+from postroom.names.dnssec.zones import MOST_ZONES
 from postroom.nlweb import envelope, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
@@ -300,12 +301,12 @@ def _dns() -> Iterator[Bound]:
         "names/test_keys.py::test_a_key_fetched_a_moment_ago_is_fresh_enough",
     )  # fmt: skip
     yield Bound(
-        "questions for a look-up", _n(MAX_QUESTIONS), "zones may be nested at will", "`DnssecBogus`",
+        "questions for a look-up", _n(budget.MAX_QUESTIONS), "zones may be nested at will", "`DnssecTooCostly`",
         "BIND max-recursion-queries: 50", "names/test_walk.py::test_so_many_questions_are_asked_and_no_more",
     )  # fmt: skip
     yield Bound(
         "CNAMEs to a key", _n(MAX_ALIASES), "each needs a walk",
-        "`KeyRecordInvalid`", "unbound max-query-restarts: 11",
+        "`DnssecTooCostly`", "unbound max-query-restarts: 11",
         "names/test_keys.py::test_so_many_aliases_lead_to_a_key_and_no_more",
     )  # fmt: skip
     yield Bound(
@@ -324,23 +325,42 @@ def _dns() -> Iterator[Bound]:
         "test_an_https_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked",
     )  # fmt: skip
     yield Bound(
-        "records in a set", _n(signatures.MAX_RECORDS), "sorted and digested for every check", "`DnssecBogus`",
+        "records in a set", _n(rrsets.MAX_RECORDS), "sorted and digested for every check", "`DnssecTooCostly`",
         "BIND max-records-per-type: 100",
         "names/test_signatures.py::test_a_set_of_records_may_be_so_large_and_no_larger",
     )  # fmt: skip
     yield Bound(
-        "signatures tried of a set", _n(signatures.MAX_SIGNATURES), "KeyTrap (CVE-2023-50387)", "`DnssecBogus`",
+        "signatures tried of a set", _n(signatures.MAX_SIGNATURES), "KeyTrap (CVE-2023-50387)", "`DnssecTooCostly`",
         "unbound: 8", "names/test_signatures.py::test_a_few_signatures_are_tried_and_no_more",
     )  # fmt: skip
     yield Bound(
-        "keys tried of one tag", _n(signatures.MAX_KEYS_PER_TAG), "the same", "`DnssecBogus`",
+        "keys tried of one tag", _n(signatures.MAX_KEYS_PER_TAG), "the same", "`DnssecTooCostly`",
         "RFC 4034 App. B: tags are no identifiers",
         "names/test_signatures.py::test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more",
     )  # fmt: skip
     yield Bound(
-        "checks for a look-up", _n(signatures.MAX_CHECKS), "the same", "`DnssecBogus`",
+        "checks for a look-up", _n(budget.MAX_CHECKS), "the same", "`DnssecTooCostly`",
         "BIND max-validations-per-fetch: 16",
         "names/test_signatures.py::test_digests_that_match_no_key_are_given_up_on",
+    )  # fmt: skip
+    yield Bound(
+        "denials in an answer", _n(MAX_DENIERS), "each has a signature to check", "`DnssecTooCostly`",
+        "unbound MAX_VALIDATE_AT_ONCE: 8",
+        "names/test_walk.py::test_so_many_denials_are_looked_at_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "iterations of NSEC3", _n(nsec3.MAX_ITERATIONS), "each is a hash, for every name asked about",
+        "`SenderNotSigned`", "RFC 9276 §3.2; BIND: 50, unbound: 150",
+        "names/test_walk.py::test_a_zone_of_so_many_nsec3_iterations_is_believed_and_of_more_is_insecure",
+    )  # fmt: skip
+    yield Bound(
+        "hashes for a look-up", _n(budget.MAX_HASHES), "the NSEC3 bomb (CVE-2023-50868)", "`DnssecTooCostly`",
+        "unbound: 8 names at once", "names/test_denial.py::test_so_many_hashes_are_made_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "zones whose keys are remembered", _n(MOST_ZONES), "some 2 kB each",
+        "the one used longest ago is looked up again", "unbound key-cache-size: 4 MB",
+        "names/test_zones.py::test_so_many_zones_are_remembered_and_no_more",
     )  # fmt: skip
     yield Bound(
         "evidence in a receipt", _n(evidence.MAX_JSON_BYTES, "bytes"), "filed with each message",

@@ -17,7 +17,7 @@ from postroom.names.dns import Ask, Question
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dns.transport import MAX_MESSAGE
 from postroom.names.dns.wire import Unusable, check_answer, make_query, read_answer
-from postroom.names.dnssec import Absent, Alias, Evidence, Link, Secure, TrustAnchors, Verdict, validate
+from postroom.names.dnssec import Absent, Alias, Evidence, Insecure, Link, Secure, TrustAnchors, validate
 from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
 from postroom.names.keys import KeyDirectory
 from postroom.reasons import Reason
@@ -39,7 +39,7 @@ TRUE = {
 """All TXT records that were ever signed, by owner."""
 OF_KEY_RECORDS = (
     Reason.KEY_LOOKUP_FAILED, Reason.KEY_NOT_FOUND, Reason.SENDER_NOT_SIGNED, Reason.DNSSEC_BOGUS,
-    Reason.KEY_RECORD_INVALID,
+    Reason.DNSSEC_TOO_COSTLY, Reason.KEY_RECORD_INVALID,
 )  # fmt: skip
 
 
@@ -93,14 +93,17 @@ def honest_message(question: Question) -> dns.message.Message:
 
 def judge(name: dns.name.Name, ask: Ask) -> None:
     """Ask for a key's records, and hold that nothing is proven but what was signed."""
-    verdict = asked(lambda: validate(name, TXT, ANCHORS, ask, NOW), Reason.KEY_LOOKUP_FAILED)
+    verdict = validate(name, TXT, ANCHORS, ask, NOW)
     if isinstance(verdict, Secure):
         assert texts(verdict) == TRUE[verdict.evidence.owner.lower()], "proven, and never signed"
         assert 0 <= verdict.ttl <= 60
+    if isinstance(verdict, Absent):
+        assert str(name) not in TRUE, "proven to be absent, and was signed"
     if isinstance(verdict, Secure | Absent):
         assert str(verdict.evidence)
         assert len(json.dumps(verdict.evidence.as_json(), separators=(",", ":"))) <= MAX_JSON_BYTES
-    elif isinstance(verdict, Verdict):
+    else:
+        assert not isinstance(verdict, Insecure), "every zone is signed"
         assert verdict.why.isprintable()
 
 
@@ -108,7 +111,16 @@ def answers_to(rdtype: RdataType) -> tuple[bytes, ...]:
     return tuple(honest(Question(name, rdtype)) for name in KEYS)
 
 
-@fuzzed("names.dns.wire", "names.dnssec.walk", "names.dnssec.signatures", seeds=answers_to(TXT), max_bytes=MAX_MESSAGE)
+PROVING = (
+    "names.dnssec.walk",
+    "names.dnssec.signatures",
+    "names.dnssec.rrsets",
+    "names.dnssec.nsec",
+    "names.dnssec.denial",
+)
+
+
+@fuzzed("names.dns.wire", *PROVING, seeds=answers_to(TXT), max_bytes=MAX_MESSAGE)
 def dns_answers(data: bytes) -> None:
     """An answer of any bytes amid honest ones: a verdict, or none now; what is proven is what was signed, no more."""
     # Behind its header an answer says to which question it is one.
@@ -138,7 +150,7 @@ def _patched(patches: list[bytes]) -> Ask:
 PATCHES = (b"0", b"1\0\0\x30\1", b"2\1\0\x20\x80\3\0\x50\2", b"3\0\0\3\3", b"1" + b"\4\0\x60\x10" * 3)
 
 
-@fuzzed("names.dnssec.walk", "names.dnssec.signatures", "names.keys", seeds=PATCHES, max_bytes=129)
+@fuzzed(*PROVING, "names.keys", seeds=PATCHES, max_bytes=129)
 def changed_dns_answers(data: bytes) -> None:
     """Honest answers, changed in a few bytes on their way: whatever is proven is what was signed, no more."""
     name = KEYS[data[0] % len(KEYS)] if data else KEYS[0]

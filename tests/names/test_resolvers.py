@@ -13,7 +13,7 @@ import trustme
 from dns.rdatatype import TXT
 
 from postroom.errors import NotNowError
-from postroom.names.dns import Question, Resolvers
+from postroom.names.dns import Elsewhere, Question, Resolvers
 from postroom.names.dns.transport import MAX_MESSAGE
 from postroom.names.dns.wire import EDNS_PAYLOAD, make_query
 from postroom.reasons import Reason
@@ -71,6 +71,29 @@ def test_after_a_failure_the_next_resolver_is_asked(server, serve, answers_with,
 def test_after_a_closed_port_the_next_resolver_is_asked(server):
     with Resolvers(f"tcp://127.0.0.1:1,udp://127.0.0.1:1,{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
+
+
+def test_what_is_asked_elsewhere_goes_first_to_who_has_not_answered_before(server, serve):
+    again = Elsewhere(*QUESTION)
+    asked = []
+
+    def count(wire):
+        asked.append(wire)
+        return server.reply(wire, udp=True)
+
+    with Resolvers(f"{server.address},{serve('udp', count)}") as resolvers:
+        ask = resolvers.asking()
+        assert texts(ask(QUESTION))
+        assert not asked
+        for times in (1, 2):
+            assert texts(ask(again))
+            assert len(asked) == times
+        assert texts(resolvers.asking()(QUESTION))
+        assert len(asked) == 2
+    with Resolvers(server.address) as resolvers:
+        ask = resolvers.asking()
+        assert texts(ask(QUESTION))
+        assert texts(ask(again)), "who has no other asks the same one"
 
 
 @pytest.mark.parametrize("reply", [b"", b"garbage", b"\0" * 12])

@@ -1,4 +1,5 @@
 import random
+import struct
 import time
 
 import dns.dnssec
@@ -16,18 +17,20 @@ from hypothesis import strategies as st
 
 from postroom.local.dns import answer
 from postroom.names.dns.records import DnskeyRecord, DsRecord
-from postroom.names.dnssec import Bogus, Secure, TrustAnchors, validate
+from postroom.names.dnssec import Bogus, Indeterminate, Insecure, Policy, Secure, TrustAnchors, validate
+from postroom.names.dnssec.budget import MAX_CHECKS, Budget, Exceeded
+from postroom.names.dnssec.rrsets import MAX_RECORDS, Signed
 from postroom.names.dnssec.signatures import (
-    MAX_CHECKS,
     MAX_KEYS_PER_TAG,
-    MAX_RECORDS,
     MAX_SIGNATURES,
     Broken,
-    Checks,
     find_signature,
+    is_expanded,
+    usable_digests,
     usable_keys,
     vouched_for,
 )
+from postroom.reasons import Reason
 
 ZONE = dns.name.from_text("sender.example")
 NAME = dns.name.from_text("pk1._domainkey.sender.example")
@@ -50,7 +53,7 @@ def make_key(algorithm=Algorithm.ED25519, flags=257):
     return private, dns.dnssec.make_dnskey(private.public_key(), algorithm, flags)
 
 
-def play(keys, anchor, change=lambda zone: None):
+def play(keys, anchor, change=lambda zone: None, policy=None):
     """The verdict on NAME in a zone signed by `keys`, then changed, with `anchor` (a key, or a DS) at the zone."""
     zone = dns.zone.from_text(TEXT, origin=ZONE, relativize=False)
     dns.dnssec.sign_zone(zone, keys=keys, inception=NOW - 60, expiration=NOW + 60)
@@ -62,7 +65,7 @@ def play(keys, anchor, change=lambda zone: None):
         return message
 
     kind = "DS" if isinstance(anchor, DsRecord) else "DNSKEY"
-    return validate(NAME, TXT, TrustAnchors.parse(f"{ZONE} IN {kind} {anchor}"), ask, NOW)
+    return validate(NAME, TXT, TrustAnchors.parse(f"{ZONE} IN {kind} {anchor}"), ask, NOW, policy=policy)
 
 
 @pytest.mark.parametrize("algorithm", sorted(set(PRIVATE_KEYS) - {Algorithm.RSASHA1}), ids=lambda a: a.name)
@@ -71,10 +74,17 @@ def test_known_algorithms_prove(algorithm):
     assert isinstance(play([key], key[1]), Secure)
 
 
-def test_sha_1_proves_nothing():
+def test_sha_1_proves_nothing_unless_it_is_let():
     good, old = make_key(), make_key(Algorithm.RSASHA1, flags=256)
     verdict = play([good, old], good[1])
     assert verdict == Bogus(f"{NAME} TXT: no signature of a known algorithm is there")
+    assert isinstance(play([good, old], good[1], policy=Policy(accept_sha1=True)), Secure)
+
+
+def test_a_zone_of_nothing_but_sha_1_counts_as_not_signed_unless_it_is_let():
+    old = make_key(Algorithm.RSASHA1)
+    assert isinstance(play([old], old[1]), Insecure)
+    assert isinstance(play([old], old[1], policy=Policy(accept_sha1=True)), Secure)
 
 
 def test_a_key_signing_key_may_vouch_for_a_zone_signing_key():
@@ -90,8 +100,8 @@ def test_a_key_signing_key_may_vouch_for_a_zone_signing_key():
 )
 def test_keys_that_may_not_sign_are_not_used(changes):
     key = make_key()[1]
-    assert list(usable_keys([key]).values()) == [[key]]
-    assert usable_keys([key.replace(**changes)]) == {}
+    assert list(usable_keys([key], Policy()).values()) == [[key]]
+    assert usable_keys([key.replace(**changes)], Policy()) == {}
 
 
 def same_tag(key, count):
@@ -127,10 +137,13 @@ def test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more():
     private, key = make_key()
     assert isinstance(play([(private, key)], key, colliding(MAX_KEYS_PER_TAG - 1, private, key)), Secure)
     verdict = play([(private, key)], key, colliding(MAX_KEYS_PER_TAG, private, key))
-    assert verdict == Bogus(f"no DNSKEY of {ZONE} matches its DS")
+    assert verdict == Indeterminate(
+        Reason.DNSSEC_TOO_COSTLY,
+        f"{ZONE}: more than {MAX_KEYS_PER_TAG} keys share a tag, and none that was tried matches its DS",
+    )
 
 
-@pytest.mark.parametrize(("others", "expected"), [(MAX_KEYS_PER_TAG - 1, Secure), (MAX_KEYS_PER_TAG, Bogus)])
+@pytest.mark.parametrize(("others", "expected"), [(MAX_KEYS_PER_TAG - 1, Secure), (MAX_KEYS_PER_TAG, Indeterminate)])
 def test_of_zone_keys_that_share_a_tag_on_purpose_two_are_tried(others, expected):
     (private, signing), zone_key = make_key(), make_key(flags=256)
 
@@ -147,13 +160,13 @@ def test_digests_that_match_no_key_are_given_up_on():
     key = make_key()[1]
     true = dns.dnssec.make_ds(ZONE, key, "SHA256")
     wrong = [true.replace(digest=bytes([i]) * 32) for i in range(MAX_CHECKS)]
-    keys = usable_keys([key])
-    assert vouched_for(ZONE, keys, [*wrong[1:], true], Checks()) == {key: true}
-    with pytest.raises(Broken, match=f"more than {MAX_CHECKS} signature checks would be needed"):
-        vouched_for(ZONE, keys, [*wrong, true], Checks())
+    keys = usable_keys([key], Policy())
+    assert vouched_for(ZONE, keys, [*wrong[1:], true], Budget()) == {key: true}
+    with pytest.raises(Exceeded, match=f"more than {MAX_CHECKS} signature checks would be needed"):
+        vouched_for(ZONE, keys, [*wrong, true], Budget())
 
 
-@pytest.mark.parametrize(("count", "expected"), [(MAX_RECORDS, Secure), (MAX_RECORDS + 1, Bogus)])
+@pytest.mark.parametrize(("count", "expected"), [(MAX_RECORDS, Secure), (MAX_RECORDS + 1, Indeterminate)])
 def test_a_set_of_records_may_be_so_large_and_no_larger(count, expected):
     private, key = make_key()
 
@@ -169,8 +182,9 @@ def test_a_set_of_records_may_be_so_large_and_no_larger(count, expected):
 def test_a_zone_with_too_many_keys_is_given_up_on():
     private, key = make_key()
     verdict = play([(private, key)], key, colliding(MAX_RECORDS, private, key))
-    assert verdict == Bogus(
-        f"{ZONE} DNSKEY: more than {MAX_RECORDS} records, more than a key record or a zone's keys ever need"
+    assert verdict == Indeterminate(
+        Reason.DNSSEC_TOO_COSTLY,
+        f"{ZONE} DNSKEY: more than {MAX_RECORDS} records, more than a key record or a zone's keys ever need",
     )
 
 
@@ -197,7 +211,11 @@ def test_the_keys_of_a_zone_are_signed_in_its_own_name():
 
 RECORDS = dns.rrset.from_text(NAME, 60, "IN", "TXT", "key")
 PRIVATE, PUBLIC = make_key()
-KEYS = usable_keys([PUBLIC])
+KEYS = usable_keys([PUBLIC], Policy())
+
+
+def find(*signatures, keys=KEYS, now=NOW, policy=None, signer=ZONE):
+    return find_signature(Signed(RECORDS, signatures), signer, keys, now, policy or Policy(), Budget())
 
 
 def sign(**changes):
@@ -207,15 +225,15 @@ def sign(**changes):
 
 def test_a_few_signatures_are_tried_and_no_more():
     broken = [sign(signature=bytes([i]) * 64) for i in range(MAX_SIGNATURES)]
-    assert find_signature(RECORDS, [*broken[1:], sign()], KEYS, NOW, Checks()) == (sign(), PUBLIC)
-    with pytest.raises(Broken, match="does not hold"):
-        find_signature(RECORDS, [*broken, sign()], KEYS, NOW, Checks())
+    assert find(*broken[1:], sign()) == (sign(), PUBLIC)
+    with pytest.raises(Exceeded, match=f"more than {MAX_SIGNATURES} signatures, and none that was tried holds"):
+        find(*broken, sign())
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"labels": 3}, "wildcard"),
+        ({"labels": 3}, "does not hold"),
         ({"labels": 5}, "for a name of 5 labels"),
         ({"inception": NOW + 1}, "not valid before"),
         ({"expiration": NOW - 1}, "expired"),
@@ -227,12 +245,83 @@ def test_a_few_signatures_are_tried_and_no_more():
 )
 def test_what_is_wrong_with_a_signature_is_said(changes, said):
     with pytest.raises(Broken, match=said):
-        find_signature(RECORDS, [sign(**changes)], KEYS, NOW, Checks())
+        find(sign(**changes))
 
 
 @pytest.mark.parametrize("at", [NOW - 60, NOW + 60], ids=["first", "last"])
 def test_a_signature_holds_from_its_first_to_its_last_second(at):
-    assert find_signature(RECORDS, [sign()], KEYS, at, Checks())
+    assert find(sign(), now=at)
+
+
+@pytest.mark.parametrize("at", [NOW - 61 - 5, NOW + 61 + 5], ids=["early", "late"])
+def test_a_clock_may_be_off_by_the_skew_that_is_set_and_no_more(at):
+    assert find(sign(), now=at, policy=Policy(skew_seconds=6))
+    with pytest.raises(Broken):
+        find(sign(), now=at, policy=Policy(skew_seconds=5))
+
+
+def test_times_come_round_after_32_bits():
+    around = resigned(sign(inception=2**32 - 60, expiration=60))
+    for now in (2**32 - 60, 2**32 - 1, 2**32 + 1, 2**32 + 60):
+        assert find(around, now=now)
+    with pytest.raises(Broken, match="not valid before"):
+        find(around, now=2**32 - 61)
+    with pytest.raises(Broken, match="expired"):
+        find(around, now=2**32 + 61)
+
+
+def resigned(signature):
+    """The signature with these fields, made anew."""
+    body = signature.replace(signature=b"").to_wire()[:18] + signature.signer.to_digestable()
+    owner = NAME.to_digestable()
+    for record in RECORDS:
+        data = record.to_digestable()
+        body += owner + struct.pack("!HHIH", TXT, 1, signature.original_ttl, len(data)) + data
+    return signature.replace(signature=PRIVATE.sign(body))
+
+
+def test_a_signature_of_another_signer_is_not_looked_at():
+    with pytest.raises(Broken, match="no signature of a known algorithm"):
+        find(sign(), signer=ZONE.parent())
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "expanded"),
+    [
+        ("a.example.", 2, False),
+        ("a.example.", 1, True),
+        ("*.example.", 1, False),
+        ("*.example.", 0, True),
+        (".", 0, False),
+    ],
+)
+def test_a_signature_of_fewer_labels_than_its_owner_is_a_wildcards(owner, labels, expanded):
+    assert is_expanded(dns.name.from_text(owner), sign(labels=labels)) is expanded
+
+
+def ds(algorithm, digest_type):
+    return DsRecord("IN", "DS", 1, algorithm, digest_type, b"\0" * {1: 20, 2: 32, 4: 48}.get(digest_type, 32))
+
+
+@pytest.mark.parametrize(
+    ("offered", "sha_1", "used"),
+    [
+        ([1, 2, 4], False, [2, 4]),
+        ([1, 2], True, [2]),
+        ([1], True, [1]),
+        ([1], False, []),
+        ([3], True, []),
+    ],
+)
+def test_a_digest_of_sha_1_counts_only_where_that_is_set_and_nothing_better_is_there(offered, sha_1, used):
+    records = [ds(Algorithm.ED25519, it) for it in offered]
+    assert [it.digest_type for it in usable_digests(records, Policy(accept_sha1=sha_1))] == used
+
+
+def test_a_ds_of_an_algorithm_that_is_not_known_makes_no_other_worse():
+    """Its SHA-256 says nothing of the key that a digest of SHA-1 is for."""
+    records = [ds(Algorithm.DSA, 2), ds(Algorithm.ED25519, 1)]
+    assert usable_digests(records, Policy(accept_sha1=True)) == records[1:]
 
 
 @given(st.sampled_from(sorted(PRIVATE_KEYS)), st.binary(max_size=80), st.binary(max_size=80))
@@ -240,4 +329,4 @@ def test_no_key_and_no_signature_breaks_the_check(algorithm, key_bytes, signatur
     key = DnskeyRecord("IN", "DNSKEY", 257, 3, algorithm, key_bytes)
     signature = sign(algorithm=algorithm, key_tag=key.key_id(), signature=signature_bytes)
     with pytest.raises(Broken):
-        find_signature(RECORDS, [signature], usable_keys([key]), NOW, Checks())
+        find(signature, keys=usable_keys([key], Policy()))

@@ -5,10 +5,11 @@ import dns.exception
 import dns.flags
 import dns.message
 import dns.name
+import dns.rcode
 import dns.rrset
 import pytest
 from dns.dnssec import allow_all_policy
-from dns.rdatatype import CNAME, DNSKEY, DS, RRSIG, SOA, TXT
+from dns.rdatatype import CNAME, DNSKEY, DS, NSEC, RRSIG, SOA, TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from postroom.names.dnssec import (
     Alias,
     Bogus,
     EndlessAlias,
+    Indeterminate,
     Insecure,
     Secure,
     TrustAnchors,
@@ -27,7 +29,9 @@ from postroom.names.dnssec import (
     validate,
     walk,
 )
-from postroom.names.dnssec.walk import MAX_QUESTIONS
+from postroom.names.dnssec.budget import MAX_QUESTIONS
+from postroom.names.dnssec.nsec3 import MAX_ITERATIONS
+from postroom.names.dnssec.walk import MAX_DENIERS
 from postroom.reasons import Reason
 
 KEY = "pk1._domainkey.sender.example"
@@ -65,7 +69,7 @@ def test_an_anchor_may_stand_at_any_zone(ask, tree):
 def test_a_name_below_no_anchor_is_insecure(ask, tree):
     anchors = TrustAnchors.parse(f"test. IN DNSKEY {tree.key('test.').record}")
     verdict = validate(dns.name.from_text(KEY), TXT, anchors, ask, time.time())
-    assert verdict == Insecure("no trust anchor is configured for sender.example. or above")
+    assert verdict == Insecure("no trust anchor is configured for sender.example. or above", 2**31 - 1, None)
 
 
 def test_an_anchor_with_another_key_is_bogus(ask):
@@ -78,8 +82,32 @@ def test_an_anchor_with_another_key_is_bogus(ask):
 
 def test_a_zone_without_a_ds_is_insecure(judge, tree):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
-    why = "plain.example. has no DS record in the zone above it"
-    assert judge("pk1._domainkey.plain.example") == Insecure(why)
+    verdict = judge("pk1._domainkey.plain.example")
+    assert isinstance(verdict, Insecure)
+    assert verdict.why == "plain.example. has no DS record in the zone above it"
+    assert verdict.ttl == 60
+    evidence = verdict.evidence
+    assert (evidence.owner, evidence.rdtype) == ("plain.example.", "DS")
+    assert [link.zone for link in evidence.chain] == [".", "example."]
+    assert [(denier.rdtype, denier.owner) for denier in evidence.deniers] == [("NSEC", "plain.example.")]
+
+
+def test_a_missing_ds_that_is_not_proven_to_be_missing_is_bogus(judge, tree, meddle, stripped):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    verdict = judge("pk1._domainkey.plain.example", ask=meddle(stripped, "plain.example", DS))
+    why = "plain.example. DS is said to be absent, without a signed proof, but its zone example. is signed"
+    assert verdict == Bogus(why)
+
+
+def test_the_name_servers_of_a_signed_zone_do_not_make_it_insecure(judge, meddle, ask, stripped):
+    """The DS is taken away; what proves that the name is delegated says that there is one, too."""
+    name = dns.name.from_text("sender.example")
+
+    def take_away(message):
+        message.answer = []
+        message.authority = ask(Question(name, TXT)).authority + ask(Question(name.parent(), TXT)).authority
+
+    assert isinstance(judge(ask=meddle(take_away, "sender.example", DS)), Bogus)
 
 
 def test_an_alias_in_a_zone_without_a_ds_is_insecure_wherever_it_leads(judge, tree):
@@ -129,7 +157,9 @@ def test_a_ds_that_names_another_key_is_bogus(judge, tree):
 def test_a_ds_of_sha_1_only_counts_as_no_ds(judge, tree):
     sha1 = dns.dnssec.make_ds("sender.example.", tree.key("sender.example").record, "SHA1", policy=allow_all_policy)
     tree.put("example", f"sender DS {sha1}")
-    assert judge() == Insecure("sender.example. has DS records only of algorithms that are not known here")
+    verdict = judge()
+    assert isinstance(verdict, Insecure)
+    assert verdict.why == "sender.example. has DS records only of algorithms that are not known here"
 
 
 def test_a_ds_of_an_unknown_algorithm_beside_a_known_one_does_no_harm(judge, tree):
@@ -152,9 +182,9 @@ def test_an_expired_signature_is_bogus(judge, meddle, forge):
 
 
 def test_a_signature_of_the_future_is_bogus(judge, meddle, forge):
-    future = answering(*forge(f"{KEY}. 60 TXT x", inception=4_000_000_000, expiration=4_000_000_100))
+    future = answering(*forge(f"{KEY}. 60 TXT x", inception=3_000_000_000, expiration=3_000_000_100))
     verdict = judge(ask=meddle(future, KEY))
-    assert verdict == Bogus(f"{KEY}. TXT: the signature is not valid before 2096-10-02T07:06:40Z")
+    assert verdict == Bogus(f"{KEY}. TXT: the signature is not valid before 2065-01-24T05:20:00Z")
 
 
 @pytest.mark.parametrize("days", [-1, 31])
@@ -243,10 +273,44 @@ def test_a_record_changed_on_the_way_is_bogus(judge, meddle):
     assert isinstance(judge(ask=meddle(change, KEY)), Bogus)
 
 
-def test_a_wildcard_is_bogus_until_denials_are_checked(judge):
+def test_a_record_made_of_a_wildcards_is_secure_where_no_closer_name_is_proven_to_be(judge):
     verdict = judge("pk1.wild.sender.example")
-    assert isinstance(verdict, Bogus)
-    assert "wildcard" in verdict.why
+    assert isinstance(verdict, Secure)
+    assert [(it.rdtype, it.owner, it.next) for it in verdict.evidence.deniers] == [
+        ("NSEC", "*.wild.sender.example.", "sender.example.")
+    ]
+
+
+def test_a_wildcards_record_without_that_proof_is_bogus(judge, meddle):
+    def drop_denial(message):
+        message.authority = []
+
+    name = "pk1.wild.sender.example"
+    verdict = judge(name, ask=meddle(drop_denial, name))
+    why = "comes from a wildcard where no closer name may be, and no NSEC or NSEC3 record that came with it proves that"
+    assert verdict == Bogus(f"{name}. TXT {why}")
+
+
+def test_a_wildcards_record_never_stands_for_a_name_that_is_there(judge, tree, meddle, ask):
+    tree.put("sender.example", "*.wild TXT any\nown.wild TXT own\n")
+    other = ask(Question(dns.name.from_text("x.wild.sender.example"), TXT))
+
+    def replace(message):
+        message.answer, message.authority = [], other.authority
+        for rrset in other.answer:
+            moved = dns.rrset.from_rdata_list("own.wild.sender.example.", rrset.ttl, list(rrset))
+            message.answer.append(moved)
+
+    assert isinstance(judge("own.wild.sender.example", ask=meddle(replace, "own.wild.sender.example")), Bogus)
+    assert isinstance(judge("x.wild.sender.example"), Secure)
+
+
+def test_the_keys_of_a_zone_are_never_a_wildcards(judge, tree, meddle, forge):
+    own = tree.key("sender.example").record
+    keys = forge(f"sender.example. 60 DNSKEY {own}")
+    short = keys[1][0].replace(labels=1)
+    meddled = answering(keys[0], dns.rrset.from_rdata(keys[0].name, 60, short))
+    assert isinstance(judge(ask=meddle(meddled, "sender.example", DNSKEY)), Bogus)
 
 
 # --- aliases -------------------------------------------------------------------------------------------------
@@ -301,6 +365,54 @@ def test_an_alias_to_nothing_is_absent(judge, hosted):
     assert verdict.kind == "nxdomain"
 
 
+@pytest.fixture
+def with_dname(tree, ask, forge):
+    """An `Ask` of a resolver whose zone has a DNAME at `moved.sender.example`, to `host.test`."""
+    tree.put("host.test", "key TXT hosted")
+    at = dns.name.from_text("moved.sender.example")
+
+    def asking(question):
+        message = ask(question)
+        if question.name.is_subdomain(at) and question.name != at:
+            message.answer = forge(f"{at} 60 DNAME host.test.")
+            target = f"{question.name.relativize(at)}.host.test."
+            message.answer.append(dns.rrset.from_text(question.name, 60, "IN", "CNAME", target))
+        return message
+
+    return asking
+
+
+def test_names_below_a_proven_dname_are_looked_up_below_its_target(judge, with_dname):
+    verdict = judge("key.moved.sender.example", ask=with_dname)
+    assert isinstance(verdict, Secure)
+    assert verdict.records[0].strings == (b"hosted",)
+    assert verdict.evidence.aliases == (Alias("key.moved.sender.example.", "key.host.test."),)
+
+
+def test_what_a_dname_makes_of_a_name_is_what_counts_and_not_the_cname_beside_it(judge, with_dname, tree):
+    tree.put("attacker.test", "key TXT forged")
+
+    def asking(question):
+        message = with_dname(question)
+        if message.answer and message.answer[-1].rdtype == CNAME:
+            message.answer[-1] = dns.rrset.from_text(question.name, 60, "IN", "CNAME", "key.attacker.test.")
+        return message
+
+    assert judge("key.moved.sender.example", ask=asking).records[0].strings == (b"hosted",)
+
+
+def test_a_name_that_a_dname_would_make_too_long_has_no_alias(judge, forge, meddle):
+    name = ".".join(["a" * 60] * 3 + ["moved.sender.example"])
+    target = ".".join(["b" * 60, "longer.host.test."])
+
+    def change(message):
+        message.answer = forge(f"moved.sender.example. 60 DNAME {target}")
+
+    verdict = judge(name, ask=meddle(change, name))
+    why = "has no alias: what the DNAME at moved.sender.example. makes of it is too long"
+    assert verdict == Bogus(f"{name}. {why}")
+
+
 @pytest.mark.parametrize("name", ["back.sender.example", "self.sender.example"])
 def test_aliases_in_a_loop_are_said_to_be_one(judge, hosted, name):
     verdict = judge(name)
@@ -310,7 +422,8 @@ def test_aliases_in_a_loop_are_said_to_be_one(judge, hosted, name):
 
 def test_eight_aliases_are_followed_and_nine_are_not(judge, hosted):
     assert isinstance(judge("h1.sender.example"), Secure)
-    assert isinstance(judge("h0.sender.example"), EndlessAlias)
+    verdict = judge("h0.sender.example")
+    assert verdict == Indeterminate(Reason.DNSSEC_TOO_COSTLY, "more than 8 aliases, the last one at h8.sender.example.")
 
 
 # --- absence -------------------------------------------------------------------------------------------------
@@ -328,7 +441,60 @@ def test_eight_aliases_are_followed_and_nine_are_not(judge, hosted):
 def test_nothing_there_under_a_signed_zone_is_absent(judge, name, kind):
     verdict = judge(name)
     assert isinstance(verdict, Absent)
-    assert (verdict.kind, verdict.evidence.rdtype) == (kind, "SOA")
+    assert (verdict.kind, verdict.evidence.owner, verdict.evidence.rdtype) == (kind, f"{name}.", "TXT")
+    assert {it.rdtype for it in verdict.evidence.deniers} == {"NSEC"}
+
+
+def test_an_absence_without_the_records_that_prove_it_is_bogus(judge, meddle):
+    name = "pk9._domainkey.sender.example"
+
+    def leave_the_soa(message):
+        message.authority = [it for it in message.authority if SOA in (it.rdtype, it.covers)]
+
+    why = "TXT is said to be absent, without a signed proof, but its zone sender.example. is signed"
+    assert judge(name, ask=meddle(leave_the_soa, name)) == Bogus(f"{name}. {why}")
+
+
+def test_an_absence_with_a_soa_that_is_not_the_zones_is_bogus(judge, meddle):
+    def change(message):
+        soa = next(it for it in message.authority if it.rdtype == SOA)
+        message.authority[message.authority.index(soa)] = dns.rrset.from_text(
+            soa.name, 0, "IN", "SOA", "ns. h. 1 1 1 1 0"
+        )
+
+    name = "pk9._domainkey.sender.example"
+    assert isinstance(judge(name, ask=meddle(change, name)), Bogus)
+
+
+def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, ask):
+    """The answer about a name that is not there, given for one that is."""
+    other = ask(Question(dns.name.from_text("aaa.sender.example"), TXT))
+
+    def replace(message):
+        message.answer, message.authority = [], other.authority
+        message.set_rcode(dns.rcode.NXDOMAIN)
+
+    verdict = judge(ask=meddle(replace, KEY))
+    why = "TXT is said to be absent, and no NSEC or NSEC3 record that came with it proves that"
+    assert verdict == Bogus(f"{KEY}. {why}, but its zone sender.example. is signed")
+
+
+def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, ask):
+    """The NSEC record at the delegation denies TXT, and speaks of the zone above only (RFC 6840 §4.1)."""
+    above = ask(Question(dns.name.from_text("sender.example"), DS))
+    nsec = ask(Question(dns.name.from_text("sendes.example"), TXT))
+
+    def replace(message):
+        message.answer, message.authority = [], nsec.authority + above.authority
+
+    assert isinstance(judge("sender.example", ask=meddle(replace, "sender.example")), Bogus)
+
+
+def test_what_kind_of_absence_it_is_the_proof_says_and_not_the_rcode(judge, meddle):
+    def lie(message):
+        message.set_rcode(dns.rcode.NXDOMAIN)
+
+    assert judge("sender.example", ask=meddle(lie, "sender.example")).kind == "nodata"
 
 
 def test_an_absence_lasts_no_longer_than_the_minimum_of_its_soa(judge, tree):
@@ -344,38 +510,95 @@ def test_nothing_there_under_an_unsigned_zone_is_insecure(judge, tree):
 def test_an_unsigned_absence_in_a_signed_zone_is_bogus(judge, meddle, stripped):
     name = "pk9._domainkey.sender.example"
     verdict = judge(name, ask=meddle(stripped, name))
-    assert verdict == Bogus("sender.example. SOA is not signed, but its zone sender.example. is signed")
+    why = "TXT is said to be absent, without a signed proof, but its zone sender.example. is signed"
+    assert verdict == Bogus(f"{name}. {why}")
 
 
 def test_an_empty_answer_in_a_signed_zone_is_bogus(judge, meddle):
     verdict = judge(ask=meddle(answering(), KEY))
-    assert verdict == Bogus(f"{KEY}. is said to be absent, without a SOA, but its zone sender.example. is signed")
+    why = "TXT is said to be absent, without a signed proof, but its zone sender.example. is signed"
+    assert verdict == Bogus(f"{KEY}. {why}")
+
+
+@pytest.fixture
+def nsec3(forge):
+    """What `sender.example`, if its apex is all that is in it, says of a name that is not there, by NSEC3."""
+
+    def nsec3(iterations=0, flags=0):
+        own = dns.dnssec.nsec3_hash("sender.example.", b"", iterations, 1)
+        return forge(f"{own}.sender.example. 60 NSEC3 1 {flags} {iterations} - {own} SOA NS")
+
+    return nsec3
+
+
+def test_an_absence_may_be_proven_by_nsec3(judge, meddle, nsec3):
+    def change(message):
+        message.authority = nsec3()
+
+    verdict = judge("none.sender.example", ask=meddle(change, "none.sender.example"))
+    assert (verdict.kind, verdict.ttl) == ("nxdomain", 60)
+    assert {it.rdtype for it in verdict.evidence.deniers} == {"NSEC3"}
+
+
+def test_an_absence_that_opt_out_leaves_open_is_insecure(judge, meddle, nsec3):
+    def change(message):
+        message.authority = nsec3(flags=1)
+
+    verdict = judge("none.sender.example", ask=meddle(change, "none.sender.example"))
+    assert isinstance(verdict, Insecure)
+    assert verdict.why == "none.sender.example. may be in a zone that is delegated unsigned (opt-out)"
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_zone_of_so_many_nsec3_iterations_is_believed_and_of_more_is_insecure(judge, meddle, nsec3, beyond):
+    def change(message):
+        message.authority = nsec3(MAX_ITERATIONS + beyond)
+
+    verdict = judge("none.sender.example", ask=meddle(change, "none.sender.example"))
+    assert isinstance(verdict, Insecure if beyond else Absent)
+    if beyond:
+        assert (
+            verdict.why
+            == f"sender.example. has NSEC3 of {MAX_ITERATIONS + 1} iterations; at most {MAX_ITERATIONS} are taken"
+        )
 
 
 # --- bounds --------------------------------------------------------------------------------------------------
 
 
-def test_a_failed_look_up_is_no_verdict(judge, server, resolvers, anchors):
+def test_a_look_up_that_nobody_answers_is_indeterminate(judge, server, resolvers, anchors):
     server.pause()
-    with pytest.raises(NotNowError) as caught:
-        judge(ask=resolvers.asking(0.2))
-    assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
+    verdict = judge(ask=resolvers.asking(0.2))
+    assert isinstance(verdict, Indeterminate)
+    assert verdict.reason is Reason.KEY_LOOKUP_FAILED
+    assert "out of time" in verdict.why or "timed out" in verdict.why
 
 
-@pytest.mark.parametrize("beyond", [0, 1])
-def test_so_many_questions_are_asked_and_no_more(anchors, beyond):
-    """A server that knows no zone anywhere is asked for the TXT, and for a SOA of every ancestor, and of the root."""
-    name = dns.name.from_text(".".join("a" * (MAX_QUESTIONS - 2 + beyond)))
+def test_so_many_questions_are_asked_and_no_more(tree, ask, anchors):
+    """An unsigned answer at a deep name: each name above it may be that of an unsigned zone, and none says so."""
     asked = []
 
-    def know_nothing(question):
+    def count(question):
         asked.append(question)
-        return dns.message.make_response(dns.message.make_query(*question))
+        message = ask(question)
+        if len(question.name) > 3:
+            text = ["TXT", "unsigned"] if question.rdtype == TXT else ["CNAME", "."]
+            message.answer = [dns.rrset.from_text(question.name, 60, "IN", *text)]
+        return message
 
-    verdict = drive(walk(name, TXT, anchors, time.time()), know_nothing)
+    def look_up(labels):
+        asked.clear()
+        name = dns.name.from_text(".".join(["a"] * labels + ["sender.example"]))
+        return drive(walk(name, TXT, anchors, time.time()), count)
+
+    # Of the root, example and sender.example: their keys, and DS of two of them; and the TXT itself.
+    most = MAX_QUESTIONS - 6
+    assert isinstance(look_up(most), Bogus)
     assert len(asked) == MAX_QUESTIONS
-    whole = f"no zone is found that holds {name}"
-    assert verdict == Bogus(f"more than {MAX_QUESTIONS} questions would be needed" if beyond else whole)
+    assert look_up(most + 1) == Indeterminate(
+        Reason.DNSSEC_TOO_COSTLY, f"more than {MAX_QUESTIONS} questions would be needed"
+    )
+    assert len(asked) == MAX_QUESTIONS
 
 
 def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchors):
@@ -387,7 +610,20 @@ def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchor
         return message
 
     verdict = drive(walk(dns.name.from_text(KEY), TXT, anchors, time.time()), say_much)
-    assert verdict == Bogus(f"no zone is found that holds {KEY}.")
+    assert isinstance(verdict, Bogus)
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_so_many_denials_are_looked_at_and_no_more(judge, meddle, forge, beyond):
+    name = "pk9._domainkey.sender.example"
+
+    def add(message):
+        there = sum(it.rdtype == NSEC for it in message.authority)
+        for number in range(MAX_DENIERS - there + beyond):
+            message.authority += forge(f"x{number}.sender.example. 60 NSEC x{number}a.sender.example. TXT")
+
+    verdict = judge(name, ask=meddle(add, name))
+    assert isinstance(verdict, Indeterminate if beyond else Absent)
 
 
 @pytest.fixture
@@ -424,11 +660,8 @@ def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(record
             raise NotNowError(Reason.KEY_LOOKUP_FAILED) from None
 
     for name in (KEY, "alias.sender.example", "none.sender.example"):
-        try:
-            verdict = validate(dns.name.from_text(name), TXT, anchors, ask, time.time())
-        except NotNowError:
-            continue
-        assert isinstance(verdict, Secure | Absent | Insecure | Bogus | EndlessAlias)
+        verdict = validate(dns.name.from_text(name), TXT, anchors, ask, time.time())
+        assert isinstance(verdict, Secure | Absent | Bogus | Indeterminate)
         if isinstance(verdict, Secure):
             assert [record.strings for record in verdict.records] == [(b"true",)]
             assert verdict.ttl <= 300

@@ -263,6 +263,11 @@ class Reason(Enum):
         "The message could not be taken in just now; send the same message again.",
         "NLWeb: how do receiver domains reply to incoming messages; settlement NLWeb 8",
     )  # fmt: skip
+    DNSSEC_TOO_COSTLY = (
+        "DnssecTooCostly", Kind.RETRY, 503,
+        "To prove the sender's key record would take more work than one look-up may.",
+        "RFC 4035 §5; RFC 9276 §3.2; settlement NLWeb 5",
+    )  # fmt: skip
     KEY_LOOKUP_FAILED = (
         "KeyLookupFailed", Kind.RETRY, 503,
         "The sender's key record could not be looked up just now.", "settlement NLWeb 5",

@@ -20,7 +20,9 @@ from postroom.names.dnssec import (
     Bogus,
     EndlessAlias,
     Evidence,
+    Indeterminate,
     Insecure,
+    KnownZones,
     Secure,
     TrustAnchors,
     validate,
@@ -91,6 +93,7 @@ class KeyDirectory(Generic[K]):
         # Apart, as anybody can make up names without a key: they must not push keys out.
         self._refused: Cache[TheirError] = Cache(self._times.max_names)
         self._failing: Cache[NotNowError] = Cache(self._times.max_names)
+        self._zones = KnownZones()
         self._running: dict[str, Future[FoundKey[K] | TheirError | NotNowError]] = {}
 
     def find(self, name: str, *, fresh: bool = False) -> FoundKey[K]:
@@ -99,7 +102,7 @@ class KeyDirectory(Generic[K]):
         `fresh`: look it up even if it is remembered, unless it was looked up within the last moment. Where the
         answer is not proven, the key in memory is given instead: only what is proven takes its place.
         Raises `TheirError` (SENDER_NOT_SIGNED, DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or what
-        `parse` raised) or `NotNowError(KEY_LOOKUP_FAILED)`.
+        `parse` raised) or `NotNowError` (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
         """
         owner, key = _owner(name)
         with self._lock:
@@ -148,18 +151,18 @@ class KeyDirectory(Generic[K]):
     def _look_up(self, key: str, owner: dns.name.Name) -> Kept[FoundKey[K] | TheirError | NotNowError]:
         times = self._times
         started = self._clock()
-        try:
-            verdict = validate(owner, TXT, self._anchors, self._asking(), started)
-        except NotNowError as failed:
+        verdict = validate(owner, TXT, self._anchors, self._asking(), started, known=self._zones)
+        if isinstance(verdict, Indeterminate):
             now = self._clock()
-            return Kept(failed, now, now + times.back_off_seconds)
-        if not isinstance(verdict, Secure):
+            return Kept(NotNowError(verdict.reason, verdict.why), now, now + times.back_off_seconds)
+        if isinstance(verdict, Bogus):
             with self._lock:
                 known = self._known.get(key, self._clock())
             if known:
                 # Whoever can tamper with answers could else take a key away that is proven.
                 return Kept(known.value, started, known.expires_at)
-            ttl = verdict.ttl if isinstance(verdict, Absent) else times.max_negative_seconds
+        if not isinstance(verdict, Secure):
+            ttl = verdict.ttl if isinstance(verdict, Absent | Insecure) else times.max_negative_seconds
             return Kept(_wrong(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
         try:
             parsed = self._parse([b"".join(r.strings) for r in verdict.records if isinstance(r, TxtRecord)])

@@ -35,7 +35,12 @@ Raises TheirError or NotNowError.
 """
 
 _VERDICTS: Final = {Kind.REFUSAL: "refused", Kind.DISCARD: "discarded", Kind.RETRY: "retry"}
-_ABOUT_DNSSEC: Final = (Reason.SENDER_NOT_SIGNED, Reason.DNSSEC_BOGUS, Reason.KEY_LOOKUP_FAILED)
+_ABOUT_DNSSEC: Final = (
+    Reason.SENDER_NOT_SIGNED,
+    Reason.DNSSEC_BOGUS,
+    Reason.DNSSEC_TOO_COSTLY,
+    Reason.KEY_LOOKUP_FAILED,
+)
 _LONGEST_SHOWN: Final = 120
 
 

@@ -75,7 +75,7 @@ class NlwebJudge:
     def prove(self, envelope: Envelope) -> Proof:
         """Verify the signature with the sender's key; a cached key that fails is fetched once more first.
 
-        Raises TheirError (a discard) or NotNowError(KEY_LOOKUP_FAILED).
+        Raises TheirError (a discard) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
         """
         name = envelope.key_name
         if name is None:

@@ -33,7 +33,7 @@ class SenderKeys(Protocol):
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
         """The key record at a DNS name; `fresh`: not from the cache, unless it is only seconds old.
 
-        Raises TheirError (discards about keys) or NotNowError(KEY_LOOKUP_FAILED).
+        Raises TheirError (discards about keys) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
         """
         ...
 

@@ -18,6 +18,10 @@ class Question(NamedTuple):
         return f"{self.name} {self.rdtype.name}"
 
 
+class Elsewhere(Question):
+    """A question that another resolver is to answer than before, if there is one."""
+
+
 Ask = Callable[[Question], dns.message.Message]
 """Answers a question with a message of rcode NOERROR or NXDOMAIN whose question section is that question.
 

@@ -11,7 +11,7 @@ import dns.message
 import httpcore
 
 from postroom.errors import NotNowError
-from postroom.names.dns.question import Ask, Question
+from postroom.names.dns.question import Ask, Elsewhere, Question
 from postroom.names.dns.servers import Server, parse_servers
 from postroom.names.dns.transport import exchange, https_connections
 from postroom.names.dns.wire import Unusable, check_answer, make_query
@@ -19,7 +19,8 @@ from postroom.reasons import Reason
 
 
 class Resolvers:
-    """Asks the servers in the order given; one that failed lately is asked last. Thread safe; close it.
+    """Asks the servers in the order given; one that failed lately is asked last, and so is one that has answered
+    where a question is to be asked elsewhere. Thread safe; close it.
 
     `try_seconds` bounds one try at one server, `budget_seconds` everything asked through one `asking()`,
     `back_off_seconds` how long a failed server comes last. `clock` is monotonic, in seconds.
@@ -47,7 +48,8 @@ class Resolvers:
     def asking(self, budget_seconds: float | None = None) -> Ask:
         """An `Ask` for one look-up: all questions asked through it share one budget of time."""
         deadline = self._clock() + (self._budget_seconds if budget_seconds is None else budget_seconds)
-        return lambda question: self._ask(question, deadline)
+        answered: set[Server] = set()
+        return lambda question: self._ask(question, deadline, answered)
 
     def close(self) -> None:
         """End the connections kept open to https resolvers."""
@@ -64,9 +66,10 @@ class Resolvers:
     ) -> None:
         self.close()
 
-    def _ask(self, question: Question, deadline: float) -> dns.message.Message:
+    def _ask(self, question: Question, deadline: float, answered: set[Server]) -> dns.message.Message:
+        """`answered`: the servers that gave the answers which are now wanted from elsewhere."""
         failures: list[str] = []
-        for server in self._in_turn():
+        for server in self._in_turn(last=answered if isinstance(question, Elsewhere) else set()):
             left = deadline - self._clock()
             if left <= 0:
                 failures.append("out of time")
@@ -79,15 +82,17 @@ class Resolvers:
                 failures.append("no proper HTTP answer")
             else:
                 self._note(server, None)
+                if not isinstance(question, Elsewhere):
+                    answered.add(server)
                 return answer
             self._note(server, self._clock() + self._back_off_seconds)
         # Which servers we ask is nobody's business; what went wrong with them is.
         raise NotNowError(Reason.KEY_LOOKUP_FAILED, f"no resolver answered {question}: {'; '.join(failures)}")
 
-    def _in_turn(self) -> list[Server]:
+    def _in_turn(self, last: set[Server]) -> list[Server]:
         now = self._clock()
         with self._lock:
-            return sorted(self._servers, key=lambda server: self._last_until.get(server, now) > now)
+            return sorted(self._servers, key=lambda it: (it in last, self._last_until.get(it, now) > now))
 
     def _note(self, server: Server, last_until: float | None) -> None:
         with self._lock:

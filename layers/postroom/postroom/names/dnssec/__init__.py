@@ -1,14 +1,15 @@
-"""What DNS says, proven from a trust anchor down: the positive chain walk (RFC 4033-4035).
+"""What DNS says, proven from a trust anchor down (RFC 4033-4035, RFC 5155, RFC 6840).
 
 `validate` (or `walk`, sans-I/O) ends with a verdict. No resolver is believed: not its AD bit, not its silence
-where a signature is due. Proofs of absence (NSEC, NSEC3) and wildcards are not checked yet: `Absent` and
-`Insecure` stand on signed or missing records as described at their classes.
+where a signature or a proof of absence is due.
 """
 
 from postroom.names.dnssec.anchors import IANA_ROOT, TrustAnchors
 from postroom.names.dnssec.evidence import Alias, Evidence, Link
-from postroom.names.dnssec.verdicts import Absent, Bogus, EndlessAlias, Insecure, Secure, Verdict
+from postroom.names.dnssec.policy import Policy
+from postroom.names.dnssec.verdicts import Absent, Bogus, EndlessAlias, Indeterminate, Insecure, Secure, Verdict
 from postroom.names.dnssec.walk import drive, validate, walk
+from postroom.names.dnssec.zones import KnownZones
 
 __all__ = [
     "IANA_ROOT",
@@ -17,8 +18,11 @@ __all__ = [
     "Bogus",
     "EndlessAlias",
     "Evidence",
+    "Indeterminate",
     "Insecure",
+    "KnownZones",
     "Link",
+    "Policy",
     "Secure",
     "TrustAnchors",
     "Verdict",

@@ -8,6 +8,8 @@ from functools import cached_property
 import dns.dnssec
 import dns.dnssectypes
 
+from postroom.names.dnssec.denial import Denier
+
 MAX_JSON_BYTES = 2048
 """Evidence travels in the receipt of each message, so it is kept small."""
 
@@ -49,7 +51,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Alias:
-    """A CNAME that was followed; both names in text form."""
+    """A CNAME that was followed, or what a DNAME makes of a name; both names in text form."""
 
     owner: str
     target: str
@@ -57,7 +59,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The chain for one RRset: `owner` and `rdtype` (of the SOA for an absence) after following `aliases`."""
+    """The chain for the RRset that `owner` and `rdtype` name after following `aliases`, or for its absence."""
 
     owner: str
     rdtype: str
@@ -65,6 +67,9 @@ class Evidence:
     chain: tuple[Link, ...]
     """From the trust anchor down to the zone that signed the RRset."""
     signed: Window
+    """Of the RRset, or of a record that denies it."""
+    deniers: tuple[Denier, ...] = ()
+    """What proves that it is not there; or, beside a record, that it was rightly made of a wildcard's."""
 
     def __str__(self) -> str:
         """As in `. → example. → sender.example. (RSASHA256 20326 → ECDSAP256SHA256 7 → …)`."""
@@ -88,6 +93,8 @@ class Evidence:
                 "chain": [link.as_json() | {"zone": _cut(link.zone)} for link in chain],
                 "signed": self.signed.as_json(),
             }
+            if self.deniers:
+                value["denied by"] = [[it.rdtype, _cut(it.owner), _cut(it.next)] for it in self.deniers]
             omitted = len(self.aliases) + len(self.chain) - len(aliases) - len(chain)
             if omitted:
                 value["omitted"] = omitted

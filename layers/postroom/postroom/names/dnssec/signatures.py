@@ -1,75 +1,47 @@
 """Does this signature, by one of these keys, hold over this RRset now? Pure, over `dns.dnssec` primitives.
 
 `dns.dnssec.validate` is not used: it asks neither who may sign for a name, nor about wildcards, nor how much
-work a stranger makes us do.
+work a stranger makes us do, and takes times for numbers that never come round.
 """
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
+import cryptography.exceptions
 import dns.dnssec
+import dns.dnssecalgs
 import dns.exception
 import dns.name
-import dns.node
-import dns.rdataset
 import dns.rrset
-from dns.dnssectypes import Algorithm, DSDigest
+from dns.dnssectypes import DSDigest
 from dns.rdtypes.dnskeybase import Flag
 
 from postroom.names.dns.records import DnskeyRecord, DsRecord, RrsigRecord
+from postroom.names.dnssec.budget import Budget, Exceeded
+from postroom.names.dnssec.policy import Policy
+from postroom.names.dnssec.rrsets import Signed
 
-ALGORITHMS = frozenset(
-    {
-        Algorithm.RSASHA256,
-        Algorithm.RSASHA512,
-        Algorithm.ECDSAP256SHA256,
-        Algorithm.ECDSAP384SHA384,
-        Algorithm.ED25519,
-        Algorithm.ED448,
-    }
-)
-DIGESTS = frozenset({DSDigest.SHA256, DSDigest.SHA384})
-
-MAX_SIGNATURES = 4
+MAX_SIGNATURES: Final = 4
 """Tried per RRset: a roll-over of key and algorithm at once needs no more."""
 
-MAX_KEYS_PER_TAG = 2
+MAX_KEYS_PER_TAG: Final = 2
 """Tried per algorithm and key tag: two may share a tag by chance, more do so on purpose (KeyTrap, CVE-2023-50387)."""
 
-MAX_RECORDS = 32
-"""In an RRset: more records than a key record or a zone's keys ever need. Each is sorted, digested and encoded
-for every check."""
-
-MAX_CHECKS = 64
-"""Signature and digest checks per walk. An honest walk of 8 aliases through 5 zones stays below; zones full of
-signatures and digests that hold for nothing would need hundreds."""
-
 Keys = Mapping[tuple[int, int], Sequence[DnskeyRecord]]
-"""A zone's usable keys by (algorithm, key tag), a few of each; tags may collide (RFC 4034 Appendix B)."""
+"""A zone's usable keys by (algorithm, key tag); tags may collide (RFC 4034 Appendix B)."""
+
+_TIMES: Final = 2**32
+"""Times come round (RFC 4034 §3.1.5)."""
 
 
 class Broken(Exception):  # noqa: N818 - a finding that becomes a verdict
     """No signature holds; the text says why."""
 
 
-class Checks:
-    """How many checks a walk has left."""
-
-    def __init__(self, left: int = MAX_CHECKS) -> None:
-        self._left = left
-
-    def spend(self) -> None:
-        """Count one check; raises `Broken` when there were too many."""
-        if self._left <= 0:
-            raise Broken(f"more than {MAX_CHECKS} signature checks would be needed")
-        self._left -= 1
-
-
-def usable_keys(keys: Iterable[object]) -> Keys:
-    """Keys that may sign zone data: zone flag, protocol 3, not revoked, a known algorithm (RFC 4034 §2.1).
-
-    Of those that share algorithm and tag, the first `MAX_KEYS_PER_TAG`.
-    """
+def usable_keys(keys: Iterable[object], policy: Policy) -> Keys:
+    """Keys that may sign zone data: zone flag, protocol 3, not revoked, a known algorithm (RFC 4034 §2.1)."""
     by_tag: dict[tuple[int, int], list[DnskeyRecord]] = {}
     for key in keys:
         if (
@@ -77,83 +49,131 @@ def usable_keys(keys: Iterable[object]) -> Keys:
             and key.flags & Flag.ZONE
             and not key.flags & Flag.REVOKE
             and key.protocol == 3
-            and key.algorithm in ALGORITHMS
+            and policy.knows(key.algorithm)
         ):
-            same = by_tag.setdefault((key.algorithm, key.key_id()), [])
-            if len(same) < MAX_KEYS_PER_TAG:
-                same.append(key)
+            by_tag.setdefault((key.algorithm, key.key_id()), []).append(key)
     return by_tag
 
 
-def usable_digests(records: Iterable[object]) -> list[DsRecord]:
+def usable_digests(records: Iterable[object], policy: Policy) -> list[DsRecord]:
     """The DS records whose algorithm and digest type we can check (RFC 4035 §5.2)."""
-    return [
-        ds for ds in records if isinstance(ds, DsRecord) and ds.algorithm in ALGORITHMS and ds.digest_type in DIGESTS
-    ]
+    known = [ds for ds in records if isinstance(ds, DsRecord) and policy.knows(ds.algorithm)]
+    types = policy.digests({int(ds.digest_type) for ds in known})
+    return [ds for ds in known if ds.digest_type in types]
 
 
 def vouched_for(
-    zone: dns.name.Name, keys: Keys, digests: Iterable[DsRecord], checks: Checks
+    zone: dns.name.Name, keys: Keys, digests: Iterable[DsRecord], budget: Budget
 ) -> dict[DnskeyRecord, DsRecord]:
-    """The keys that a DS record names by digest, each with that DS. Raises `Broken` when there is none."""
+    """The keys that a DS record names by digest, each with that DS. Raises `Broken` if there is none, `Exceeded`."""
     entries: dict[DnskeyRecord, DsRecord] = {}
+    crowded = False
     for ds in digests:
-        for key in keys.get((ds.algorithm, ds.key_tag), ()):
-            checks.spend()
+        same_tag = keys.get((ds.algorithm, ds.key_tag), ())
+        crowded |= len(same_tag) > MAX_KEYS_PER_TAG
+        for key in same_tag[:MAX_KEYS_PER_TAG]:
+            budget.check()
             if dns.dnssec.make_ds(zone, key, DSDigest(ds.digest_type), validating=True) == ds:
                 entries.setdefault(key, ds)
-    if not entries:
-        raise Broken(f"no DNSKEY of {zone} matches its DS")
-    return entries
+    if entries:
+        return entries
+    if crowded:
+        raise Exceeded(f"{zone}: more than {MAX_KEYS_PER_TAG} keys share a tag, and none that was tried matches its DS")
+    raise Broken(f"no DNSKEY of {zone} matches its DS")
 
 
 def find_signature(
-    records: dns.rrset.RRset, signatures: Iterable[RrsigRecord], keys: Keys, now: float, checks: Checks
+    signed: Signed, signer: dns.name.Name, keys: Keys, now: float, policy: Policy, budget: Budget
 ) -> tuple[RrsigRecord, DnskeyRecord]:
-    """The first signature that holds over `records` at `now`, and its key.
+    """The first of the signatures by `signer` that holds over an RRset at `now`, and its key.
 
-    The caller has seen to it that the signatures' signer may sign for the owner. Raises `Broken`.
+    The caller has seen to it that `signer` may sign for the owner, and proves what `is_expanded` of the signature
+    asks for. Raises `Broken`, or `Exceeded` where not all could be tried.
     """
-    what = f"{records.name} {records.rdtype.name}"
-    found = "no signature of a known algorithm is there"
-    candidates = [signature for signature in signatures if signature.algorithm in ALGORITHMS]
-    for signature in candidates[:MAX_SIGNATURES]:
-        found = _obstacle(records, signature, now)
+    records = signed.records
+    found, crowded = "no signature of a known algorithm is there", ""
+    known = [it for it in signed.signatures if it.signer == signer and policy.knows(it.algorithm)]
+    if len(known) > MAX_SIGNATURES:
+        crowded = f"more than {MAX_SIGNATURES} signatures"
+    for signature in known[:MAX_SIGNATURES]:
+        found = _obstacle(records, signature, now, policy)
         if found:
             continue
         found = f"its zone has no trusted key {signature.key_tag}, which is said to have signed it"
-        for key in keys.get((signature.algorithm, signature.key_tag), ()):
+        same_tag = keys.get((signature.algorithm, signature.key_tag), ())
+        if len(same_tag) > MAX_KEYS_PER_TAG:
+            crowded = f"more than {MAX_KEYS_PER_TAG} keys share the tag {signature.key_tag}"
+        for key in same_tag[:MAX_KEYS_PER_TAG]:
             found = f"the signature by key {signature.key_tag} does not hold"
-            checks.spend()
-            if _holds(records, signature, key, now):
+            budget.check()
+            if _holds(records, signature, key):
                 return signature, key
-    raise Broken(f"{what}: {found}")
+    if crowded:
+        raise Exceeded(f"{signed.what}: {crowded}, and none that was tried holds")
+    raise Broken(f"{signed.what}: {found}")
 
 
-def _obstacle(records: dns.rrset.RRset, signature: RrsigRecord, now: float) -> str:
+def is_expanded(owner: dns.name.Name, signature: RrsigRecord) -> bool:
+    """Whether the RRset at `owner` was made of a wildcard's, which needs the proof that nothing is closer."""
+    return signature.labels < _labels(owner)
+
+
+def seconds_left(signature: RrsigRecord, now: float, policy: Policy) -> int:
+    """Until the signature ends."""
+    return _since(signature.expiration + policy.skew_seconds, int(now))
+
+
+def _labels(owner: dns.name.Name) -> int:
+    """As a signature counts them: without the root and without a leading `*` (RFC 4034 §3.1.3)."""
+    return len(owner) - 1 - owner.is_wild()
+
+
+def _since(time: int, earlier: int) -> int:
+    """Seconds from `earlier` to `time`, negative if it comes later, by serial number arithmetic (RFC 1982 §3.2)."""
+    return (time - earlier + _TIMES // 2) % _TIMES - _TIMES // 2
+
+
+def _obstacle(records: dns.rrset.RRset, signature: RrsigRecord, now: float, policy: Policy) -> str:
     """What forbids to use this signature, before any arithmetic (RFC 4035 §5.3.1); empty if nothing does."""
-    labels = len(records.name) - 1
-    if signature.labels < labels:
-        return "it comes from a wildcard, which needs a denial proof that is not checked yet"
-    if signature.labels > labels:
+    if signature.labels > _labels(records.name):
         return f"the signature is for a name of {signature.labels} labels"
-    if signature.inception > now:
+    if _since(signature.inception - policy.skew_seconds, int(now)) > 0:
         return f"the signature is not valid before {_moment(signature.inception)}"
-    if signature.expiration < now:
+    if seconds_left(signature, now, policy) < 0:
         return f"the signature expired at {_moment(signature.expiration)}"
     return ""
 
 
-def _holds(records: dns.rrset.RRset, signature: RrsigRecord, key: DnskeyRecord, now: float) -> bool:
-    keys: dict[dns.name.Name, dns.node.Node | dns.rdataset.Rdataset] = {
-        signature.signer: dns.rdataset.from_rdata(0, key)
-    }
+def _holds(records: dns.rrset.RRset, signature: RrsigRecord, key: DnskeyRecord) -> bool:
     try:
-        dns.dnssec.validate_rrsig(records, signature, keys, now=now)
+        algorithm = dns.dnssecalgs.get_algorithm_cls_from_dnskey(key)
+        algorithm.public_cls.from_dnskey(key).verify(signature.signature, _signed_bytes(records, signature))
     # Keys and signatures are hostile bytes; what the primitives cannot read does not hold.
-    except (dns.exception.DNSException, ValueError, TypeError):
+    except (cryptography.exceptions.InvalidSignature, dns.exception.DNSException, ValueError, TypeError, struct.error):
         return False
     return True
+
+
+def _signed_bytes(records: dns.rrset.RRset, signature: RrsigRecord) -> bytes:
+    """What the signature is over (RFC 4034 §3.1.8.1): its own fields, and the RRset in canonical form (§6)."""
+    owner = records.name
+    if is_expanded(owner, signature):
+        owner = dns.name.from_text("*", owner.split(signature.labels + 1)[1])
+    head = owner.to_digestable() + struct.pack("!HHI", records.rdtype, records.rdclass, signature.original_ttl)
+    # A set: an RR that stands there twice counts once (RFC 4034 §6.3).
+    rdatas = sorted({rdata.to_digestable() for rdata in records})
+    fields = struct.pack(
+        "!HBBIIIH",
+        signature.type_covered,
+        signature.algorithm,
+        signature.labels,
+        signature.original_ttl,
+        signature.expiration,
+        signature.inception,
+        signature.key_tag,
+    )
+    body = b"".join(head + struct.pack("!H", len(rdata)) + rdata for rdata in rdatas)
+    return fields + signature.signer.to_digestable() + body
 
 
 def _moment(epoch: int) -> str:

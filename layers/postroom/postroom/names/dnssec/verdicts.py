@@ -1,4 +1,4 @@
-"""How a chain walk can end. `why` is for people and safe to show: names, types, key tags and times."""
+"""How a look-up can end. `why` is for people and safe to show: names, types, key tags and times."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,6 +6,7 @@ from typing import Literal
 import dns.rdata
 
 from postroom.names.dnssec.evidence import Evidence
+from postroom.reasons import Reason
 
 
 @dataclass(frozen=True)
@@ -20,40 +21,50 @@ class Secure:
 
 @dataclass(frozen=True)
 class Absent:
-    """Nothing there, said under a proven SOA.
-
-    The SOA's signature is checked; that its zone's NSEC or NSEC3 records deny the name is not checked yet, so
-    somebody between the resolver and us could still hide a record.
-    """
+    """Proven not to be there, by NSEC or NSEC3 records (RFC 4035 §5.4, RFC 5155 §8). What kind of absence it is
+    the proof says, not the answer's rcode."""
 
     kind: Literal["nxdomain", "nodata"]
     ttl: int
-    """Seconds: as for `Secure`, and no more than the SOA's minimum (RFC 2308 §5)."""
+    """Seconds: as for `Secure`, and no more than the SOA's minimum, if one was there (RFC 2308 §5)."""
     evidence: Evidence
 
 
 @dataclass(frozen=True)
 class Insecure:
-    """The zone is not signed as far as an anchor reaches: no DS was given for it, or none we can check.
-
-    That a missing DS is proven missing is not checked yet; nothing is accepted on this verdict.
-    """
+    """The zone is not signed as far as an anchor reaches, and that is proven: there is no DS for it, or none we can
+    check; or its operator or ours leave it out (opt-out, a negative trust anchor, too many iterations)."""
 
     why: str
+    ttl: int
+    """Seconds."""
+    evidence: Evidence | None
+    """What proves it; None where it is a setting of ours."""
 
 
 @dataclass(frozen=True)
 class Bogus:
-    """Something is there and wrong, or a signature is not there where one is due (RFC 4033 §5)."""
+    """Something is there and wrong, or a proof is not there where one is due (RFC 4033 §5)."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class EndlessAlias:
-    """Proven CNAMEs that form a loop, or more of them than are followed."""
+    """Proven CNAMEs or DNAMEs that form a loop."""
 
     why: str
 
 
-Verdict = Secure | Absent | Insecure | Bogus | EndlessAlias
+@dataclass(frozen=True)
+class Indeterminate:
+    """It could not be found out: nobody answered, or more work would be needed than a look-up may take.
+
+    `reason`: KEY_LOOKUP_FAILED, or DNSSEC_TOO_COSTLY.
+    """
+
+    reason: Reason
+    why: str
+
+
+Verdict = Secure | Absent | Insecure | Bogus | EndlessAlias | Indeterminate

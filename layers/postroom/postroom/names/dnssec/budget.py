@@ -1,0 +1,48 @@
+"""How much work a stranger's zones may make us do in one look-up. Pure counters.
+
+Signatures, keys, hashes and aliases are named by whoever answers: KeyTrap (CVE-2023-50387) and the NSEC3 bomb
+(CVE-2023-50868) are answers of a few kilobytes that took resolvers minutes.
+"""
+
+from typing import Final
+
+MAX_QUESTIONS: Final = 64
+"""Asked per look-up: also bounds its depth. An honest one asks two per zone and one per alias."""
+
+MAX_CHECKS: Final = 64
+"""Signature and digest checks per look-up. An honest one of 8 aliases through 5 zones stays below; zones full of
+signatures and digests that hold for nothing would need hundreds."""
+
+MAX_HASHES: Final = 2_000
+"""SHA-1 runs for NSEC3 per look-up: a name of 9 labels in a zone of 50 iterations takes 500, others below 10."""
+
+
+class Exceeded(Exception):  # noqa: N818 - a finding that becomes a verdict
+    """A bound was reached before there was a finding; the text says which."""
+
+
+class Budget:
+    """What one look-up has left. Every method raises `Exceeded` once its share is spent."""
+
+    def __init__(self) -> None:
+        self._questions = MAX_QUESTIONS
+        self._checks = MAX_CHECKS
+        self._hashes = MAX_HASHES
+
+    def ask(self) -> None:
+        """Count a question."""
+        self._questions -= 1
+        if self._questions < 0:
+            raise Exceeded(f"more than {MAX_QUESTIONS} questions would be needed")
+
+    def check(self) -> None:
+        """Count a signature or a digest."""
+        self._checks -= 1
+        if self._checks < 0:
+            raise Exceeded(f"more than {MAX_CHECKS} signature checks would be needed")
+
+    def hash(self, runs: int) -> None:
+        """Count the runs of the hash that one name takes: its iterations, and one."""
+        self._hashes -= runs
+        if self._hashes < 0:
+            raise Exceeded(f"more than {MAX_HASHES} hashes would be needed for NSEC3")

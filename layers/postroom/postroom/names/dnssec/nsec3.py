@@ -1,0 +1,127 @@
+"""What a zone's NSEC3 records, proven already, prove not to be there (RFC 5155 §8). Pure."""
+
+from base64 import b32hexencode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha1
+from typing import Final
+
+import dns.name
+from dns.rdatatype import DS, RdataType
+from dns.rdtypes.ANY.NSEC3 import OPTOUT, SHA1
+
+from postroom.names.dns.records import Nsec3Record
+from postroom.names.dnssec.budget import Budget
+from postroom.names.dnssec.denial import Denial, Denier, denies, ends_zone_below, is_delegation
+
+MAX_ITERATIONS: Final = 50
+"""A zone of more counts as not signed where it denies something (RFC 9276 §3.2, which asks for none; BIND has 50)."""
+_HASH_BYTES: Final = 20
+_HASH_LABEL: Final = 32
+_KNOWN_FLAGS: Final = OPTOUT
+
+
+@dataclass(frozen=True)
+class Nsec3s:
+    """The proven NSEC3 records of `zone` that came with an answer, by the hash in their owner (`readable`).
+
+    Raises `Exceeded` where more names would have to be hashed than `budget` has left.
+    """
+
+    zone: dns.name.Name
+    records: Mapping[bytes, Nsec3Record]
+    budget: Budget
+    _hashes: dict[dns.name.Name, bytes] = field(default_factory=dict, compare=False)
+
+    def absence(self, name: dns.name.Name, rdtype: RdataType) -> Denial | None:
+        """The proof that there is no such type at `name`, or no such name; None where these records prove neither."""
+        if own := self._matching(name):
+            return self._no_data(own, name, rdtype)
+        encloser = self._closest_encloser(name)
+        closer = encloser and self._covering(_child(name, encloser))
+        if not encloser or not closer:
+            return None
+        proof = (self._hash(encloser), closer)
+        if self._is_opt_out(closer):
+            # Whatever wildcard there is, an unsigned delegation goes before it.
+            return Denial(False, self._deniers(*proof), opt_out=True)
+        wildcard = dns.name.from_text("*", encloser)
+        if at_wildcard := self._matching(wildcard):
+            found = self._no_data(at_wildcard, wildcard, rdtype)
+            # No wildcard delegates (RFC 4592 §4.2).
+            return None if not found or found.is_cut else Denial(False, self._deniers(*proof, at_wildcard))
+        around_wildcard = self._covering(wildcard)
+        return Denial(True, self._deniers(*proof, around_wildcard)) if around_wildcard else None
+
+    def no_closer(self, name: dns.name.Name, encloser: dns.name.Name) -> Denial | None:
+        """The proof that a wildcard right below `encloser` may answer for `name` (RFC 5155 §8.8)."""
+        closer = self._covering(_child(name, encloser))
+        return Denial(True, self._deniers(closer), self._is_opt_out(closer)) if closer else None
+
+    def _no_data(self, own: bytes, name: dns.name.Name, rdtype: RdataType) -> Denial | None:
+        windows = self.records[own].windows
+        if not denies(windows, rdtype, name):
+            return None
+        return Denial(False, self._deniers(own), is_cut=rdtype == DS and is_delegation(windows))
+
+    def _closest_encloser(self, name: dns.name.Name) -> dns.name.Name | None:
+        """The longest ancestor of `name` that is there, and whose zone names below it are of (RFC 5155 §8.3)."""
+        while name != self.zone:
+            name = name.parent()
+            if found := self._matching(name):
+                return None if ends_zone_below(self.records[found].windows) else name
+        return None
+
+    def _matching(self, name: dns.name.Name) -> bytes | None:
+        hashed = self._hash(name)
+        return hashed if hashed in self.records else None
+
+    def _covering(self, name: dns.name.Name) -> bytes | None:
+        hashed = self._hash(name)
+        for before, record in self.records.items():
+            after = b32hexencode(record.next)
+            # The last one leads back to the first.
+            if before < hashed < after or (after <= before and (hashed > before or hashed < after)):
+                return before
+        return None
+
+    def _is_opt_out(self, owner: bytes) -> bool:
+        return bool(self.records[owner].flags & OPTOUT)
+
+    def _hash(self, name: dns.name.Name) -> bytes:
+        if name not in self._hashes:
+            record = next(iter(self.records.values()))
+            self.budget.hash(record.iterations + 1)
+            digest = name.to_digestable()
+            for _ in range(record.iterations + 1):
+                digest = sha1(digest + record.salt, usedforsecurity=False).digest()
+            self._hashes[name] = b32hexencode(digest)
+        return self._hashes[name]
+
+    def _deniers(self, *owners: bytes) -> tuple[Denier, ...]:
+        return tuple(
+            Denier("NSEC3", owner.decode().lower(), b32hexencode(self.records[owner].next).decode().lower())
+            for owner in dict.fromkeys(owners)
+        )
+
+
+def readable(zone: dns.name.Name, records: Mapping[dns.name.Name, Nsec3Record]) -> dict[bytes, Nsec3Record]:
+    """Of a zone's NSEC3 records those that can be read here, by the hash in their owner.
+
+    Left out are those of another hash than SHA-1, with flags that mean nothing yet (RFC 5155 §8.1, §8.2), or of
+    another salt or count than the first: one answer has one set of parameters.
+    """
+    found: dict[bytes, Nsec3Record] = {}
+    for owner, record in records.items():
+        label = owner.labels[0].upper()
+        known = record.algorithm == SHA1 and not record.flags & ~_KNOWN_FLAGS and len(record.next) == _HASH_BYTES
+        first = next(iter(found.values()), record)
+        alike = (record.salt, record.iterations) == (first.salt, first.iterations)
+        if known and alike and owner.parent() == zone and len(label) == _HASH_LABEL:
+            found[label] = record
+    return found
+
+
+def _child(name: dns.name.Name, encloser: dns.name.Name) -> dns.name.Name:
+    """The ancestor of `name`, or `name` itself, that is right below `encloser`."""
+    return name.split(len(encloser) + 1)[1]
