@@ -1,0 +1,40 @@
+"""python -m tests.dnssec: what unbound, delv and our own validator say of every case, side by side.
+
+The exit code is 1 where unbound or delv does not say what the table of cases says.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tests.dnssec.ground import judged
+from tests.dnssec.page import MARK, PAGE, tables
+from tests.dnssec.programs import version
+from tests.dnssec.table import CASES, RECIPES, SECTIONS
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge all cases; print the tables, and what is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.dnssec")
+    parser.add_argument("--write", action="store_true", help=f"write the tables to {PAGE.name}")
+    given = parser.parse_args(arguments)
+    with judged(RECIPES, CASES) as judging:
+        verdicts = {label: found.result() for label, found in judging.items()}
+    text = f"{_peers()}\n\n{''.join(tables(SECTIONS, verdicts)).rstrip()}\n"
+    print(text)
+    if given.write:
+        introduction = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+        PAGE.write_text(introduction + MARK + text, encoding="utf-8")
+    wrong = [f"{label}: {what}" for label, said in verdicts.items() for what in said.unlike(CASES[label])]
+    ours = [f"{label}: {what}" for label, said in verdicts.items() for what in said.ours_unlike(CASES[label])]
+    print(*wrong, *ours, sep="\n")
+    return 1 if wrong else 0
+
+
+def _peers() -> str:
+    servers = f"Served by BIND {version('named')} and Knot {version('knotd')}"
+    return f"{servers}; judged by unbound {version('unbound')} and delv {version('delv')}."
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

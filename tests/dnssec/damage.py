@@ -1,0 +1,175 @@
+"""Zones that something has befallen: some of what they say must not be believed, and the rest must."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from dns.rdatatype import CNAME, DNAME, DNSKEY, DS, MX, NSEC, NSEC3, RRSIG, SOA, TXT, RdataType
+from tests.dnssec.answers import SMALL
+from tests.dnssec.case import Case, Differs, Gives, Peer, Status
+from tests.dnssec.keys import ZSK
+from tests.dnssec.recipe import NSEC as BY_NSEC
+from tests.dnssec.recipe import NSEC3 as BY_NSEC3
+from tests.dnssec.recipe import Maker, Recipe, no_ds, wrong_ds
+from tests.dnssec.tampering import (
+    before_a_wrong_one,
+    behind_a_wrong_one,
+    dropped,
+    flipped,
+    moved,
+    signatures,
+    signed_by,
+    without,
+    without_signatures,
+)
+
+_TEXT = f"""\
+{SMALL}
+other          TXT    "there"
+claimed.wild   TXT    "there"
+alias          CNAME  www
+old            DNAME  wild
+"""
+_EVIL = "evil.example."
+
+
+class Ask(NamedTuple):
+    """A question to a damaged zone."""
+
+    asked: str
+    rdtype: RdataType
+    gives: Gives
+    expected: Status
+    why: str
+    differs: Mapping[Peer, Differs] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with a zone, how it is made so, and what is asked."""
+
+    label: str
+    recipe: Recipe
+    asks: tuple[Ask, ...]
+    # Neither server hands out its proofs where what it takes for the sign of a signed zone is gone: for BIND the
+    # first NSEC, for Knot the signature of the SOA.
+    makers: tuple[Maker, Maker] = (Maker.KNOT, Maker.BIND)
+    """Who signs and serves it with NSEC, and with NSEC3."""
+
+
+def _bogus(asked: str, rdtype: RdataType, why: str, gives: Gives = Gives.RECORDS, **differs: Differs) -> Ask:
+    return Ask(asked, rdtype, gives, Status.BOGUS, why, {Peer(peer): found for peer, found in differs.items()})
+
+
+_PENDING = Differs(
+    Status.INDETERMINATE, 'finds the denial proven and the SOA not, and says "signed answer, pending validation"'
+)
+_STUCK = Differs(
+    Status.INDETERMINATE, "asks for a DS at the alias, is given the alias again, and gives up after twelve seconds"
+)
+_WWW = Ask("www", TXT, Gives.RECORDS, Status.SECURE, "what is whole is believed")
+DAMAGES = (
+    Damage("expired", Recipe("", days=(-60, -30)), (
+        _bogus("www", TXT, "the signatures were valid until a month ago"),
+        _bogus("nothing", TXT, "the signatures were valid until a month ago", Gives.NXDOMAIN),
+    )),
+    Damage("too-new", Recipe("", days=(30, 60)), (
+        _bogus("www", TXT, "the signatures will be valid in a month"),
+        _bogus("nothing", TXT, "the signatures will be valid in a month", Gives.NXDOMAIN),
+    )),
+    Damage("unsigned-records", Recipe("", change=signatures("www", TXT, dropped)), (
+        _bogus("www", TXT, "no signature, where the zone is signed"),
+        Ask("other", TXT, Gives.RECORDS, Status.SECURE, "what is whole is believed"),
+    )),
+    Damage("unsigned-keys", Recipe("", change=signatures("@", DNSKEY, dropped)), (
+        _bogus("www", TXT, "the keys are not signed by the key that the DS names"),
+    )),
+    Damage("unsigned-all", Recipe("", change=without(RRSIG, NSEC, NSEC3)), (
+        _bogus("www", TXT, "nothing is signed, where a DS is"),
+        _bogus("nothing", TXT, "nothing is signed, where a DS is", Gives.NXDOMAIN),
+    )),
+    Damage("unsigned-denial", Recipe("", change=without_signatures(NSEC, NSEC3)), (
+        _WWW,
+        _bogus("nothing", TXT, "what denies the name is not signed", Gives.NXDOMAIN),
+        _bogus("www", MX, "what denies the type is not signed", Gives.NODATA),
+        _bogus("any.wild", TXT, "what denies the name itself is not signed"),
+    )),
+    Damage("unsigned-soa", Recipe("", change=signatures("@", SOA, dropped)), (
+        _bogus("nothing", TXT, "the SOA that comes with the proof is not signed", Gives.NXDOMAIN, delv=_PENDING),
+        _bogus("www", MX, "the SOA that comes with the proof is not signed", Gives.NODATA, delv=_PENDING),
+    ), makers=(Maker.BIND, Maker.BIND)),
+    Damage("unsigned-alias", Recipe("", change=signatures("alias", CNAME, dropped)), (
+        _bogus("alias", TXT, "the link is not signed, though its end is", delv=_STUCK),
+    )),
+    Damage("unsigned-dname", Recipe("", change=signatures("old", DNAME, dropped)), (
+        _bogus("a.old", TXT, "the DNAME is not signed, though its end is"),
+    )),
+    Damage("no-denial", Recipe("", change=without(NSEC, NSEC3)), (
+        _WWW,
+        _bogus("nothing", TXT, "nothing denies the name", Gives.NXDOMAIN),
+        _bogus("www", MX, "nothing denies the type", Gives.NODATA),
+        _bogus("any.wild", TXT, "nothing denies the name itself, for which the wildcard stands"),
+        _bogus("www.insecure", TXT, "nothing denies the DS"),
+        _bogus("insecure", DS, "nothing denies the DS", Gives.NODATA),
+    )),
+    Damage("flipped", Recipe("", change=signatures("www", TXT, flipped)), (
+        _bogus("www", TXT, "the signature has a bit changed"),
+    )),
+    Damage("good-then-wrong", Recipe("", change=signatures("www", TXT, before_a_wrong_one)), (
+        Ask("www", TXT, Gives.RECORDS, Status.SECURE, "one signature that holds is enough (RFC 4035 §5.3.3)"),
+    )),
+    Damage("wrong-then-good", Recipe("", change=signatures("www", TXT, behind_a_wrong_one)), (
+        Ask("www", TXT, Gives.RECORDS, Status.SECURE, "one signature that holds is enough (RFC 4035 §5.3.3)",
+            {Peer.DELV: Differs(Status.BOGUS, "gives up at the first signature that does not hold, against KeyTrap")}),
+    )),
+    Damage("swapped-owner", Recipe("", change=moved("www", "other", TXT)), (
+        _bogus("other", TXT, "records and signature are those of another name"),
+    )),
+    Damage("wildcard-for-a-name", Recipe("", change=moved("*.wild", "claimed.wild", TXT)), (
+        _bogus("claimed.wild", TXT, "the wildcard's signature holds, but the name is there and is not denied"),
+    )),
+    Damage("signed-by-stranger", Recipe("", change=signed_by("www", TXT, _EVIL, ZSK)), (
+        _bogus("www", TXT, "the signer is a zone beside this one"),
+    )),
+    Damage("signed-by-stranger-too", Recipe("", change=signed_by("www", TXT, _EVIL, ZSK, beside=True)), (
+        Ask("www", TXT, Gives.RECORDS, Status.SECURE, "one signature that holds is enough, whoever else signed",
+            {Peer.UNBOUND: Differs(Status.BOGUS, "takes the first signature's signer for that of all")}),
+    )),
+    Damage("signed-by-parent", Recipe("", change=signed_by("www", TXT, "example.", ZSK)), (
+        Ask("www", TXT, Gives.RECORDS, Status.SECURE,
+            "RFC 4035 §5.3.1 wants the zone's own key, but a parent can put its own keys there at any time"),
+    )),
+    Damage("keys-signed-by-parent", Recipe("", change=signed_by("@", DNSKEY, "example.", ZSK)), (
+        _bogus("www", TXT, "the keys are signed, but not by the key that the DS names"),
+    )),
+    Damage("wrong-ds", Recipe("", ds=wrong_ds), (
+        _bogus("www", TXT, "the DS has a bit changed"),
+        _bogus("nothing", TXT, "the DS has a bit changed", Gives.NXDOMAIN),
+    )),
+    Damage("no-ds", Recipe("", ds=no_ds), (
+        Ask("www", TXT, Gives.RECORDS, Status.INSECURE, "signed, but no DS leads here: an island"),
+        Ask("nothing", TXT, Gives.NXDOMAIN, Status.INSECURE, "signed, but no DS leads here: an island"),
+    )),
+)  # fmt: skip
+
+
+def _zones(damage: Damage) -> list[Recipe]:
+    """The zone by NSEC and by NSEC3, each with an unsigned child."""
+    zones = []
+    for maker, denial in zip(damage.makers, (BY_NSEC, BY_NSEC3), strict=True):
+        whole = replace(damage.recipe, maker=maker, denial=denial)
+        origin = f"{damage.label}-{denial.label}.example."
+        zones += [whole.at(origin, _TEXT), Recipe(f"insecure.{origin}", SMALL, maker, keys=())]
+    return zones
+
+
+def _cases(damage: Damage, origin: str) -> list[Case]:
+    return [
+        Case(origin, f"{asked} {rdtype.name}", asked, rdtype, gives, expected, why, differs)
+        for asked, rdtype, gives, expected, why, differs in damage.asks
+    ]
+
+
+RECIPES = [Recipe(_EVIL, SMALL), *(zone for damage in DAMAGES for zone in _zones(damage))]
+CASES = [case for damage in DAMAGES for zone in _zones(damage) if zone.keys for case in _cases(damage, zone.origin)]

@@ -1,0 +1,56 @@
+"""docs/dnssec.md: the table of cases, like ones in one row."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.dnssec.case import Case, Peer, Status
+from tests.dnssec.ground import Verdicts
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "dnssec.md"
+MARK = "<!-- written by python -m tests.dnssec --write -->\n"
+_HEAD = "| Asked | Zones | Expected | unbound | delv | ours | Why |\n|---|---|---|---|---|---|---|\n"
+
+
+class Row(NamedTuple):
+    """What was said of cases of one title, which differ in their zones only."""
+
+    title: str
+    expected: Status
+    unbound: Status
+    delv: Status
+    ours: Status
+    why: str
+
+    def line(self, zones: Sequence[str]) -> str:
+        """The row in Markdown; a verdict that is not the expected one stands out."""
+        said = [f"**{one}**" if one is not self.expected else one for one in (self.unbound, self.delv, self.ours)]
+        return f"| {' | '.join([self.title, ', '.join(zones), self.expected, *said, self.why])} |\n"
+
+
+def tables(sections: Mapping[str, Sequence[Case]], verdicts: Mapping[str, Verdicts]) -> Iterator[str]:
+    """The tables in Markdown, one for each section."""
+    for title, cases in sections.items():
+        grouped: dict[Row, list[str]] = {}
+        for case in cases:
+            grouped.setdefault(_row(case, verdicts[case.label]), []).append(case.zone_label)
+        yield f"## {title}\n\n{_HEAD}"
+        yield from (row.line(zones) for row, zones in grouped.items())
+        yield "\n"
+
+
+def _row(case: Case, said: Verdicts) -> Row:
+    differs = [f"*{peer}* {found.why}" for peer, found in case.differs.items()]
+    why = ". ".join([case.why, *differs])
+    return Row(case.title, case.expected, said.unbound.status, said.delv.status, said.ours.status, why)
+
+
+def written(text: str) -> dict[str, dict[Peer, str]]:
+    """What a page says that unbound and delv said, by the labels of cases."""
+    found: dict[str, dict[Peer, str]] = {}
+    for line in text.splitlines():
+        cells = [cell.strip("* ") for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and f"{line}\n" not in _HEAD:
+            title, zones, _, unbound, delv, _, _ = cells
+            found |= {f"{zone}: {title}": {Peer.UNBOUND: unbound, Peer.DELV: delv} for zone in zones.split(", ")}
+    return found

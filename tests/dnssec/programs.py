@@ -1,0 +1,57 @@
+"""The programs of other people that the ground is made with; Debian's packages of them."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+PACKAGES = "bind9 bind9-dnsutils bind9-utils knot knot-dnssecutils unbound"
+NEEDED = (
+    "named", "delv", "dnssec-keygen", "dnssec-revoke", "dnssec-signzone",
+    "knotd", "kzonesign",
+    "unbound",
+)  # fmt: skip
+
+# Where Debian puts servers; the search path of a user who is not root leaves it out.
+_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
+_RUN_SECONDS = 60
+
+
+class MissingError(Exception):
+    """A program is not installed here; the text says how to get it."""
+
+
+def require_all() -> None:
+    """Raise `MissingError` unless every program is here."""
+    missing = [name for name in NEEDED if shutil.which(name, path=_PATH) is None]
+    if missing:
+        raise MissingError(f"{', '.join(missing)} not found; on Debian: apt-get install {PACKAGES}")
+
+
+def program(name: str) -> str:
+    """The path of a program. Raises `MissingError`."""
+    found = shutil.which(name, path=_PATH)
+    if found is None:
+        raise MissingError(f"{name} not found; on Debian: apt-get install {PACKAGES}")
+    return found
+
+
+def run(name: str, *arguments: object, cwd: Path) -> str:
+    """What the program prints on standard output. A failure is an error that repeats what it said."""
+    return _run([program(name), *map(str, arguments)], cwd)
+
+
+def version(name: str) -> str:
+    """Its version, as in 9.18.49."""
+    found = re.search(r"\d+\.\d+\.\d+", run(name, "-v" if name == "delv" else "-V", cwd=Path.cwd()))
+    assert found is not None
+    return found[0]
+
+
+def _run(command: Sequence[str], cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout

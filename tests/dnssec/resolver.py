@@ -1,0 +1,46 @@
+"""unbound: a resolver that knows where each zone is served, with or without its validator."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.dnssec.programs import program
+from tests.dnssec.recipe import Recipe
+from tests.dnssec.servers import Command
+
+from postroom.local.ports import HOST
+
+
+def unbound(ports: Mapping[Recipe, int], anchor: str = "") -> Command:
+    """A resolver that asks for each zone at its port of loopback; with an anchor it validates, by its own defaults."""
+
+    def command(folder: Path, port: int) -> list[str]:
+        lines = [
+            "server:",
+            f'    directory: "{folder}"',
+            '    chroot: ""',
+            '    username: ""',
+            '    pidfile: ""',
+            "    use-syslog: no",
+            "    do-daemonize: no",
+            f"    interface: {HOST}@{port}",
+            "    do-ip6: no",
+            "    num-threads: 1",
+            "    do-not-query-localhost: no",
+            "    ede: yes",
+            # A case says nothing of the cases before it.
+            "    aggressive-nsec: no",
+            "    rrset-roundrobin: no",
+            f'    module-config: "{"validator " if anchor else ""}iterator"',
+        ]
+        if anchor:
+            (folder / "anchor").write_text(anchor)
+            lines.append(f'    trust-anchor-file: "{folder}/anchor"')
+        for recipe, at in ports.items():
+            lines += ["stub-zone:", f'    name: "{recipe.origin}"', f"    stub-addr: {HOST}@{at}"]
+        # The default one would listen at a fixed port.
+        lines += ["remote-control:", "    control-enable: no"]
+        configuration = folder / "unbound.conf"
+        configuration.write_text("\n".join(lines))
+        return [program("unbound"), "-d", "-c", str(configuration)]
+
+    return command
