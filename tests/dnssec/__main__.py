@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.dnssec.ground import judged
-from tests.dnssec.page import MARK, PAGE, tables
-from tests.dnssec.programs import version
+from tests.dnssec.page import MARK, PAGE, results
 from tests.dnssec.table import CASES, RECIPES, SECTIONS
 
 
@@ -20,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     with judged(RECIPES, CASES) as judging:
         verdicts = {label: found.result() for label, found in judging.items()}
-    text = f"{_peers()}\n\n{''.join(tables(SECTIONS, verdicts)).rstrip()}\n"
+    text = results(SECTIONS, verdicts)
     print(text)
     if given.write:
         introduction = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
@@ -29,11 +28,6 @@ def main(arguments: Sequence[str]) -> int:
     ours = [f"{label}: {what}" for label, said in verdicts.items() for what in said.ours_unlike(CASES[label])]
     print(*wrong, *ours, sep="\n")
     return 1 if wrong else 0
-
-
-def _peers() -> str:
-    servers = f"Served by BIND {version('named')} and Knot {version('knotd')}"
-    return f"{servers}; judged by unbound {version('unbound')} and delv {version('delv')}."
 
 
 if __name__ == "__main__":

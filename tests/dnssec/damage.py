@@ -52,10 +52,12 @@ class Damage:
     label: str
     recipe: Recipe
     asks: tuple[Ask, ...]
-    # Neither server hands out its proofs where what it takes for the sign of a signed zone is gone: for BIND the
-    # first NSEC, for Knot the signature of the SOA.
     makers: tuple[Maker, Maker] = (Maker.KNOT, Maker.BIND)
-    """Who signs and serves it with NSEC, and with NSEC3."""
+    """Who signs and serves it with NSEC, and with NSEC3.
+
+    A server hands out signatures and proofs only where it finds the zone signed: BIND looks for the apex's NSEC, Knot
+    for the signature of the SOA.
+    """
 
 
 def _bogus(asked: str, rdtype: RdataType, why: str, gives: Gives = Gives.RECORDS, **differs: Differs) -> Ask:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tests.dnssec.case import Case, Peer, Status
 from tests.dnssec.ground import Verdicts
+from tests.dnssec.programs import version
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "dnssec.md"
 MARK = "<!-- written by python -m tests.dnssec --write -->\n"
@@ -28,15 +29,20 @@ class Row(NamedTuple):
         return f"| {' | '.join([self.title, ', '.join(zones), self.expected, *said, self.why])} |\n"
 
 
-def tables(sections: Mapping[str, Sequence[Case]], verdicts: Mapping[str, Verdicts]) -> Iterator[str]:
-    """The tables in Markdown, one for each section."""
-    for title, cases in sections.items():
-        grouped: dict[Row, list[str]] = {}
-        for case in cases:
-            grouped.setdefault(_row(case, verdicts[case.label]), []).append(case.zone_label)
-        yield f"## {title}\n\n{_HEAD}"
-        yield from (row.line(zones) for row, zones in grouped.items())
-        yield "\n"
+def results(sections: Mapping[str, Sequence[Case]], verdicts: Mapping[str, Verdicts]) -> str:
+    """Who was asked, and a table in Markdown for each section."""
+    servers = f"Served by BIND {version('named')} and Knot {version('knotd')}"
+    peers = f"{servers}; judged by unbound {version('unbound')} and delv {version('delv')}.\n"
+    tables = (f"\n## {title}\n\n{''.join(_table(cases, verdicts))}" for title, cases in sections.items())
+    return peers + "".join(tables)
+
+
+def _table(cases: Sequence[Case], verdicts: Mapping[str, Verdicts]) -> Iterator[str]:
+    grouped: dict[Row, list[str]] = {}
+    for case in cases:
+        grouped.setdefault(_row(case, verdicts[case.label]), []).append(case.zone_label)
+    yield _HEAD
+    yield from (row.line(zones) for row, zones in grouped.items())
 
 
 def _row(case: Case, said: Verdicts) -> Row:

@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PACKAGES = "bind9 bind9-dnsutils bind9-utils knot knot-dnssecutils unbound"
-NEEDED = (
-    "named", "delv", "dnssec-keygen", "dnssec-revoke", "dnssec-signzone",
-    "knotd", "kzonesign",
-    "unbound",
-)  # fmt: skip
+NEEDED = ("named", "delv", "dnssec-keygen", "dnssec-revoke", "dnssec-signzone", "knotd", "kzonesign", "unbound")
 
 # Where Debian puts servers; the search path of a user who is not root leaves it out.
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
@@ -25,9 +21,8 @@ class MissingError(Exception):
 
 def require_all() -> None:
     """Raise `MissingError` unless every program is here."""
-    missing = [name for name in NEEDED if shutil.which(name, path=_PATH) is None]
-    if missing:
-        raise MissingError(f"{', '.join(missing)} not found; on Debian: apt-get install {PACKAGES}")
+    for name in NEEDED:
+        program(name)
 
 
 def program(name: str) -> str:
@@ -40,18 +35,20 @@ def program(name: str) -> str:
 
 def run(name: str, *arguments: object, cwd: Path) -> str:
     """What the program prints on standard output. A failure is an error that repeats what it said."""
-    return _run([program(name), *map(str, arguments)], cwd)
+    return _ran([program(name), *map(str, arguments)], cwd).stdout
 
 
 def version(name: str) -> str:
     """Its version, as in 9.18.49."""
-    found = re.search(r"\d+\.\d+\.\d+", run(name, "-v" if name == "delv" else "-V", cwd=Path.cwd()))
+    # Some say it on standard error.
+    done = _ran([program(name), "-v" if name == "delv" else "-V"], Path.cwd())
+    found = re.search(r"\d+\.\d+\.\d+", done.stdout + done.stderr)
     assert found is not None
     return found[0]
 
 
-def _run(command: Sequence[str], cwd: Path) -> str:
+def _ran(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
+    return done

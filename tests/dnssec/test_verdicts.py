@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
-from tests.dnssec.case import Peer
 from tests.dnssec.ground import Verdicts
-from tests.dnssec.page import PAGE, written
+from tests.dnssec.page import PAGE, results, written
+from tests.dnssec.programs import PACKAGES
 from tests.dnssec.table import CASES, SECTIONS
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.xdist_group("dnssec")
 
 
@@ -17,9 +19,9 @@ def test_unbound_and_delv_say_what_is_expected(label: str, verdicts: Mapping[str
     assert verdicts[label].result().unlike(CASES[label]) == []
 
 
-def test_the_page_says_what_unbound_and_delv_say() -> None:
-    expected = {label: {peer: case.expected_of(peer) for peer in Peer} for label, case in CASES.items()}
-    assert written(PAGE.read_text(encoding="utf-8")) == expected
+def test_the_page_says_what_unbound_and_delv_say(verdicts: Mapping[str, Future[Verdicts]]) -> None:
+    said = results(SECTIONS, {label: found.result() for label, found in verdicts.items()})
+    assert written(PAGE.read_text(encoding="utf-8")) == written(said)
 
 
 def test_every_difference_is_one_and_has_its_reason() -> None:
@@ -30,3 +32,7 @@ def test_every_difference_is_one_and_has_its_reason() -> None:
 
 def test_no_two_cases_have_one_label() -> None:
     assert len(CASES) == sum(map(len, SECTIONS.values()))
+
+
+def test_ci_installs_what_is_needed() -> None:
+    assert f'packages="{PACKAGES}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()

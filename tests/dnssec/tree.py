@@ -15,18 +15,18 @@ from tests.dnssec.recipe import Maker, Recipe, Signed
 
 from postroom.names.dns.records import DnskeyRecord, DsRecord
 
-TTL_SECONDS = 300
+_TTL_SECONDS = 300
 # Nobody asks it: resolvers are told where each zone is served.
 _HEAD = f"""\
-$TTL {TTL_SECONDS}
-{{origin}} IN SOA ns.example. hostmaster.example. 1 3600 600 604800 {TTL_SECONDS}
+$TTL {_TTL_SECONDS}
+{{origin}} IN SOA ns.example. hostmaster.example. 1 3600 600 604800 {_TTL_SECONDS}
 {{origin}} IN NS ns.example.
 """
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The zones' files by origin, and the trust anchor: the root's DS, in master format."""
+    """The zones' files, and the trust anchor: the root's DS, in master format."""
 
     files: Mapping[Recipe, Path]
     anchor: str
@@ -45,9 +45,7 @@ def grow(recipes: Sequence[Recipe], folder: Path, now: datetime) -> Tree:
         file = folder / f"zone-{recipe.origin}"
         ds_records[recipe] = ()
         if recipe.keys:
-            text = knot.sign(recipe, text, keyring.folder, now) if recipe.maker is Maker.KNOT else bind.sign(
-                recipe, text, keyring, now
-            )  # fmt: skip
+            text = _signed(recipe, text, keyring, now)
             zone = dns.zone.from_text(text, origin=recipe.name, relativize=False)
             if recipe.change:
                 recipe.change(Signed(zone, keyring))
@@ -69,13 +67,19 @@ def _text(recipe: Recipe, below: Mapping[Recipe, Iterable[DsRecord]]) -> str:
     return "".join(lines)
 
 
+def _signed(recipe: Recipe, text: str, keyring: Keyring, now: datetime) -> str:
+    if recipe.maker is Maker.KNOT:
+        return knot.sign(recipe, text, keyring.folder, now)
+    return bind.sign(recipe, text, keyring, now)
+
+
 def _above(name: dns.name.Name, recipes: Mapping[dns.name.Name, Recipe]) -> Recipe:
     parent = name.parent()
     return recipes[parent] if parent in recipes else _above(parent, recipes)
 
 
 def _entries(recipe: Recipe, zone: dns.zone.Zone, keyring: Keyring) -> list[DnskeyRecord]:
-    """The keys that should have a DS; of those that Knot made we know the flag."""
+    """The keys that should have a DS; those that Knot made tell so by their flag."""
     if recipe.maker is Maker.BIND:
         return [keyring.pair(recipe.origin, key).record for key in recipe.keys if key.ds]
     keys = zone.find_rdataset(recipe.name, DNSKEY)
