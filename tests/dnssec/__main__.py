@@ -1,6 +1,6 @@
 """python -m tests.dnssec: what unbound, delv and our own validator say of every case, side by side.
 
-The exit code is 1 where unbound or delv does not say what the table of cases says.
+The exit code is 1 where one of them does not say what the table of cases says.
 """
 
 import argparse
@@ -25,8 +25,7 @@ def main(arguments: Sequence[str]) -> int:
         introduction = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
         PAGE.write_text(introduction + MARK + text, encoding="utf-8")
     wrong = [f"{label}: {what}" for label, said in verdicts.items() for what in said.unlike(CASES[label])]
-    ours = [f"{label}: {what}" for label, said in verdicts.items() for what in said.ours_unlike(CASES[label])]
-    print(*wrong, *ours, sep="\n")
+    print(*wrong, sep="\n")
     return 1 if wrong else 0
 
 

@@ -27,10 +27,11 @@ class Gives(StrEnum):
 
 
 class Peer(StrEnum):
-    """Whose verdict it is."""
+    """Whose verdict it is: another's, or our own."""
 
     UNBOUND = "unbound"
     DELV = "delv"
+    OURS = "ours"
 
 
 class Said(NamedTuple):

@@ -35,20 +35,13 @@ class Verdicts(NamedTuple):
     ours: Said
 
     def unlike(self, case: Case) -> list[str]:
-        """What is not as the case says, of what was handed out and of what unbound and delv say of it."""
+        """What is not as the case says, of what was handed out and of what anybody says of it."""
         found = [] if self.delivered is case.gives else [f"handed out: {self.delivered}, not {case.gives}"]
-        for peer, said in ((Peer.UNBOUND, self.unbound), (Peer.DELV, self.delv)):
+        for peer, said in ((Peer.UNBOUND, self.unbound), (Peer.DELV, self.delv), (Peer.OURS, self.ours)):
             expected = case.expected_of(peer)
             if said.status is not expected or said.gives not in (None, case.gives):
                 found.append(f"{peer}: {_told(said)}, not {expected}")
         return found
-
-    def ours_unlike(self, case: Case) -> list[str]:
-        """What we say otherwise than is expected: another status, or something else of what is there."""
-        said = self.ours
-        if said.status is case.expected and said.gives in (None, case.gives):
-            return []
-        return [f"ours: {_told(said)}, not {case.expected}, {case.gives}"]
 
 
 def _told(said: Said) -> str:

@@ -52,11 +52,12 @@ def _row(case: Case, said: Verdicts) -> Row:
 
 
 def written(text: str) -> dict[str, dict[Peer, str]]:
-    """What a page says that unbound and delv said, by the labels of cases."""
+    """What a page says that everybody said, by the labels of cases."""
     found: dict[str, dict[Peer, str]] = {}
     for line in text.splitlines():
         cells = [cell.strip("* ") for cell in line.strip("|").split("|")]
         if line.startswith("| ") and f"{line}\n" not in _HEAD:
-            title, zones, _, unbound, delv, _, _ = cells
-            found |= {f"{zone}: {title}": {Peer.UNBOUND: unbound, Peer.DELV: delv} for zone in zones.split(", ")}
+            title, zones, _, unbound, delv, ours, _ = cells
+            said = {Peer.UNBOUND: unbound, Peer.DELV: delv, Peer.OURS: ours}
+            found |= {f"{zone}: {title}": said for zone in zones.split(", ")}
     return found

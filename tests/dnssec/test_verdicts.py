@@ -1,4 +1,4 @@
-"""unbound and delv say of every case what the table of cases says, and docs/dnssec.md repeats it."""
+"""unbound, delv and we say of every case what the table of cases says, and docs/dnssec.md repeats it."""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.xdist_group("dnssec")
 
 
 @pytest.mark.parametrize("label", CASES)
-def test_unbound_and_delv_say_what_is_expected(label: str, verdicts: Mapping[str, Future[Verdicts]]) -> None:
+def test_unbound_delv_and_we_say_what_is_expected(label: str, verdicts: Mapping[str, Future[Verdicts]]) -> None:
     assert verdicts[label].result().unlike(CASES[label]) == []
 
 
-def test_the_page_says_what_unbound_and_delv_say(verdicts: Mapping[str, Future[Verdicts]]) -> None:
+def test_the_page_says_what_everybody_says(verdicts: Mapping[str, Future[Verdicts]]) -> None:
     said = results(SECTIONS, {label: found.result() for label, found in verdicts.items()})
     assert written(PAGE.read_text(encoding="utf-8")) == written(said)
 
