@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli import dm3, domain, mailbox, subject, wallet
+from postroom.cli import dm3, domain, lookup, mailbox, subject, wallet
 from postroom.cli.audit import audit
 from postroom.cli.cost import cost
 from postroom.cli.exits import Commands
@@ -20,7 +20,8 @@ app = typer.Typer(
     name="postroom",
     cls=Commands,
     help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
-    epilog="Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.",
+    epilog="Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems; "
+    "of a look-up 0 secure, 1 bogus, 2 usage, 3 indeterminate, 4 insecure.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Boxes and colours are for people.
@@ -36,6 +37,7 @@ app.add_typer(subject.app, name="subject")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(dm3.app, name="dm3")
+app.add_typer(lookup.app, name="dns")
 app.command()(audit)
 app.command()(up)
 app.command()(cost)

@@ -1,6 +1,6 @@
 """How a command ends: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.
 
-An error is one sentence.
+Of a look-up: 0 secure, 1 bogus, 3 indeterminate, 4 insecure. An error is one sentence.
 """
 
 import errno
@@ -25,6 +25,7 @@ class Exit(IntEnum):
     USAGE = 2
     NOT_FOUND_OUT = 3
     PROBLEMS = 4
+    INSECURE = 4
     NOBODY_READS = 141
     """As the shell tells of a program that SIGPIPE ended."""
 

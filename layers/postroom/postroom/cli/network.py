@@ -14,6 +14,7 @@ from postroom.settings import Settings
 if TYPE_CHECKING:
     from postroom.https import HttpsClient
     from postroom.names.dns import Resolvers
+    from postroom.names.dnssec import TrustAnchors
     from postroom.names.keys import KeyDirectory
     from postroom.nlweb.keys import PublicKey
 
@@ -25,6 +26,10 @@ Resolver = Annotated[
         help="DNS resolver to ask: HOST[:PORT], udp://…, tcp://… or https://… Repeat it for more.",
         show_default=False,
     ),
+]
+TrustAnchor = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="DS or DNSKEY records to trust.", show_default="the root's, by IANA"),
 ]
 CaFile = Annotated[
     Path | None,
@@ -78,12 +83,17 @@ def open_resolvers(network: Network) -> "Resolvers":
 
 def build_key_directory(network: Network, resolvers: "Resolvers") -> "KeyDirectory[PublicKey]":
     """Senders' keys by DNS, proven from the trust anchor. Raises SettingsError."""
-    from postroom.names.dnssec import TrustAnchors
     from postroom.names.keys import KeyDirectory
     from postroom.nlweb.key_record import parse_key_record
 
-    anchors = TrustAnchors.parse(network.trust_anchors) if network.trust_anchors else TrustAnchors.parse()
-    return KeyDirectory(resolvers.asking, anchors, parse_key_record, clock=time.time)
+    return KeyDirectory(resolvers.asking, anchors_of(network), parse_key_record, clock=time.time)
+
+
+def anchors_of(network: Network) -> "TrustAnchors":
+    """Where trust begins. Raises SettingsError."""
+    from postroom.names.dnssec import TrustAnchors
+
+    return TrustAnchors.parse(network.trust_anchors) if network.trust_anchors else TrustAnchors.parse()
 
 
 def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":

@@ -10,7 +10,7 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
-from postroom.cli.network import Resolver, build_key_directory, choose_network, open_resolvers
+from postroom.cli.network import Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
 from postroom.cli.office import open_office
 from postroom.cli.output import print_json
 from postroom.settings import Settings
@@ -36,10 +36,7 @@ def verify(
         ),
     ] = None,
     resolver: Resolver = None,
-    trust_anchor: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="DS or DNSKEY records to trust.", show_default="the root's, by IANA"),
-    ] = None,
+    trust_anchor: TrustAnchor = None,
     now: Annotated[
         float | None,
         typer.Option(

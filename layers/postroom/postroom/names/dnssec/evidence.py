@@ -8,6 +8,7 @@ from functools import cached_property
 import dns.dnssec
 import dns.dnssectypes
 
+from postroom.ijson import JsonValue
 from postroom.names.dnssec.denial import Denier
 
 MAX_JSON_BYTES = 2048
@@ -23,7 +24,7 @@ class Window:
     inception: int
     expiration: int
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, JsonValue]:
         """`{algorithm, tag, from, until}`."""
         return {
             "algorithm": algorithm_name(self.algorithm),
@@ -43,10 +44,9 @@ class Link:
     """Hex."""
     keys: Window
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, JsonValue]:
         """`{zone, ds, keys}`."""
-        digest = dns.dnssectypes.DSDigest.to_text(dns.dnssectypes.DSDigest(self.digest_type))
-        return {"zone": self.zone, "ds": f"{digest}:{self.digest}", "keys": self.keys.as_json()}
+        return {"zone": self.zone, "ds": f"{digest_name(self.digest_type)}:{self.digest}", "keys": self.keys.as_json()}
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,16 @@ class Evidence:
         keys = " → ".join(f"{algorithm_name(key.algorithm)} {key.key_tag}" for key in self._windows())
         return f"{zones} ({keys})"
 
-    def as_json(self) -> Mapping[str, object]:
+    def as_json(self) -> Mapping[str, JsonValue]:
         """JSON-ready, at most 2 kB as compact JSON; what had to be left out is counted in `omitted`."""
         return self._json
 
     @cached_property
-    def _json(self) -> Mapping[str, object]:
+    def _json(self) -> Mapping[str, JsonValue]:
         # Once: it stands in the receipt of every message that a key in memory proves.
         aliases, chain = list(self.aliases), list(self.chain)
         while True:
-            value: dict[str, object] = {
+            value: dict[str, JsonValue] = {
                 "owner": _cut(self.owner),
                 "type": self.rdtype,
                 "aliases": [[_cut(alias.owner), _cut(alias.target)] for alias in aliases],
@@ -118,6 +118,11 @@ class Evidence:
 def algorithm_name(algorithm: int) -> str:
     """`ECDSAP256SHA256` for 13, and so on (RFC 8624 §3.1)."""
     return dns.dnssec.algorithm_to_text(algorithm)
+
+
+def digest_name(digest_type: int) -> str:
+    """`SHA256` for 2, and so on (RFC 8624 §3.3)."""
+    return dns.dnssectypes.DSDigest.to_text(dns.dnssectypes.DSDigest(digest_type))
 
 
 def _cut(name: str) -> str:

@@ -1,0 +1,220 @@
+"""`postroom dns lookup`: what DNS says of a name, and whether that is proven."""
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.exits import Exit, UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.network import Resolver, TrustAnchor, anchors_of, choose_network, open_resolvers
+from postroom.cli.output import print_json, safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import dns.message
+    import dns.name
+    from dns.rdatatype import RdataType
+
+    from postroom.ijson import JsonValue
+    from postroom.names.dns import Ask, Question
+    from postroom.names.dnssec import Evidence, Verdict
+    from postroom.names.dnssec.evidence import Window
+
+app = typer.Typer(help="What DNS says, and whether it is proven.", no_args_is_help=True)
+
+_END_OF_TIMES = 2**32
+"""Epoch seconds: signatures count no further before they begin anew (RFC 4034 §3.1.5)."""
+
+
+# Typer makes `postroom dns lookup` a group only if there is a callback.
+@app.callback()
+def group() -> None:
+    """What DNS says, and whether it is proven."""
+
+
+@app.command("lookup")
+def lookup(
+    name: Annotated[str, typer.Argument(help="The name, in ASCII.", metavar="NAME")],
+    rdtype: Annotated[str, typer.Argument(help="The type of its records.", metavar="TYPE")] = "TXT",
+    resolver: Resolver = None,
+    trust_anchor: TrustAnchor = None,
+    now: Annotated[
+        float | None,
+        typer.Option(metavar="EPOCH", help="When signatures must hold, in seconds since 1970.", show_default="now"),
+    ] = None,
+    accept_sha1: Annotated[
+        bool, typer.Option("--accept-sha1", help="Take signatures and digests of SHA-1, too.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what proves it, zone by zone.")] = False,
+    local: Local = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look a name up, and prove the answer from the trust anchor down. No resolver is believed.
+
+    Exit code 0: secure, which an absence can be, too; 1: bogus; 3: could not find out; 4: insecure (proven).
+    """
+    from postroom.names.dnssec import Policy, validate
+
+    owner, wanted = _name(name), _type(rdtype)
+    if now is not None and not 0 <= now < _END_OF_TIMES:
+        raise UsageFault(f"--now is {now}; it must be seconds since 1970, below {_END_OF_TIMES}")
+    network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+    anchors = anchors_of(network)
+    with open_resolvers(network) as resolvers:
+        asked = _Asked(resolvers.asking())
+        verdict = validate(
+            owner, wanted, anchors, asked, time.time() if now is None else now, policy=Policy(accept_sha1)
+        )
+    told = _told(wanted, verdict, asked)
+    if as_json:
+        print_json(told.as_json())
+    else:
+        for line in told.lines(explain=explain):
+            print(safe(line))
+    raise typer.Exit(told.exit)
+
+
+class _Asked:
+    """Asks, counts the questions, and keeps the first answer."""
+
+    def __init__(self, ask: "Ask") -> None:
+        self._ask = ask
+        self.questions = 0
+        self.first: dns.message.Message | None = None
+
+    def __call__(self, question: "Question") -> "dns.message.Message":
+        self.questions += 1
+        answer = self._ask(question)
+        self.first = self.first or answer
+        return answer
+
+
+class _Told(NamedTuple):
+    """A verdict as people and programs are told. `records`: as in a zone file."""
+
+    status: str
+    reason: str | None
+    records: "list[str]"
+    rcode: str | None
+    ttl: int | None
+    queries: int
+    evidence: "Evidence | None"
+
+    @property
+    def exit(self) -> Exit:
+        return {"secure": Exit.GOOD, "bogus": Exit.BAD_MESSAGE, "insecure": Exit.INSECURE}.get(
+            self.status, Exit.NOT_FOUND_OUT
+        )
+
+    def as_json(self) -> "JsonValue":
+        chain: list[JsonValue] = []
+        if self.evidence:
+            answer = dict(self.evidence.as_json())
+            links = answer.pop("chain")
+            chain = [*(links if isinstance(links, list) else []), answer]
+        return {
+            "status": self.status,
+            "reason": self.reason,
+            "records": list(self.records),
+            "rcode": self.rcode,
+            "ttl": self.ttl,
+            "queries": self.queries,
+            "chain": chain,
+        }
+
+    def lines(self, *, explain: bool) -> "Iterator[str]":
+        """The status, the records, and where it is asked for the chain."""
+        ttl = "" if self.ttl is None else f", for {self.ttl} s"
+        yield f"{self.status}{ttl}" + (f": {self.reason}" if self.reason else "")
+        yield from self.records
+        if explain:
+            yield f"{self.queries} questions were asked"
+            yield from _tree(self.evidence)
+
+
+def _told(rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _Told:
+    import dns.rcode
+
+    from postroom.names.dnssec import Absent, EndlessAlias, Indeterminate, Insecure, Secure
+
+    rcode = dns.rcode.to_text(asked.first.rcode()) if asked.first else None
+    queries = asked.questions
+    match verdict:
+        case Secure(records, ttl, evidence):
+            shown = [f"{evidence.owner} {ttl} IN {rdtype.name} {record.to_text()}" for record in records]
+            return _Told("secure", None, shown, "NOERROR", ttl, queries, evidence)
+        case Absent(kind, ttl, evidence):
+            there = "no such name" if kind == "nxdomain" else f"no {rdtype.name} there"
+            code = "NXDOMAIN" if kind == "nxdomain" else "NOERROR"
+            return _Told("secure", f"{evidence.owner}: {there}", [], code, ttl, queries, evidence)
+        case EndlessAlias(why):
+            return _Told("secure", why, [], rcode, None, queries, None)
+        case Insecure(why, ttl, insecure_evidence):
+            return _Told("insecure", why, _unproven(rdtype, asked), rcode, ttl, queries, insecure_evidence)
+        case Indeterminate(reason, why):
+            return _Told("indeterminate", f"{reason}: {why}", [], rcode, None, queries, None)
+    return _Told("bogus", verdict.why, [], rcode, None, queries, None)
+
+
+def _unproven(rdtype: "RdataType", asked: _Asked) -> list[str]:
+    """What the resolver said of a name that is not signed: nobody can know better."""
+    sets = [it for it in asked.first.answer if it.rdtype == rdtype] if asked.first else []
+    return [line for rrset in sets for line in rrset.to_text().splitlines()]
+
+
+def _tree(evidence: "Evidence | None") -> "Iterator[str]":
+    """The chain from the anchor down, a step to the right for each zone."""
+    if evidence is None:
+        return
+    from postroom.names.dnssec.evidence import digest_name
+
+    for depth, link in enumerate(evidence.chain):
+        place = "  " * depth
+        yield f"{place}{link.zone}"
+        yield f"{place}  DS {digest_name(link.digest_type)} {link.digest}"
+        yield f"{place}  DNSKEY signed by {_window(link.keys)}"
+    place = "  " * len(evidence.chain)
+    for alias in evidence.aliases:
+        yield f"{place}{alias.owner} leads to {alias.target}"
+    yield f"{place}{evidence.owner} {evidence.rdtype}"
+    yield f"{place}  signed by {_window(evidence.signed)}"
+    for denier in evidence.deniers:
+        yield f"{place}  {denier.rdtype} at {denier.owner}, the next one at {denier.next}"
+
+
+def _window(window: "Window") -> str:
+    from postroom.names.dnssec.evidence import algorithm_name
+
+    days = f"{_day(window.inception)} to {_day(window.expiration)} UTC"
+    return f"{algorithm_name(window.algorithm)} key {window.key_tag}, {days}"
+
+
+def _day(epoch: int) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _name(text: str) -> "dns.name.Name":
+    import dns.exception
+    import dns.name
+
+    try:
+        return dns.name.from_text(text.encode("ascii"))
+    except (dns.exception.DNSException, UnicodeError):
+        raise UsageFault(f"{text!r} is no DNS name; expected one such as pk1._domainkey.example, in ASCII") from None
+
+
+def _type(text: str) -> "RdataType":
+    import dns.exception
+    import dns.rdatatype
+
+    try:
+        rdtype = dns.rdatatype.from_text(text)
+    except (dns.exception.DNSException, ValueError):
+        raise UsageFault(f"{text!r} is no type of records; expected one such as TXT, A or DS") from None
+    if dns.rdatatype.is_metatype(rdtype) or rdtype in (dns.rdatatype.RRSIG, dns.rdatatype.ANY, dns.rdatatype.NONE):
+        raise UsageFault(f"{text} is not signed, so that it cannot be proven; ask for another type")
+    return rdtype

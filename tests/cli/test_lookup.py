@@ -1,0 +1,121 @@
+"""`postroom dns lookup` against real signed zones: the status decides the exit code, and the chain is told."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from tests.cli.conftest import Postroom, World
+
+NAME = "nlweb._domainkey.sender.example"
+LookUp = Callable[..., tuple[int, dict[str, object]]]
+
+
+@pytest.fixture
+def look_up(postroom: Postroom, world: World) -> LookUp:
+    def look_up(*arguments: str) -> tuple[int, dict[str, object]]:
+        result = postroom("dns", "lookup", *arguments, "--json", *world.options)
+        return result.exit_code, json.loads(result.stdout)
+
+    return look_up
+
+
+def test_a_record_is_told_with_the_chain_that_proves_it(look_up: LookUp) -> None:
+    code, told = look_up(NAME, "TXT")
+    assert code == 0
+    assert set(told) == {"status", "reason", "records", "rcode", "ttl", "queries", "chain"}
+    assert (told["status"], told["reason"], told["rcode"], told["ttl"]) == ("secure", None, "NOERROR", 300)
+    [record] = told["records"]  # type: ignore[misc]
+    assert record.startswith(f'{NAME}. 300 IN TXT "v=DKIM1; ')
+    chain = told["chain"]
+    assert isinstance(chain, list)
+    assert [link.get("zone") for link in chain] == [".", "example.", "sender.example.", None]
+    assert (chain[-1]["owner"], chain[-1]["type"]) == (f"{NAME}.", "TXT")
+
+
+def test_a_cold_look_up_asks_six_questions(look_up: LookUp) -> None:
+    _, told = look_up(NAME)
+    assert told["queries"] == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "rdtype", "rcode", "why"),
+    [
+        ("nothing.sender.example", "TXT", "NXDOMAIN", "nothing.sender.example.: no such name"),
+        (NAME, "MX", "NOERROR", f"{NAME}.: no MX there"),
+    ],
+)
+def test_an_absence_is_secure_if_it_is_proven(look_up: LookUp, name: str, rdtype: str, rcode: str, why: str) -> None:
+    code, told = look_up(name, rdtype)
+    assert (code, told["status"], told["records"], told["rcode"], told["reason"]) == (0, "secure", [], rcode, why)
+    chain = told["chain"]
+    assert isinstance(chain, list)
+    assert all(denier[0] == "NSEC" for denier in chain[-1]["denied by"])
+
+
+def test_what_is_not_signed_is_insecure_and_shown_as_the_resolver_tells_it(look_up: LookUp) -> None:
+    code, told = look_up("nlweb._domainkey.unsigned.example")
+    assert (code, told["status"]) == (4, "insecure")
+    assert told["reason"] == "unsigned.example. has no DS record in the zone above it"
+    assert len(told["records"]) == 1  # type: ignore[arg-type]
+    assert told["ttl"] == 60
+
+
+def test_what_is_bogus_is_not_shown(look_up: LookUp) -> None:
+    code, told = look_up("nlweb._domainkey.bogus.example")
+    assert (code, told["status"], told["records"], told["chain"], told["ttl"]) == (1, "bogus", [], [], None)
+    assert "does not hold" in str(told["reason"])
+
+
+def test_where_nobody_answers_it_cannot_be_found_out(postroom: Postroom, world: World) -> None:
+    result = postroom("dns", "lookup", NAME, "--json", "--resolver", world.silent_resolver)
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert (told["status"], told["rcode"], told["records"]) == ("indeterminate", None, [])
+    assert told["reason"].startswith("KeyLookupFailed: no resolver answered")
+
+
+def test_another_anchor_makes_it_bogus(postroom: Postroom, world: World) -> None:
+    result = postroom("dns", "lookup", NAME, "--resolver", world.resolver)
+    assert (result.exit_code, result.stdout) == (1, "bogus: no DNSKEY of . matches its DS\n")
+
+
+def test_signatures_are_held_against_the_time_that_is_given(look_up: LookUp) -> None:
+    code, told = look_up(NAME, "--now", "1700000000")
+    assert (code, told["status"]) == (1, "bogus")
+    assert "not valid before" in str(told["reason"])
+
+
+def test_people_read_a_tree_of_what_proves_it(postroom: Postroom, world: World) -> None:
+    result = postroom("dns", "lookup", "nothing.sender.example", "--explain", *world.options)
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["secure, for 60 s: nothing.sender.example.: no such name", "6 questions were asked"]
+    assert [line for line in lines if line.strip() in (".", "example.", "sender.example.")] == [
+        ".", "  example.", "    sender.example.",
+    ]  # fmt: skip
+    assert lines[-1].startswith("        NSEC at ")
+
+
+def test_an_alias_is_told_on_the_way(postroom: Postroom, world: World) -> None:
+    world.tree.put("alias.example", f"here CNAME {NAME}.")
+    result = postroom("dns", "lookup", "here.alias.example", "--explain", *world.options)
+    assert result.exit_code == 0
+    assert f"here.alias.example. leads to {NAME}." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("x..y",), "'x..y' is no DNS name"),
+        (("müller.example",), "is no DNS name"),
+        (("example", "NONSENSE"), "'NONSENSE' is no type of records"),
+        (("example", "ANY"), "ANY is not signed"),
+        (("example", "AXFR"), "AXFR is not signed"),
+        (("example", "RRSIG"), "RRSIG is not signed"),
+        (("example", "--now", "-1"), "--now is -1.0; it must be seconds since 1970"),
+        (("example", "--now", "4294967296"), "--now is 4294967296.0; it must be seconds since 1970"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
+    result = postroom("dns", "lookup", *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
