@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
+from postroom.names.dnssec import Evidence, Link
+from postroom.names.dnssec.evidence import Window
 from postroom.nlweb.envelope import read_envelope
 from postroom.store.keys import RowKey, row_key, segment_name
 from postroom.store.operators import Operators
@@ -97,6 +99,38 @@ def test_who_what_when_and_how_verified(read: Read, file: File, envelope: Envelo
         "at 2026-11-18T11:06:41.500Z",
         '  body         {"Say": "hi 🤝"}',
     ]
+
+
+def test_the_proof_of_a_sender_s_key_is_shown_zone_by_zone(read: Read, file: File) -> None:
+    window = Window(13, 7, 1_795_000_000, 1_797_592_000)
+    zones = tuple(Link(zone, 2, "ab" * 32, window) for zone in (".", "example."))
+    evidence = Evidence("nlweb._domainkey.example.", "TXT", (), zones, window)
+    file(evidence=dict(evidence.as_json()))
+    shown = read("--explain").stdout.splitlines()
+    until = "ECDSAP256SHA256 key 7, 2026-11-18 11:06:40 to 2026-12-18 11:06:40 UTC"
+    assert shown[9:] == [
+        "    .",
+        f"      DS SHA256 {'ab' * 32}",
+        f"      DNSKEY signed by {until}",
+        "      example.",
+        f"        DS SHA256 {'ab' * 32}",
+        f"        DNSKEY signed by {until}",
+        "        nlweb._domainkey.example. TXT",
+        f"          signed by {until}",
+    ]
+
+
+def test_a_message_without_proof_says_so(read: Read, file: File) -> None:
+    file(evidence="pre-shared")
+    assert read("--explain").stdout.splitlines()[-1] == "    no DNS was asked"
+
+
+def test_a_proof_of_another_form_is_said_to_be_one(read: Read, file: File) -> None:
+    file()
+    last = read("--explain").stdout.splitlines()[-1]
+    assert (
+        last == "    its receipt holds no evidence of a look-up in the form that this release writes; --json shows it"
+    )
 
 
 def test_a_wallets_key_was_known_beforehand(read: Read, file: File) -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.names.dnssec import Alias, Evidence, Link
+from postroom.names.dnssec.denial import Denier
 from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
 
 ROOT = Link(".", 2, "aa" * 32, Window(8, 20326, 1, 2))
@@ -70,6 +71,37 @@ def test_it_never_outgrows_its_place_in_a_receipt(evidence):
     left_out = len(evidence.aliases) + len(evidence.chain) - len(value["aliases"]) - len(value["chain"])
     assert value.get("omitted", 0) == left_out
     assert value["chain"]
+
+
+def some(kind, *fields):
+    return st.lists(st.builds(kind, *fields), max_size=3).map(tuple)
+
+
+SMALL = st.builds(
+    Evidence,
+    st.just("k.sender.example."),
+    st.sampled_from(["TXT", "DS"]),
+    some(Alias, st.just("a."), st.just("b.")),
+    some(Link, st.just("z."), st.sampled_from([1, 2, 4]), st.just("ff" * 32), WINDOWS),
+    WINDOWS,
+    some(Denier, st.sampled_from(["NSEC", "NSEC3"]), st.just("a."), st.just("c.")),
+)
+
+
+@given(SMALL)
+def test_what_programs_read_is_what_was_written(evidence):
+    assert Evidence.from_json(json.loads(json.dumps(evidence.as_json()))) == evidence
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, [], "pre-shared", {}, {"chain": [{"zone": "."}]}, {**EVIDENCE.as_json(), "signed": {"algorithm": "NONE"}},
+     {**EVIDENCE.as_json(), "chain": [{"zone": ".", "ds": "WHIRL:00", "keys": {}}]},
+     {**EVIDENCE.as_json(), "aliases": [["a."]]}],
+)  # fmt: skip
+def test_what_is_no_evidence_is_said_to_be_none(value):
+    with pytest.raises(ValueError, match="no evidence of a look-up"):
+        Evidence.from_json(value)
 
 
 def test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle():

@@ -1,7 +1,6 @@
 """`postroom dns lookup`: what DNS says of a name, and whether that is proven."""
 
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -11,6 +10,7 @@ from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import Resolver, TrustAnchor, anchors_of, choose_network, open_resolvers
 from postroom.cli.output import print_json, safe
+from postroom.cli.proof import proof_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from postroom.ijson import JsonValue
     from postroom.names.dns import Ask, Question
     from postroom.names.dnssec import Evidence, Verdict
-    from postroom.names.dnssec.evidence import Window
 
 app = typer.Typer(help="What DNS says, and whether it is proven.", no_args_is_help=True)
 
@@ -133,7 +132,7 @@ class _Told(NamedTuple):
         yield from self.records
         if explain:
             yield f"{self.queries} questions were asked"
-            yield from _tree(self.evidence)
+            yield from proof_lines(self.evidence) if self.evidence else ()
 
 
 def _told(rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _Told:
@@ -164,37 +163,6 @@ def _unproven(rdtype: "RdataType", asked: _Asked) -> list[str]:
     """What the resolver said of a name that is not signed: nobody can know better."""
     sets = [it for it in asked.first.answer if it.rdtype == rdtype] if asked.first else []
     return [line for rrset in sets for line in rrset.to_text().splitlines()]
-
-
-def _tree(evidence: "Evidence | None") -> "Iterator[str]":
-    """The chain from the anchor down, a step to the right for each zone."""
-    if evidence is None:
-        return
-    from postroom.names.dnssec.evidence import digest_name
-
-    for depth, link in enumerate(evidence.chain):
-        place = "  " * depth
-        yield f"{place}{link.zone}"
-        yield f"{place}  DS {digest_name(link.digest_type)} {link.digest}"
-        yield f"{place}  DNSKEY signed by {_window(link.keys)}"
-    place = "  " * len(evidence.chain)
-    for alias in evidence.aliases:
-        yield f"{place}{alias.owner} leads to {alias.target}"
-    yield f"{place}{evidence.owner} {evidence.rdtype}"
-    yield f"{place}  signed by {_window(evidence.signed)}"
-    for denier in evidence.deniers:
-        yield f"{place}  {denier.rdtype} at {denier.owner}, the next one at {denier.next}"
-
-
-def _window(window: "Window") -> str:
-    from postroom.names.dnssec.evidence import algorithm_name
-
-    days = f"{_day(window.inception)} to {_day(window.expiration)} UTC"
-    return f"{algorithm_name(window.algorithm)} key {window.key_tag}, {days}"
-
-
-def _day(epoch: int) -> str:
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _name(text: str) -> "dns.name.Name":

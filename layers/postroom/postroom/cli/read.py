@@ -14,6 +14,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, safe
+from postroom.cli.proof import proof_lines
 from postroom.ijson import JsonValue
 from postroom.settings import RETAIN_CEILING_SECONDS
 
@@ -41,6 +42,9 @@ def read(
     raw: Annotated[
         bool, typer.Option("--raw", help="Write one envelope as it is filed: NLWeb's bit for bit as it came in.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what DNS proof each message was verified by, zone by zone.")
+    ] = False,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
@@ -61,6 +65,8 @@ def read(
         return
     for each in filed:
         _print(_describe(each))
+        if explain:
+            _print_proof(each.line.receipt)
     if not filed:
         print(f"nothing is filed in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
     elif len(filed) == limit:
@@ -208,6 +214,22 @@ def _verified(receipt: Mapping[str, JsonValue]) -> str:
     chain = evidence.get("chain")
     zones = [str(link.get("zone")) for link in chain if isinstance(link, dict)] if isinstance(chain, list) else []
     return f"{key} of {receipt.get('key_name')}, DNSSEC {' → '.join(zones)}{when}"
+
+
+def _print_proof(receipt: Mapping[str, object]) -> None:
+    """The evidence that was filed with a message; one that DNS had no part in has none."""
+    from postroom.names.dnssec import Evidence
+
+    evidence = receipt.get("evidence")
+    if not isinstance(evidence, Mapping):
+        print("    no DNS was asked")
+        return
+    try:
+        lines = list(proof_lines(Evidence.from_json(evidence)))
+    except ValueError as error:
+        lines = [f"its receipt holds {error}; --json shows it"]
+    for line in lines:
+        print(f"    {safe(line)}")
 
 
 def _print_raw(filed: "list[Filed]") -> None:

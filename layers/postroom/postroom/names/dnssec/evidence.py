@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self, cast
 
 import dns.dnssec
 import dns.dnssectypes
@@ -106,6 +107,22 @@ class Evidence:
             else:
                 del chain[len(chain) // 2]
 
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """What `as_json` made, but for what it had to leave out. Raises ValueError."""
+        told = cast("Any", value)
+        try:
+            return cls(
+                told["owner"],
+                told["type"],
+                tuple(Alias(owner, target) for owner, target in told["aliases"]),
+                tuple(_read_link(link) for link in told["chain"]),
+                _read_window(told["signed"]),
+                tuple(Denier(*denier) for denier in told.get("denied by", ())),
+            )
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError("no evidence of a look-up in the form that this release writes") from error
+
     def _windows(self) -> Iterator[Window]:
         yield from (link.keys for link in self.chain)
         if (self.signed.algorithm, self.signed.key_tag) != (
@@ -123,6 +140,16 @@ def algorithm_name(algorithm: int) -> str:
 def digest_name(digest_type: int) -> str:
     """`SHA256` for 2, and so on (RFC 8624 §3.3)."""
     return dns.dnssectypes.DSDigest.to_text(dns.dnssectypes.DSDigest(digest_type))
+
+
+def _read_link(link: Any) -> Link:
+    digest_type, _, digest = link["ds"].partition(":")
+    return Link(link["zone"], int(dns.dnssectypes.DSDigest.from_text(digest_type)), digest, _read_window(link["keys"]))
+
+
+def _read_window(window: Any) -> Window:
+    algorithm = int(dns.dnssec.algorithm_from_text(window["algorithm"]))
+    return Window(algorithm, int(window["tag"]), int(window["from"]), int(window["until"]))
 
 
 def _cut(name: str) -> str:

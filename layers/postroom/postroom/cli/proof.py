@@ -1,0 +1,38 @@
+"""What proves an answer of DNS, for people: the chain from the anchor down, a step to the right for each zone."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from postroom.names.dnssec import Evidence
+    from postroom.names.dnssec.evidence import Window
+
+
+def proof_lines(evidence: "Evidence") -> Iterator[str]:
+    """The lines of the tree; names in them come from strangers."""
+    from postroom.names.dnssec.evidence import digest_name
+
+    for depth, link in enumerate(evidence.chain):
+        place = "  " * depth
+        yield f"{place}{link.zone}"
+        yield f"{place}  DS {digest_name(link.digest_type)} {link.digest}"
+        yield f"{place}  DNSKEY signed by {_window(link.keys)}"
+    place = "  " * len(evidence.chain)
+    for alias in evidence.aliases:
+        yield f"{place}{alias.owner} leads to {alias.target}"
+    yield f"{place}{evidence.owner} {evidence.rdtype}"
+    yield f"{place}  signed by {_window(evidence.signed)}"
+    for denier in evidence.deniers:
+        yield f"{place}  {denier.rdtype} at {denier.owner}, the next one at {denier.next}"
+
+
+def _window(window: "Window") -> str:
+    from postroom.names.dnssec.evidence import algorithm_name
+
+    days = f"{_moment(window.inception)} to {_moment(window.expiration)} UTC"
+    return f"{algorithm_name(window.algorithm)} key {window.key_tag}, {days}"
+
+
+def _moment(epoch: int) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d %H:%M:%S")
