@@ -344,6 +344,10 @@ def _dns() -> Iterator[Bound]:
         "names/test_signatures.py::test_digests_that_match_no_key_are_given_up_on",
     )  # fmt: skip
     yield Bound(
+        "a zone's key", _n(signatures.MAX_KEY_BYTES, "bytes"), "RSA takes long with a longer one", "`DnssecTooCostly`",
+        "RFC 3110 §2: 4,096 bits", "names/test_signatures.py::test_a_key_may_be_so_long_and_a_longer_one_is_not_tried",
+    )  # fmt: skip
+    yield Bound(
         "denials in an answer", _n(MAX_DENIERS), "each has a signature to check", "`DnssecTooCostly`",
         "unbound MAX_VALIDATE_AT_ONCE: 8",
         "names/test_walk.py::test_so_many_denials_are_looked_at_and_no_more",

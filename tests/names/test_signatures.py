@@ -21,6 +21,7 @@ from postroom.names.dnssec import Bogus, Indeterminate, Insecure, Policy, Secure
 from postroom.names.dnssec.budget import MAX_CHECKS, Budget, Exceeded
 from postroom.names.dnssec.rrsets import MAX_RECORDS, Signed
 from postroom.names.dnssec.signatures import (
+    MAX_KEY_BYTES,
     MAX_KEYS_PER_TAG,
     MAX_SIGNATURES,
     Broken,
@@ -322,6 +323,15 @@ def test_a_ds_of_an_algorithm_that_is_not_known_makes_no_other_worse():
     """Its SHA-256 says nothing of the key that a digest of SHA-1 is for."""
     records = [ds(Algorithm.DSA, 2), ds(Algorithm.ED25519, 1)]
     assert usable_digests(records, Policy(accept_sha1=True)) == records[1:]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(MAX_KEY_BYTES, Broken), (MAX_KEY_BYTES + 1, Exceeded)])
+def test_a_key_may_be_so_long_and_a_longer_one_is_not_tried(size, expected):
+    modulus = b"\xff" * (size - 4)
+    key = DnskeyRecord("IN", "DNSKEY", 257, 3, Algorithm.RSASHA256, b"\3\1\0\1" + modulus)
+    signature = sign(algorithm=Algorithm.RSASHA256, key_tag=key.key_id(), signature=modulus)
+    with pytest.raises(expected):
+        find(signature, keys=usable_keys([key], Policy()))
 
 
 @given(st.sampled_from(sorted(PRIVATE_KEYS)), st.binary(max_size=80), st.binary(max_size=80))

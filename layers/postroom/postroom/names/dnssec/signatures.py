@@ -29,6 +29,9 @@ MAX_SIGNATURES: Final = 4
 MAX_KEYS_PER_TAG: Final = 2
 """Tried per algorithm and key tag: two may share a tag by chance, more do so on purpose (KeyTrap, CVE-2023-50387)."""
 
+MAX_KEY_BYTES: Final = 1_027
+"""Of a key that is tried: RSA's modulus and exponent have 4,096 bits each at most (RFC 3110 §2), and take long beyond."""
+
 Keys = Mapping[tuple[int, int], Sequence[DnskeyRecord]]
 """A zone's usable keys by (algorithm, key tag); tags may collide (RFC 4034 Appendix B)."""
 
@@ -104,6 +107,9 @@ def find_signature(
         if len(same_tag) > MAX_KEYS_PER_TAG:
             crowded = f"more than {MAX_KEYS_PER_TAG} keys share the tag {signature.key_tag}"
         for key in same_tag[:MAX_KEYS_PER_TAG]:
+            if len(key.key) > MAX_KEY_BYTES:
+                crowded = f"key {signature.key_tag} has more than {MAX_KEY_BYTES} bytes"
+                continue
             found = f"the signature by key {signature.key_tag} does not hold"
             budget.check()
             if _holds(records, signature, key):
