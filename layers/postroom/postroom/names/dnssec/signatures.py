@@ -30,7 +30,7 @@ MAX_KEYS_PER_TAG: Final = 2
 """Tried per algorithm and key tag: two may share a tag by chance, more do so on purpose (KeyTrap, CVE-2023-50387)."""
 
 MAX_KEY_BYTES: Final = 1_027
-"""Of a key that is tried: RSA's modulus and exponent have 4,096 bits each at most (RFC 3110 §2), and take long beyond."""
+"""Of a key that is tried: RSA's modulus and exponent have at most 4,096 bits each (RFC 3110 §2); more takes long."""
 
 Keys = Mapping[tuple[int, int], Sequence[DnskeyRecord]]
 """A zone's usable keys by (algorithm, key tag); tags may collide (RFC 4034 Appendix B)."""
