@@ -38,11 +38,13 @@ def test_an_anchor_may_be_a_dnskey():
     assert TrustAnchors.parse(f". 3600 IN DNSKEY {KSK_2017}").zones[ROOT] == (TrustAnchors.parse().zones[ROOT][0],)
 
 
-def test_any_zone_may_be_an_anchor_and_covers_what_is_below_it():
-    anchors = TrustAnchors.parse(f"; ours\nexample. IN DS 1 13 2 {'00' * 32}\n")
-    assert anchors.cover(dns.name.from_text("a.b.example"))
-    assert anchors.cover(dns.name.from_text("example"))
-    assert not anchors.cover(dns.name.from_text("example.test"))
+def test_any_zone_may_be_an_anchor_and_the_nearest_one_counts():
+    digest = "13 2 " + "00" * 32
+    anchors = TrustAnchors.parse(f"; ours\nexample. IN DS 1 {digest}\nb.example. IN DS 1 {digest}\n")
+    nearest = {"a.b.example": "b.example", "b.example": "b.example", "c.example": "example", "example": "example"}
+    for name, anchor in nearest.items():
+        assert anchors.above(dns.name.from_text(name)) == dns.name.from_text(anchor)
+    assert anchors.above(dns.name.from_text("example.test")) is None
 
 
 @pytest.mark.parametrize("text", ["", "; nothing", ". IN TXT x", "hello", ". IN DS 1 13", ". IN DS 1 13 2 00"])

@@ -50,7 +50,11 @@ def test_programs_read_the_whole_chain():
     }
 
 
-NAMES = st.one_of(st.integers(1, 1016).map(lambda n: ("\\000" * n)[:n]), st.integers(1, 255).map(lambda n: "a" * n))
+NAMES = st.one_of(
+    st.integers(1, 500).map(lambda n: '\\"' * n),
+    st.integers(1, 1016).map(lambda n: ("\\000" * n)[:n]),
+    st.integers(1, 255).map(lambda n: "a" * n),
+)
 WINDOWS = st.builds(Window, st.sampled_from([8, 13, 16]), st.integers(0, 65535), st.just(2**32 - 1), st.just(2**32 - 1))
 LINKS = st.builds(Link, NAMES, st.sampled_from([2, 4]), st.just("ff" * 48), WINDOWS)
 
@@ -63,12 +67,14 @@ LINKS = st.builds(Link, NAMES, st.sampled_from([2, 4]), st.just("ff" * 48), WIND
         st.lists(st.builds(Alias, NAMES, NAMES), max_size=9).map(tuple),
         st.lists(LINKS, min_size=1, max_size=30).map(tuple),
         WINDOWS,
+        st.lists(st.builds(Denier, st.just("NSEC"), NAMES, NAMES), max_size=4).map(tuple),
     )
 )
 def test_it_never_outgrows_its_place_in_a_receipt(evidence):
     value = evidence.as_json()
     assert len(json.dumps(value, separators=(",", ":"))) <= MAX_JSON_BYTES
     left_out = len(evidence.aliases) + len(evidence.chain) - len(value["aliases"]) - len(value["chain"])
+    left_out += len(evidence.deniers) - len(value.get("denied by", ()))
     assert value.get("omitted", 0) == left_out
     assert value["chain"]
 
@@ -97,7 +103,9 @@ def test_what_programs_read_is_what_was_written(evidence):
     "value",
     [None, [], "pre-shared", {}, {"chain": [{"zone": "."}]}, {**EVIDENCE.as_json(), "signed": {"algorithm": "NONE"}},
      {**EVIDENCE.as_json(), "chain": [{"zone": ".", "ds": "WHIRL:00", "keys": {}}]},
-     {**EVIDENCE.as_json(), "aliases": [["a."]]}],
+     {**EVIDENCE.as_json(), "aliases": [["a."]]},
+     {**EVIDENCE.as_json(), "signed": {"algorithm": "RSASHA256", "tag": 1, "from": 0, "until": 2**32}},
+     {**EVIDENCE.as_json(), "signed": {"algorithm": "RSASHA256", "tag": 1, "from": 0, "until": float("inf")}}],
 )  # fmt: skip
 def test_what_is_no_evidence_is_said_to_be_none(value):
     with pytest.raises(ValueError, match="no evidence of a look-up"):

@@ -105,6 +105,15 @@ def test_a_loop_of_aliases_is_an_invalid_key_record(directory, tree):
     assert refusal(directory) is Reason.KEY_RECORD_INVALID
 
 
+def test_a_name_that_costs_too_much_says_nothing_of_its_domain(directory, tree):
+    aliases = "\n".join(f"a{number + 1}._domainkey CNAME a{number}._domainkey" for number in range(MAX_ALIASES + 1))
+    tree.put("sender.example", f"pk1._domainkey TXT key\na0._domainkey TXT key\n{aliases}")
+    for _ in range(2):
+        with pytest.raises(NotNowError):
+            directory.find(f"a{MAX_ALIASES + 1}._domainkey.sender.example")
+    assert directory.find(KEY).key == b"key"
+
+
 def test_so_many_aliases_lead_to_a_key_and_no_more(directory, tree):
     aliases = "\n".join(f"a{number + 1} CNAME a{number}" for number in range(MAX_ALIASES + 1))
     tree.put("sender.example", f"a0 TXT key\n{aliases}")

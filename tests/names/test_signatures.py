@@ -21,6 +21,7 @@ from postroom.names.dnssec import Bogus, Indeterminate, Insecure, Policy, Secure
 from postroom.names.dnssec.budget import MAX_CHECKS, Budget, Exceeded
 from postroom.names.dnssec.rrsets import MAX_RECORDS, Signed
 from postroom.names.dnssec.signatures import (
+    MAX_EXPONENT_BYTES,
     MAX_KEY_BYTES,
     MAX_KEYS_PER_TAG,
     MAX_SIGNATURES,
@@ -325,10 +326,20 @@ def test_a_ds_of_an_algorithm_that_is_not_known_makes_no_other_worse():
     assert usable_digests(records, Policy(accept_sha1=True)) == records[1:]
 
 
-@pytest.mark.parametrize(("size", "expected"), [(MAX_KEY_BYTES, Broken), (MAX_KEY_BYTES + 1, Exceeded)])
-def test_a_key_may_be_so_long_and_a_longer_one_is_not_tried(size, expected):
-    modulus = b"\xff" * (size - 4)
-    key = DnskeyRecord("IN", "DNSKEY", 257, 3, Algorithm.RSASHA256, b"\3\1\0\1" + modulus)
+@pytest.mark.parametrize(
+    ("exponent", "size", "expected"),
+    [
+        (b"\3\1\0\1", MAX_KEY_BYTES, Broken),
+        (b"\3\1\0\1", MAX_KEY_BYTES + 1, Exceeded),
+        (b"\x08" + b"\xff" * MAX_EXPONENT_BYTES, 400, Broken),
+        (b"\x09" + b"\xff" * (MAX_EXPONENT_BYTES + 1), 400, Exceeded),
+        (b"\0\0\3\1\0\1", 400, Exceeded),
+        (b"", 0, Exceeded),
+    ],
+)
+def test_a_key_may_be_so_long_and_a_longer_one_is_not_tried(exponent, size, expected):
+    modulus = b"\xff" * (size - len(exponent))
+    key = DnskeyRecord("IN", "DNSKEY", 257, 3, Algorithm.RSASHA256, exponent + modulus)
     signature = sign(algorithm=Algorithm.RSASHA256, key_tag=key.key_id(), signature=modulus)
     with pytest.raises(expected):
         find(signature, keys=usable_keys([key], Policy()))
@@ -338,5 +349,5 @@ def test_a_key_may_be_so_long_and_a_longer_one_is_not_tried(size, expected):
 def test_no_key_and_no_signature_breaks_the_check(algorithm, key_bytes, signature_bytes):
     key = DnskeyRecord("IN", "DNSKEY", 257, 3, algorithm, key_bytes)
     signature = sign(algorithm=algorithm, key_tag=key.key_id(), signature=signature_bytes)
-    with pytest.raises(Broken):
+    with pytest.raises((Broken, Exceeded)):
         find(signature, keys=usable_keys([key], Policy()))

@@ -69,7 +69,7 @@ def test_an_anchor_may_stand_at_any_zone(ask, tree):
 def test_a_name_below_no_anchor_is_insecure(ask, tree):
     anchors = TrustAnchors.parse(f"test. IN DNSKEY {tree.key('test.').record}")
     verdict = validate(dns.name.from_text(KEY), TXT, anchors, ask, time.time())
-    assert verdict == Insecure("no trust anchor is configured for sender.example. or above", 2**31 - 1, None)
+    assert verdict == Insecure(f"no trust anchor is configured for {KEY}. or above", 2**31 - 1, None)
 
 
 def test_an_anchor_with_another_key_is_bogus(ask):
@@ -611,6 +611,46 @@ def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchor
 
     verdict = drive(walk(dns.name.from_text(KEY), TXT, anchors, time.time()), say_much)
     assert isinstance(verdict, Bogus)
+
+
+def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, forge):
+    """Each may be that of a zone, and is looked into once."""
+    asked = []
+
+    def name_them_all(message):
+        [question] = message.question
+        asked.append(question)
+        if len(question.name) <= 3:
+            return
+        records, [signature] = forge(f"{question.name} 60 TXT x")
+        signers = [dns.name.Name(question.name.labels[start:]) for start in range(len(question.name) - 2)]
+        false = [signature.replace(signer=signer, key_tag=1) for signer in signers]
+        if question.rdtype == TXT:
+            message.answer = [records, dns.rrset.from_rdata(records.name, 60, *false)]
+        else:
+            denial = dns.rrset.from_text(question.name, 60, "IN", "NSEC", "a.example. TXT")
+            covering = [it.replace(type_covered=NSEC) for it in false]
+            message.answer, message.authority = [], [denial, dns.rrset.from_rdata(denial.name, 60, *covering)]
+
+    name = ".".join(["a"] * 40 + ["sender.example"])
+    assert isinstance(judge(name, ask=meddle(name_them_all)), Bogus | Indeterminate)
+    assert len(asked) <= 2 * MAX_QUESTIONS
+
+
+def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle):
+    """A private zone with an anchor of its own, of which the zone above knows nothing."""
+    tree.put("corp.example", "k TXT true")
+    anchors = TrustAnchors.parse(f"{tree.anchor_text}corp.example. IN DNSKEY {tree.key('corp.example').record}")
+    name = dns.name.from_text("k.corp.example")
+    assert isinstance(validate(name, TXT, anchors, ask, time.time()), Secure)
+    tree.put("other.example", "")
+    above = ask(Question(dns.name.from_text("example"), TXT))
+
+    def deny(message):
+        message.answer, message.authority = [], above.authority
+
+    for change in (deny, lambda message: setattr(message, "answer", message.answer[:1])):
+        assert isinstance(validate(name, TXT, anchors, meddle(change, "k.corp.example"), time.time()), Bogus)
 
 
 @pytest.mark.parametrize("beyond", [0, 1])

@@ -123,7 +123,7 @@ class KeyDirectory(Generic[K]):
         remembered = self._known.get(key, now) or self._refused.get(key, now)
         if remembered and not (fresh and now - remembered.fetched_at >= self._times.fresh_floor_seconds):
             return remembered.value
-        failing = self._failing.get(_branch(owner), now)
+        failing = self._failing.get(_branch(owner), now) or self._failing.get(key, now)
         return failing.value if failing else None
 
     def _run(self, key: str, owner: dns.name.Name, running: Future[FoundKey[K] | TheirError | NotNowError]) -> None:
@@ -137,7 +137,9 @@ class KeyDirectory(Generic[K]):
         with self._lock:
             if isinstance(kept.value, NotNowError):
                 # A remembered key stays: it still proves what it signed.
-                self._failing.put(_branch(owner), Kept(kept.value, kept.fetched_at, kept.expires_at))
+                # What one name costs says nothing of its domain, to which anybody can make up names.
+                place = key if kept.value.reason is Reason.DNSSEC_TOO_COSTLY else _branch(owner)
+                self._failing.put(place, Kept(kept.value, kept.fetched_at, kept.expires_at))
             elif isinstance(kept.value, TheirError):
                 self._refused.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
                 self._known.drop(key)

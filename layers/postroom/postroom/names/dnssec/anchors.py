@@ -48,6 +48,6 @@ class TrustAnchors:
             raise SettingsError("the trust anchor is empty; expected DS or DNSKEY records")
         return cls(zones)
 
-    def cover(self, name: dns.name.Name) -> bool:
-        """Whether an anchor stands at or above `name`."""
-        return any(name.is_subdomain(zone) for zone in self.zones)
+    def above(self, name: dns.name.Name) -> dns.name.Name | None:
+        """The nearest anchor at or above `name`, if there is one."""
+        return max((zone for zone in self.zones if name.is_subdomain(zone)), key=len, default=None)

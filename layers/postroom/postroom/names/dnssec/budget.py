@@ -1,4 +1,4 @@
-"""How much work a stranger's zones may make us do in one look-up. Pure counters.
+"""How much work a stranger's zones may make us do in one walk; a look-up takes two where the first ends bogus.
 
 Signatures, keys, hashes and aliases are named by whoever answers: KeyTrap (CVE-2023-50387) and the NSEC3 bomb
 (CVE-2023-50868) are answers of a few kilobytes that took resolvers minutes.
@@ -17,6 +17,10 @@ MAX_HASHES: Final = 4_000
 """SHA-1 runs for NSEC3 per look-up: a name of 9 labels in a zone of 150 iterations takes 1,500, others below 10."""
 
 
+MAX_STEPS: Final = 500
+"""Zones and absences looked into per walk, known ones too: so that no way of going round in circles is free."""
+
+
 class Exceeded(Exception):  # noqa: N818 - a finding that becomes a verdict
     """A bound was reached before there was a finding; the text says which."""
 
@@ -28,6 +32,7 @@ class Budget:
         self._questions = MAX_QUESTIONS
         self._checks = MAX_CHECKS
         self._hashes = MAX_HASHES
+        self._steps = MAX_STEPS
 
     def ask(self) -> None:
         """Count a question."""
@@ -40,6 +45,12 @@ class Budget:
         self._checks -= 1
         if self._checks < 0:
             raise Exceeded(f"more than {MAX_CHECKS} signature checks would be needed")
+
+    def step(self) -> None:
+        """Count a zone or an absence that is looked into."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise Exceeded(f"more than {MAX_STEPS} steps would be needed")
 
     def hash(self, runs: int) -> None:
         """Count the runs of the hash that one name takes: its iterations, and one."""

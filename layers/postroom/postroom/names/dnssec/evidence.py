@@ -85,7 +85,7 @@ class Evidence:
     @cached_property
     def _json(self) -> Mapping[str, JsonValue]:
         # Once: it stands in the receipt of every message that a key in memory proves.
-        aliases, chain = list(self.aliases), list(self.chain)
+        aliases, chain, deniers = list(self.aliases), list(self.chain), list(self.deniers)
         while True:
             value: dict[str, JsonValue] = {
                 "owner": _cut(self.owner),
@@ -94,18 +94,22 @@ class Evidence:
                 "chain": [link.as_json() | {"zone": _cut(link.zone)} for link in chain],
                 "signed": self.signed.as_json(),
             }
-            if self.deniers:
-                value["denied by"] = [[it.rdtype, _cut(it.owner), _cut(it.next)] for it in self.deniers]
-            omitted = len(self.aliases) + len(self.chain) - len(aliases) - len(chain)
+            if deniers:
+                value["denied by"] = [[it.rdtype, _cut(it.owner), _cut(it.next)] for it in deniers]
+            whole = len(self.aliases) + len(self.chain) + len(self.deniers)
+            omitted = whole - len(aliases) - len(chain) - len(deniers)
             if omitted:
                 value["omitted"] = omitted
+            # The ends of the chain say the most: the anchor, and the zone that signed the answer.
             if len(json.dumps(value, separators=(",", ":"))) <= MAX_JSON_BYTES:
                 return value
-            # The ends of the chain say the most: the anchor, and the zone that signed the answer.
             if len(aliases) > 1:
                 del aliases[0]
-            else:
+            elif len(chain) > 1:
                 del chain[len(chain) // 2]
+            else:
+                # Names full of escapes: two of them, an alias and a zone leave room.
+                deniers.pop()
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -120,7 +124,7 @@ class Evidence:
                 _read_window(told["signed"]),
                 tuple(Denier(*denier) for denier in told.get("denied by", ())),
             )
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise ValueError("no evidence of a look-up in the form that this release writes") from error
 
     def _windows(self) -> Iterator[Window]:
@@ -149,9 +153,12 @@ def _read_link(link: Any) -> Link:
 
 def _read_window(window: Any) -> Window:
     algorithm = int(dns.dnssec.algorithm_from_text(window["algorithm"]))
-    return Window(algorithm, int(window["tag"]), int(window["from"]), int(window["until"]))
+    tag, begin, end = (int(window[name]) for name in ("tag", "from", "until"))
+    if not all(0 <= number < 2**32 for number in (tag, begin, end)):
+        raise ValueError("out of range")
+    return Window(algorithm, tag, begin, end)
 
 
 def _cut(name: str) -> str:
-    """Names come from strangers: the longest, all of escapes, has a thousand characters."""
-    return name if len(name) <= 255 else f"{name[:80]}…{name[-80:]}"
+    """Names come from strangers: the longest, all of escapes, has a thousand characters, which JSON escapes anew."""
+    return name if len(json.dumps(name)) <= 257 else f"{name[:60]}…{name[-60:]}"

@@ -152,6 +152,7 @@ class _Walk:
         self._budget = Budget()
         self._replies: dict[Question, _Reply] = {}
         self._zones: dict[dns.name.Name, Zone] = {}
+        self._broken: dict[dns.name.Name, str] = {}
         self._aliases: list[Alias] = []
         self._until = now + 2**31 - 1  # the largest TTL there is (RFC 2181 §8)
 
@@ -201,7 +202,8 @@ class _Walk:
             raise self._insecure(f"{name} may be in a zone that is delegated unsigned (opt-out)", name, rdtype, proof)
         ttl = self._age(proof.until)
         for owner in reply.authority.of_type(SOA):
-            if (soa := reply.authority.find(owner, SOA)) and name.is_subdomain(owner):
+            is_of_zone = name.is_subdomain(owner) and owner.is_subdomain(self._anchor(name))
+            if is_of_zone and (soa := reply.authority.find(owner, SOA)):
                 ttl = self._age((yield from self._prove(soa)).until)
                 ttl = min(ttl, *(it.minimum for it in soa.records if isinstance(it, SoaRecord)))
         return Absent("nxdomain" if denial.no_name else "nodata", ttl, self._evidence(name, rdtype, proof))
@@ -211,7 +213,7 @@ class _Walk:
         name = found.records.name
         # The DS of a zone belongs to the zone above it (RFC 4035 §2.4).
         place = _place(name, found.records.rdtype)
-        signers = _signers([found], place)
+        signers = _signers([found], place, self._anchor(place))
         if not signers:
             why = "is signed only by a zone that is not above it" if found.signatures else "is not signed"
             raise (yield from self._unproven(place, f"{found.what} {why}"))
@@ -234,8 +236,9 @@ class _Walk:
 
     def _denied(self, reply: _Reply, name: dns.name.Name, rdtype: RdataType) -> Steps[tuple[_Proof, Denial]]:
         """The proof that an RRset is not there, or the end of the walk."""
+        self._budget.step()
         what, place = f"{name} {rdtype.name} is said to be absent", _place(name, rdtype)
-        signers = _signers(_deniers(reply), place)
+        signers = _signers(_deniers(reply), place, self._anchor(place))
         if not signers:
             raise (yield from self._unproven(place, f"{what}, without a signed proof"))
         signer, zone = yield from self._zone_of(signers)
@@ -296,7 +299,7 @@ class _Walk:
 
     def _nearest(self, place: dns.name.Name) -> dns.name.Name:
         """The lowest zone above `place` whose keys are proven or anchored."""
-        self._anchored(place)
+        self._anchor(place)
         for name in _upwards(place):
             if name in self._anchors.zones or self._remembered(name):
                 break
@@ -305,10 +308,11 @@ class _Walk:
     def _remembered(self, name: dns.name.Name) -> Zone | None:
         return self._zones.get(name) or (None if self._again else self._known.get(name, self._now))
 
-    def _anchored(self, place: dns.name.Name) -> None:
-        """End as Insecure where no anchor reaches."""
-        if not self._anchors.cover(place):
-            raise _Ended(Insecure(f"no trust anchor is configured for {place} or above", self._age(self._until), None))
+    def _anchor(self, place: dns.name.Name) -> dns.name.Name:
+        """The nearest anchor above `place`; ends as Insecure where none reaches."""
+        if anchor := self._anchors.above(place):
+            return anchor
+        raise _Ended(Insecure(f"no trust anchor is configured for {place} or above", self._age(self._until), None))
 
     def _zone_of(self, signers: list[dns.name.Name]) -> Steps[tuple[dns.name.Name, Zone]]:
         """The first of the signers that is a signed zone, and its keys."""
@@ -322,8 +326,19 @@ class _Walk:
 
     def _zone(self, name: dns.name.Name) -> Steps[Zone]:
         """A zone's proven keys; ends the walk as Insecure where its delegation is proven to have no usable DS."""
+        self._budget.step()
         if known := self._remembered(name):
             return known
+        if name in self._broken:
+            raise Broken(self._broken[name])
+        try:
+            return (yield from self._proven_zone(name))
+        except Broken as broken:
+            # Once: who lists every name above as a signer would have each of them tried anew for every other.
+            self._broken[name] = str(broken)
+            raise
+
+    def _proven_zone(self, name: dns.name.Name) -> Steps[Zone]:
         chain, digests, until, delegated = yield from self._delegation(name)
         usable = usable_digests(digests, self._policy)
         if not usable:
@@ -353,7 +368,7 @@ class _Walk:
         self, name: dns.name.Name
     ) -> Steps[tuple[tuple[Link, ...], tuple[DsRecord, ...], int, _Proof | None]]:
         """The chain above a zone, the DS records that vouch for its keys, until when, and what proves them."""
-        self._anchored(name)
+        self._anchor(name)
         if name in self._anchors.zones:
             return (), self._anchors.zones[name], self._until, None
         reply = yield from self._ask(name, DS)
@@ -409,10 +424,11 @@ def _deniers(reply: _Reply) -> list[Signed]:
     return [found for owner, rdtype in owners if (found := reply.authority.find(owner, rdtype))]
 
 
-def _signers(sets: list[Signed], place: dns.name.Name) -> list[dns.name.Name]:
-    """Who has signed that may sign for `place`, the nearest first."""
-    signers = {it.signer for found in sets for it in found.signatures if place.is_subdomain(it.signer)}
-    return sorted(signers, key=len, reverse=True)
+def _signers(sets: list[Signed], place: dns.name.Name, anchor: dns.name.Name) -> list[dns.name.Name]:
+    """Who has signed that may sign for `place`, the nearest first; nobody above its anchor has a say in it."""
+    signers = {it.signer for found in sets for it in found.signatures}
+    may = [it for it in signers if place.is_subdomain(it) and it.is_subdomain(anchor)]
+    return sorted(may, key=len, reverse=True)
 
 
 def _upwards(name: dns.name.Name) -> Iterator[dns.name.Name]:
