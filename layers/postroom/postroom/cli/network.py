@@ -91,9 +91,9 @@ def build_key_directory(network: Network, resolvers: "Resolvers") -> "KeyDirecto
 
 def anchors_of(network: Network) -> "TrustAnchors":
     """Where trust begins. Raises SettingsError."""
-    from postroom.names.dnssec import TrustAnchors
+    from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 
-    return TrustAnchors.parse(network.trust_anchors) if network.trust_anchors else TrustAnchors.parse()
+    return TrustAnchors.parse(network.trust_anchors or IANA_ROOT)
 
 
 def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":

@@ -19,7 +19,7 @@ from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.names.addresses import addresses
 from postroom.names.dns import Resolvers
-from postroom.names.dnssec import TrustAnchors
+from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 from postroom.names.keys import KeepTimes, KeyDirectory
 from postroom.names.manifest import ManifestDirectory
 from postroom.names.profiles import Profiles
@@ -303,7 +303,7 @@ def _resolvers(settings: Settings) -> Resolvers:
 
 def _anchors(settings: Settings) -> TrustAnchors:
     with _named("TRUST_ANCHORS"):
-        return TrustAnchors.parse(settings.trust_anchors) if settings.trust_anchors else TrustAnchors.parse()
+        return TrustAnchors.parse(settings.trust_anchors or IANA_ROOT)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ MAX_ITERATIONS: Final = 150
 """A zone of more counts as not signed where it denies something (RFC 9276 §3.2, which asks zones for none)."""
 _HASH_BYTES: Final = 20
 _HASH_LABEL: Final = 32
-_KNOWN_FLAGS: Final = OPTOUT
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def readable(zone: dns.name.Name, records: Mapping[dns.name.Name, Nsec3Record]) 
     found: dict[bytes, Nsec3Record] = {}
     for owner, record in records.items():
         label = owner.labels[0].upper()
-        known = record.algorithm == SHA1 and not record.flags & ~_KNOWN_FLAGS and len(record.next) == _HASH_BYTES
+        known = record.algorithm == SHA1 and not record.flags & ~OPTOUT and len(record.next) == _HASH_BYTES
         first = next(iter(found.values()), record)
         alike = (record.salt, record.iterations) == (first.salt, first.iterations)
         if known and alike and owner.parent() == zone and len(label) == _HASH_LABEL:

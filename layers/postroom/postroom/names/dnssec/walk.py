@@ -254,7 +254,7 @@ class _Walk:
         """The proven NSEC and NSEC3 records of a zone, until when they hold, and one signature of them."""
         nsecs: dict[dns.name.Name, NsecRecord] = {}
         nsec3s: dict[dns.name.Name, Nsec3Record] = {}
-        until, signature = int(zone.until), None
+        until, signature = zone.until, None
         for found in _deniers(reply):
             owner, record = found.records.name, found.records[0]
             if not owner.is_subdomain(signer):
@@ -405,9 +405,9 @@ class _Walk:
         rest = seconds_left(signature, self._now, self._policy)
         return self._now + min(found.records.ttl, signature.original_ttl, rest)
 
-    def _age(self, until: float) -> int:
+    def _age(self, until: int) -> int:
         """Seconds that the verdict lasts: no longer than anything it rests on."""
-        self._until = min(self._until, int(until))
+        self._until = min(self._until, until)
         return max(0, self._until - self._now)
 
 
