@@ -9,6 +9,7 @@ from typing import Final
 from benchmarks import (
     bench_canonical,
     bench_dm3,
+    bench_dnssec,
     bench_fairness,
     bench_flow,
     bench_ijson,
@@ -33,6 +34,7 @@ BENCHMARKS: Final = tuple(
         bench_ijson,
         bench_canonical,
         bench_key_record,
+        bench_dnssec,
         bench_start,
         bench_requests,
         bench_memory,
@@ -52,8 +54,8 @@ page, and `.venv/bin/python -m benchmarks verify --write` does so for one of the
 Every number is a ratio of two things measured side by side in one run, but those of `requests`, which are counted, and
 of `fairness`, which are simulated: all ways take short turns, round after round; each round keeps the best turn of each
 way, and the median over the rounds is what stands here; for `verify` and `dm3`, the median over seven fresh processes
-(for `peers` and `flow` three, for `throughput` two), for these move with the place of things in memory. A round of
-`throughput` has one turn of each way. Ratios of such small times still differ between
+(for `peers`, `flow` and `dnssec` three, for `throughput` two), for these move with the place of things in memory. A
+round of `throughput` has one turn of each way. Ratios of such small times still differ between
 machines and Python versions, and by some hundredths from run to run.
 """
 

@@ -1,8 +1,6 @@
 """What the door and the worker do for a message besides waiting for AWS: the processor's time, and where it goes."""
 
 import hashlib
-import time
-import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +9,7 @@ from typing import Final
 
 import orjson
 from aws_lambda_powertools.metrics import MetricUnit
-from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, processor_ratios, times
 from benchmarks.lambdas import (
     batch_of,
     claims,
@@ -125,19 +123,14 @@ def measure_here(effort: Effort) -> list[list[float]]:
                 for size in _SIZES:
                     event = batch_of(full.claims[:size])
                     handlers = [partial(invoke, function, event) for function in functions]
-                    workers.append(_to_first([full.bare(size), *handlers], effort))
+                    workers.append(processor_ratios([full.bare(size), *handlers], effort))
                 parts = parts or full.parts(functions[0], effort)
                 event = posted(full.claims[0].envelope)
                 functions = [start("inbox", variables, world) for world in _WORLDS]
                 handlers = [partial(invoke, function, event) for function in functions]
-                doors.append(_to_first([full.bare_door, *handlers], effort))
+                doors.append(processor_ratios([full.bare_door, *handlers], effort))
                 door_parts = door_parts or full.door_parts(functions[0], effort)
     return [*workers, *doors, parts, door_parts]
-
-
-def _to_first(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
-    """The processor's time of each further way, to that of the first."""
-    return ratios([timeit.Timer(way, timer=time.process_time) for way in ways], effort)[1:]
 
 
 class Batch:
@@ -198,7 +191,7 @@ class Batch:
             lambda: lay_out(self._lines, "seg/2026/11/21/09/benchmark.jsonl"),
             self._register,
         )
-        handler, work, unpacked, judged, read, checked, laid, put = _to_first(ways, effort)
+        handler, work, unpacked, judged, read, checked, laid, put = processor_ratios(ways, effort)
         return [
             checked, read, judged - read - checked, unpacked, laid, put,
             work - unpacked - judged - laid - put, handler - work,
@@ -214,7 +207,7 @@ class Batch:
             function.metrics.add_metric("Answered", MetricUnit.Count, 1)
             function.metrics.flush_metrics()
 
-        handler, checks, taken, logged, told = _to_first(
+        handler, checks, taken, logged, told = processor_ratios(
             (
                 self.bare_door,
                 partial(invoke, function, event),

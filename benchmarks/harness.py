@@ -5,6 +5,7 @@ turn; a round gives ratios only, and the median over the rounds is what counts. 
 """
 
 import statistics
+import time
 import timeit
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -82,6 +83,11 @@ def ratios(ways: Sequence[Callable[[], object] | Timer], effort: Effort) -> list
         best = [min(times) for times in zip(*turns, strict=True)]
         rounds.append([time / best[0] for time in best])
     return [statistics.median(column) for column in zip(*rounds, strict=True)]
+
+
+def processor_ratios(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
+    """The processor's time of each further way, to that of the first."""
+    return ratios([timeit.Timer(way, timer=time.process_time) for way in ways], effort)[1:]
 
 
 def over_processes(measure: Callable[[Effort], Sequence[Sequence[float]]], effort: Effort) -> list[list[float]]:

@@ -30,9 +30,9 @@ from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from dns.rdatatype import TXT
 
-from postroom.local.dns import answer
+from postroom.local.answers import answer
 from postroom.local.zones import ZoneTree
-from postroom.names.dns import Ask, Question
+from postroom.names.dns import Answer, Ask, Question
 from postroom.nlweb.key_record import record_text
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.sign import Draft, sign
@@ -66,15 +66,15 @@ class Senders:
         """As `Resolvers.asking`."""
         return self._ask
 
-    def _ask(self, question: Question) -> dns.message.Message:
+    def _ask(self, question: Question) -> Answer:
         message = dns.message.QueryMessage()
         if question.rdtype == TXT and question.name.labels[2].startswith(b"s"):
             message.answer = self._record(question.name)
-            return message
+            return Answer.read(message.to_wire())
         found = answer(self._tree.zones(), *question)
         message.set_rcode(found.rcode)
         message.answer, message.authority = found.answer, found.authority
-        return message
+        return Answer.read(message.to_wire())
 
     def _record(self, name: dns.name.Name) -> list[dns.rrset.RRset]:
         records, zone = dns.rrset.from_text(name, 300, "IN", "TXT", self._text), dns.name.from_text(_ZONE)

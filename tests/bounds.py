@@ -10,10 +10,11 @@ from postroom import https, ijson, settings
 from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
-from postroom.names.dns import transport, wire
+from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
-from postroom.names.dnssec.walk import MAX_ALIASES, MAX_DENIERS
-from postroom.names.dnssec.zones import MOST_ZONES
+from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
+from postroom.names.dnssec.walk import MAX_ALIASES
+from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
 from postroom.nlweb import envelope, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
@@ -305,7 +306,12 @@ def _dns() -> Iterator[Bound]:
         "BIND max-recursion-queries: 50", "names/test_walk.py::test_so_many_questions_are_asked_and_no_more",
     )  # fmt: skip
     yield Bound(
-        "CNAMEs to a key", _n(MAX_ALIASES), "each needs a walk",
+        "steps of a look-up", _n(budget.MAX_STEPS), "no way of going round in circles is free",
+        "`DnssecTooCostly`", "unbound MAX_TARGET_COUNT: 64",
+        "names/test_walk.py::test_so_many_steps_are_taken_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "aliases to a key", _n(MAX_ALIASES), "each needs a walk",
         "`DnssecTooCostly`", "unbound max-query-restarts: 11",
         "names/test_keys.py::test_so_many_aliases_lead_to_a_key_and_no_more",
     )  # fmt: skip
@@ -319,10 +325,9 @@ def _dns() -> Iterator[Bound]:
         "names/test_resolvers.py::test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp",
     )  # fmt: skip
     yield Bound(
-        "an answer by HTTPS", _n(transport.MAX_MESSAGE, "bytes"), "what TCP can carry", "the next is asked",
-        "RFC 8484 §6",
-        "names/test_resolvers.py::"
-        "test_an_https_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked",
+        "an answer by TCP or HTTPS", _n(wire.MAX_ANSWER_BYTES, "bytes"), "what is in it costs time",
+        "`DnssecTooCostly`", "RFC 8484 §6: 65,535",
+        "names/test_resolvers.py::test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked",
     )  # fmt: skip
     yield Bound(
         "records in a set", _n(rrsets.MAX_RECORDS), "sorted and digested for every check", "`DnssecTooCostly`",
@@ -348,6 +353,10 @@ def _dns() -> Iterator[Bound]:
         "RFC 3110 §2: 4,096 bits", "names/test_signatures.py::test_a_key_may_be_so_long_and_a_longer_one_is_not_tried",
     )  # fmt: skip
     yield Bound(
+        "zones that sign an answer", _n(MAX_SIGNERS), "each is looked up", "`DnssecTooCostly`", "unbound: the first",
+        "names/test_walk.py::test_so_many_zones_may_be_said_to_have_signed_and_no_more",
+    )  # fmt: skip
+    yield Bound(
         "denials in an answer", _n(MAX_DENIERS), "each has a signature to check", "`DnssecTooCostly`",
         "unbound MAX_VALIDATE_AT_ONCE: 8",
         "names/test_walk.py::test_so_many_denials_are_looked_at_and_no_more",
@@ -365,6 +374,21 @@ def _dns() -> Iterator[Bound]:
         "zones whose keys are remembered", _n(MOST_ZONES), "some 2 kB each",
         "the one used longest ago is looked up again", "unbound key-cache-size: 4 MB",
         "names/test_zones.py::test_so_many_zones_are_remembered_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "keys, and denials, of all zones remembered", f"some {_n(MOST_BYTES, 'bytes')} each", "strangers choose them",
+        "the same", "unbound neg-cache-size: 1 MB",
+        "names/test_zones.py::test_zones_are_remembered_as_long_as_their_keys_are_not_too_large_together",
+    )  # fmt: skip
+    yield Bound(
+        "a zone's denials remembered", _n(MOST_DENIALS), "looked through before each question",
+        "the oldest is forgotten", "unbound neg-cache-size: 1 MB",
+        "names/test_zones.py::test_so_many_denials_of_a_zone_are_remembered_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "an absence remembered", _n(MAX_ABSENT_SECONDS, "s"), "it is often about to be mended",
+        "it is asked for again", "unbound cache-max-negative-ttl: 3600",
+        "names/test_zones.py::test_denials_are_remembered_for_a_minute_at_most_each",
     )  # fmt: skip
     yield Bound(
         "evidence in a receipt", _n(evidence.MAX_JSON_BYTES, "bytes"), "filed with each message",

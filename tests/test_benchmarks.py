@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks import __main__ as program
 from benchmarks import bench_verify
+from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import DOOR_PARTS, PARTS
 from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
 
@@ -42,6 +43,7 @@ ROWS = {
     "ijson": ["ijson.parse", "orjson", "jiter", "json"],
     "canonical": ["jcs", "rfc8785"],
     "key_record": ["parse_key_record", "bare", "dkimpy"],
+    "dnssec": [*SIGNED_BY, *(f"{algorithm}, warm" for algorithm in SIGNED_BY), *HOSTILE],
     "start": ["import boto3", "functions/inbox", "functions/worker", "functions/courier"],
     "requests": [
         *(f"{protocol}, batch {batch}" for protocol in ("nlweb", "dm3") for batch in (1, 10, 100)),

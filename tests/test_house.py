@@ -25,6 +25,7 @@ KINDS = {"forbidden": ForbiddenContract, "layers": LayersContract}
 RULES = [
     *(PACKAGE / f"{name}.py" for name in ("canonical", "errors", "ijson", "reasons", "settings")),
     *sorted((PACKAGE / "nlweb").rglob("*.py")),
+    *(PACKAGE / "doctor" / f"{name}.py" for name in ("answers", "checks", "host", "keys", "terms", "zone")),
 ]
 FUNCTIONS = sorted((ROOT / "functions").rglob("*.py"))
 
@@ -78,6 +79,10 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.store.seen", "postroom.post.judge", "floors"),
         ("postroom.post.judge", "postroom.local.dns", "floors"),
         ("postroom.local.dns", "postroom.cli", "floors"),
+        ("postroom.doctor.zone", "time", "doctor"),
+        ("postroom.doctor.host", "ssl", "doctor"),
+        ("postroom.client.sending", "postroom.doctor.checks", "floors"),
+        ("postroom.doctor.examine", "rich", "tools"),
         ("postroom.post.wiring", "rich", "tools"),
         ("postroom.store.operators", "typer", "tools"),
         ("postroom.https", "trustme", "tools"),

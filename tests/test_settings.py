@@ -170,6 +170,7 @@ def test_what_is_empty_takes_its_default(name: str, empty: str) -> None:
     [
         ("BUCKET", " box ", "box"),
         ("NLWEB_MAX_SKEW_SECONDS", "0", 0),
+        ("DNSSEC_SKEW_SECONDS", "0", 0),
         ("NLWEB_MAX_AGE_SECONDS", "3600", 3600),
         ("DNS_TRY_SECONDS", "0.5", 0.5),
         ("DNS_TRY_SECONDS", "3", 3.0),
@@ -230,7 +231,11 @@ def test_what_is_neither_true_nor_false_is_named(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("variable", "text"),
-    [("NLWEB_MAX_SKEW_SECONDS", str(DAY_SECONDS + 1)), ("OUTBOUND_PORT", "65536")],
+    [
+        ("NLWEB_MAX_SKEW_SECONDS", str(DAY_SECONDS + 1)),
+        ("DNSSEC_SKEW_SECONDS", str(DAY_SECONDS + 1)),
+        ("OUTBOUND_PORT", "65536"),
+    ],
 )
 def test_what_is_too_much_is_named(variable: str, text: str) -> None:
     assert wrong(**{variable: text}).startswith(f"{variable} is {text}; it must be")

@@ -40,11 +40,11 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_every_command_has_help(postroom: Postroom) -> None:
-    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["audit"], ["up"], ["demo"]]
+    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["doctor"], ["audit"], ["up"], ["demo"]]
     commands += [["domain", name] for name in ("add", "list", "remove")]
     commands += [["subject", name] for name in ("add", "list", "remove")]
     commands += [["wallet", name] for name in ("add", "list", "remove")]
-    commands += [["mailbox", "shards"]]
+    commands += [["mailbox", "shards"], ["dns", "lookup"]]
     commands += [["dm3", name] for name in ("keygen", "wallet-message", "send", "open")]
     commands += [["dm3", "mailbox", name] for name in ("add", "list", "remove")]
     commands += [["dm3", "registry", name] for name in ("put", "show")]

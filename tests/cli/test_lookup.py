@@ -62,8 +62,17 @@ def test_what_is_not_signed_is_insecure_and_shown_as_the_resolver_tells_it(look_
 
 def test_what_is_bogus_is_not_shown(look_up: LookUp) -> None:
     code, told = look_up("nlweb._domainkey.bogus.example")
-    assert (code, told["status"], told["records"], told["chain"], told["ttl"]) == (1, "bogus", [], [], None)
+    assert (code, told["status"], told["records"], told["ttl"]) == (1, "bogus", [], None)
     assert "does not hold" in str(told["reason"])
+
+
+def test_what_is_bogus_is_told_with_the_chain_as_far_as_it_holds(
+    postroom: Postroom, world: World, look_up: LookUp
+) -> None:
+    _, told = look_up("nlweb._domainkey.bogus.example")
+    assert [link["zone"] for link in told["chain"]] == [".", "example.", "bogus.example."]  # type: ignore[attr-defined]
+    lines = postroom("dns", "lookup", "nlweb._domainkey.bogus.example", "--explain", *world.options).stdout.splitlines()
+    assert lines[-1].startswith("      here it breaks: nlweb._domainkey.bogus.example. TXT: the signature by key ")
 
 
 def test_where_nobody_answers_it_cannot_be_found_out(postroom: Postroom, world: World) -> None:
@@ -77,6 +86,13 @@ def test_where_nobody_answers_it_cannot_be_found_out(postroom: Postroom, world: 
 def test_another_anchor_makes_it_bogus(postroom: Postroom, world: World) -> None:
     result = postroom("dns", "lookup", NAME, "--resolver", world.resolver)
     assert (result.exit_code, result.stdout) == (1, "bogus: no DNSKEY of . matches its DS\n")
+
+
+def test_a_name_may_be_taken_as_not_signed(look_up: LookUp) -> None:
+    code, told = look_up(NAME, "TXT", "--negative-trust-anchor", "sender.example")
+    assert (code, told["status"], told["queries"]) == (4, "insecure", 1)
+    assert told["reason"] == "sender.example. is set to count as not signed (negative trust anchor)"
+    assert len(told["records"]) == 1  # type: ignore[arg-type]
 
 
 def test_signatures_are_held_against_the_time_that_is_given(look_up: LookUp) -> None:

@@ -115,6 +115,19 @@ def test_what_it_prints_to_try_works_as_printed(running: Running) -> None:
     assert (letter["from"], letter["receipt"]["unverified"]) == ("alice.eth", None)
 
 
+@pytest.mark.parametrize(("key", "status"), [("receiver.example", "good"), ("sender.example", "bad")])
+def test_the_doctor_lets_a_domain_write_to_itself(running: Running, key: str, status: str) -> None:
+    ended = running.shell(
+        f"postroom doctor receiver.example --selector pk1 --sign-with .postroom/keys/{key}.pem --local .postroom --json"
+    )
+    checks = {check["name"]: (check["status"], check["found"]) for check in json.loads(ended.stdout)["checks"]}
+    trip, found = checks.pop("round trip")
+    assert (ended.returncode, trip) == (1 if status == "bad" else 0, status), found
+    # Of discarded messages nobody is told, in that town.
+    assert checks.pop("manifest")[0] == "warning"
+    assert {other for other, _ in checks.values()} == {"good"}
+
+
 @pytest.mark.skipif(shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is not installed")
 def test_curl_may_ask_too(running: Running) -> None:
     assert "receiver.example" in running.shell(f"{running.command('curl', '/manifest')} -s").stdout

@@ -1,11 +1,11 @@
 """Every algorithm that a validator may be asked to check (RFC 8624 §3.1)."""
 
 from dns.dnssectypes import Algorithm
-from dns.rdatatype import MX, TXT
-from tests.dnssec.answers import SMALL
+from dns.rdatatype import MX, TXT, RdataType
+from tests.dnssec.answers import ABSENT, HIDDEN, SMALL, UNDENIED
 from tests.dnssec.case import Case, Differs, Gives, Peer, Status
 from tests.dnssec.keys import Key
-from tests.dnssec.recipe import NSEC, NSEC3, Maker, Recipe
+from tests.dnssec.recipe import NSEC, NSEC3, OPT_OUT, Maker, Recipe
 
 _ALGORITHMS = (
     Algorithm.RSASHA1,
@@ -21,7 +21,9 @@ _ASKED = (
     ("records", "www", TXT, Gives.RECORDS),
     ("no data", "www", MX, Gives.NODATA),
     ("no such name", "nothing", TXT, Gives.NXDOMAIN),
+    ("wildcard", "any.wild", TXT, Gives.RECORDS),
 )
+_MAKERS = ((Maker.BIND, NSEC), (Maker.KNOT, NSEC3), (Maker.KNOTD, OPT_OUT))
 
 RECIPES = [
     Recipe(
@@ -31,12 +33,20 @@ RECIPES = [
         keys=(Key("only", algorithm, sep=True, ds=True),),
     )
     for algorithm in _ALGORITHMS
-    for maker, denial in ((Maker.BIND, NSEC), (Maker.KNOT, NSEC3))
+    for maker, denial in _MAKERS
 ]  # fmt: skip
 _SHA1 = {Peer.OURS: Differs(Status.INSECURE, "takes SHA-1 only where it is set so, as RFC 9905 asks")}
-CASES = [
-    Case(recipe.origin, title, asked, rdtype, gives, Status.SECURE, f"signed by {recipe.keys[0].algorithm.name}",
-         _SHA1 if "SHA1" in recipe.keys[0].algorithm.name else {})
-    for recipe in RECIPES
-    for title, asked, rdtype, gives in _ASKED
-]  # fmt: skip
+_OPTED_OUT = {"no such name": HIDDEN, "wildcard": UNDENIED}
+
+
+def _case(zone: Recipe, title: str, asked: str, rdtype: RdataType, gives: Gives) -> Case:
+    why, expected, differs = f"signed by {zone.keys[0].algorithm.name}", Status.SECURE, {}
+    if "SHA1" in why:
+        differs = _SHA1
+    elif zone.denial.opt_out and title in _OPTED_OUT:
+        why, expected = f"{why}, but {_OPTED_OUT[title]}", Status.INSECURE
+        differs = {Peer.DELV: ABSENT} if gives is Gives.NXDOMAIN else {}
+    return Case(zone.origin, title, asked, rdtype, gives, expected, why, differs)
+
+
+CASES = [_case(zone, *asked) for zone in RECIPES for asked in _ASKED]

@@ -1,11 +1,12 @@
-"""Every kind of answer, from zones that prove absence in every way, signed and served by BIND and by Knot."""
+"""Every kind of answer, from zones that prove absence in every way, as BIND and Knot sign and serve them."""
 
 from dataclasses import replace
 from typing import NamedTuple
 
 from dns.rdatatype import CNAME, DNAME, DNSKEY, DS, MX, TXT, RdataType
 from tests.dnssec.case import Case, Differs, Gives, Peer, Status
-from tests.dnssec.recipe import NSEC, NSEC3, OPT_OUT, SALTED, Maker, Recipe, wrong_ds
+from tests.dnssec.ds import wrong_ds
+from tests.dnssec.recipe import NSEC, NSEC3, OPT_OUT, SALTED, Maker, Recipe
 
 SMALL = """\
 www            TXT    "here"
@@ -29,7 +30,13 @@ www.new        TXT    "under its new name"
 through        CNAME  www.old
 moved          DNAME  signed.example.
 left           DNAME  unsigned.example.
+LOUD           CNAME  WWW
+strange        TYPE65400  \\# 3 abcdef
+{"".join(f'large TXT "{number:0200}"' + chr(10) for number in range(16))}
 """
+
+
+_STRANGE = RdataType.make(65_400)
 
 
 class Row(NamedTuple):
@@ -45,49 +52,56 @@ class Row(NamedTuple):
     """Why it is insecure in a zone with opt-out."""
     differs: Differs | None = None
     """What delv finds there."""
+    unbound: Differs | None = None
+    """What unbound finds, in whatever zone."""
 
 
-_HIDDEN = "an opt-out span covers the name, and an unsigned delegation may hide there (RFC 5155 §9.2)"
-_UNDENIED = "the wildcard stands only where nothing else is, which an opt-out span does not prove (RFC 5155 §9.2)"
+HIDDEN = "an opt-out span covers the name, and an unsigned delegation may hide there (RFC 5155 §9.2)"
+UNDENIED = "the wildcard stands only where nothing else is, which an opt-out span does not prove (RFC 5155 §9.2)"
 _NO_DS = "the proof is an opt-out span, which covers what it does not name (RFC 5155 §9.2)"
-_ABSENT = Differs(Status.SECURE, "takes the absence for proven, whether or not the span has opt-out")
+ABSENT = Differs(Status.SECURE, "takes the absence for proven, whether or not the span has opt-out")
 
 ROWS = (
     Row("records", "www", TXT, Gives.RECORDS, Status.SECURE, "signed, and the chain leads to the key"),
     Row("records at the apex", "@", DNSKEY, Gives.RECORDS, Status.SECURE, "a DS vouches for the key that signed them"),
+    Row("records of a type that has no name", "strange", _STRANGE, Gives.RECORDS, Status.SECURE,
+        "what is not known is signed as it stands (RFC 3597 §7)"),
+    Row("records that no datagram holds", "large", TXT, Gives.RECORDS, Status.SECURE, "asked for again over TCP"),
     Row("no data", "www", MX, Gives.NODATA, Status.SECURE, "the name's own NSEC or NSEC3 does not list the type"),
     Row("no data at the apex", "@", MX, Gives.NODATA, Status.SECURE,
         "the NSEC or NSEC3 of the zone's own name does not list the type"),
     Row("no such name", "nothing", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "neither the name nor a wildcard for it is there", _HIDDEN, _ABSENT),
+        "neither the name nor a wildcard for it is there", HIDDEN, ABSENT),
     Row("no such name, three labels down", "a.b.nothing", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "the closest encloser is the zone itself", _HIDDEN, _ABSENT),
+        "the closest encloser is the zone itself", HIDDEN, ABSENT),
     Row("wildcard", "any.wild", TXT, Gives.RECORDS, Status.SECURE,
-        "the signature has fewer labels, and the name itself is denied", _UNDENIED),
+        "the signature has fewer labels, and the name itself is denied", UNDENIED),
     Row("wildcard, three labels for one", "a.b.c.wild", TXT, Gives.RECORDS, Status.SECURE,
-        "a wildcard stands for any number of labels", _UNDENIED),
+        "a wildcard stands for any number of labels", UNDENIED),
     Row("wildcard by its own name", "*.wild", TXT, Gives.RECORDS, Status.SECURE, "asked by that name it is a record"),
     Row("wildcard, no data", "any.wild", MX, Gives.NODATA, Status.SECURE,
-        "the name is denied, and the wildcard does not have the type", _HIDDEN, _ABSENT),
+        "the name is denied, and the wildcard does not have the type", HIDDEN, ABSENT),
     Row("a name beside a wildcard", "exact.wild", TXT, Gives.NODATA, Status.SECURE,
         "a name that is there keeps the wildcard away"),
     Row("no such name below a name that keeps a wildcard away", "a.exact.wild", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "the closest encloser is that name, and it has no wildcard", _HIDDEN, _ABSENT),
+        "the closest encloser is that name, and it has no wildcard", HIDDEN, ABSENT),
     Row("empty non-terminal", "ent", TXT, Gives.NODATA, Status.SECURE,
         "a name with names below it is there, without records (RFC 8020)"),
     Row("no such name below an empty non-terminal", "nothing.ent", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "the closest encloser has no records", _HIDDEN, _ABSENT),
+        "the closest encloser has no records", HIDDEN, ABSENT),
     Row("empty non-terminal above an unsigned delegation only", "hollow", TXT, Gives.NODATA, Status.SECURE,
         "a name with names below it is there, though opt-out may leave it out (RFC 5155 §7.1)",
-        _HIDDEN, _ABSENT),
+        HIDDEN, ABSENT),
     Row("alias", "alias", TXT, Gives.RECORDS, Status.SECURE, "each link is signed"),
     Row("alias of an alias", "twice", TXT, Gives.RECORDS, Status.SECURE, "each link is signed"),
     Row("alias itself", "alias", CNAME, Gives.RECORDS, Status.SECURE, "asked for, it is a record"),
+    Row("alias in capital letters", "loud", TXT, Gives.RECORDS, Status.SECURE,
+        "what is signed is the canonical form, in small letters (RFC 4034 §6.2)"),
     Row("alias to no data", "barren", TXT, Gives.NODATA, Status.SECURE, "the link is signed, the absence proven"),
     Row("alias to no such name", "dangling", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "the link is signed, the absence proven", _HIDDEN, _ABSENT),
+        "the link is signed, the absence proven", HIDDEN, ABSENT),
     Row("alias by a wildcard", "any.stars", TXT, Gives.RECORDS, Status.SECURE,
-        "the link comes of a wildcard, and the name itself is denied", _UNDENIED),
+        "the link comes of a wildcard, and the name itself is denied", UNDENIED),
     Row("alias into another signed zone", "far", TXT, Gives.RECORDS, Status.SECURE, "each link in its own zone"),
     Row("alias into an unsigned zone", "out", TXT, Gives.RECORDS, Status.INSECURE,
         "a chain is no better than its weakest link"),
@@ -96,15 +110,18 @@ ROWS = (
     Row("alias into a DNAME", "through", TXT, Gives.RECORDS, Status.SECURE, "the CNAME and the DNAME are signed"),
     Row("DNAME", "www.old", TXT, Gives.RECORDS, Status.SECURE,
         "the DNAME is signed; the CNAME made of it is not, and follows from it (RFC 6672 §5.3.1)"),
+    Row("alias that a DNAME makes, itself", "www.old", CNAME, Gives.RECORDS, Status.SECURE,
+        "it is not signed, and follows from the DNAME, which is (RFC 6672 §5.3.1)",
+        unbound=Differs(Status.BOGUS, "looks for a signature on the alias")),
     Row("DNAME itself", "old", DNAME, Gives.RECORDS, Status.SECURE, "asked for, it is a record"),
     Row("DNAME to no such name", "nothing.old", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "the DNAME is signed, the absence proven", _HIDDEN, _ABSENT),
+        "the DNAME is signed, the absence proven", HIDDEN, ABSENT),
     Row("DNAME into another signed zone", "www.moved", TXT, Gives.RECORDS, Status.SECURE, "each link in its own zone"),
     Row("DNAME into an unsigned zone", "www.left", TXT, Gives.RECORDS, Status.INSECURE,
         "a chain is no better than its weakest link"),
     Row("signed delegation", "www.secure", TXT, Gives.RECORDS, Status.SECURE, "a DS leads to the child's keys"),
     Row("signed delegation, no such name", "nothing.secure", TXT, Gives.NXDOMAIN, Status.SECURE,
-        "proven by the child, not by its parent", _HIDDEN, _ABSENT),
+        "proven by the child, not by its parent", HIDDEN, ABSENT),
     Row("signed delegation, DS", "secure", DS, Gives.RECORDS, Status.SECURE, "a DS belongs to the parent"),
     Row("unsigned delegation", "www.insecure", TXT, Gives.RECORDS, Status.INSECURE,
         "the parent proves that there is no DS, if need be by an opt-out span (RFC 5155 §8.9)"),
@@ -113,7 +130,7 @@ ROWS = (
     Row("unsigned delegation, no data", "www.insecure", MX, Gives.NODATA, Status.INSECURE,
         "the parent proves that there is no DS"),
     Row("unsigned delegation, DS", "insecure", DS, Gives.NODATA, Status.SECURE,
-        "the parent proves that there is none", _NO_DS, _ABSENT),
+        "the parent proves that there is none", _NO_DS, ABSENT),
     Row("unsigned delegation below an empty non-terminal", "www.insecure.hollow", TXT, Gives.RECORDS, Status.INSECURE,
         "the parent proves that there is no DS, two labels down"),
     Row("broken delegation", "www.broken", TXT, Gives.RECORDS, Status.BOGUS, "the DS fits no key of the child"),
@@ -136,6 +153,8 @@ def _family(zone: Recipe) -> list[Recipe]:
 def _case(zone: Recipe, row: Row) -> Case:
     opted_out = zone.denial.opt_out and row.opted_out
     differs = {Peer.DELV: row.differs} if opted_out and row.differs else {}
+    if row.unbound:
+        differs[Peer.UNBOUND] = row.unbound
     return Case(
         zone.origin, row.title, row.asked, row.rdtype, row.gives,
         Status.INSECURE if opted_out else row.expected, row.opted_out if opted_out else row.why, differs,
@@ -144,8 +163,12 @@ def _case(zone: Recipe, row: Row) -> Case:
 
 _ZONES = [
     Recipe(f"{maker.lower()}-{denial.label}.example.", _TEXT, maker, denial)
-    for maker in Maker
-    for denial in (NSEC, NSEC3, SALTED, OPT_OUT)
+    for maker, denials in (
+        (Maker.BIND, (NSEC, NSEC3, SALTED, OPT_OUT)),
+        (Maker.KNOT, (NSEC, NSEC3, SALTED, OPT_OUT)),
+        (Maker.KNOTD, (NSEC, NSEC3)),
+    )
+    for denial in denials
 ]
 RECIPES = [
     Recipe("signed.example.", SMALL, Maker.KNOT),

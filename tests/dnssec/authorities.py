@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.dnssec.knot import policy
 from tests.dnssec.programs import program
-from tests.dnssec.recipe import Recipe
+from tests.dnssec.recipe import Maker, Recipe
 from tests.dnssec.servers import Command
 
 from postroom.local.ports import HOST
@@ -33,8 +34,9 @@ def named(zones: Mapping[Recipe, Path]) -> Command:
     return command
 
 
-def knotd(zones: Mapping[Recipe, Path]) -> Command:
-    """Knot as an authoritative server for these zones' files."""
+def knotd(zones: Mapping[Recipe, Path], keys: Path) -> Command:
+    """Knot as an authoritative server for these zones' files; `keys`: of those that it signs by itself, a folder."""
+    signs = [recipe for recipe in zones if recipe.maker is Maker.KNOTD and recipe.keys]
 
     def command(folder: Path, port: int) -> list[str]:
         lines = [
@@ -46,15 +48,28 @@ def knotd(zones: Mapping[Recipe, Path]) -> Command:
             "    background-workers: 1",
             "database:",
             f'    storage: "{folder}"',
+            f'    kasp-db: "{keys}"',
             "template:",
             "  - id: default",
             "    journal-content: none",
+            # What it signs stays in memory.
+            "    zonefile-sync: -1",
             # Zones are broken on purpose.
             "    semantic-checks: off",
-            "zone:",
+            "policy:",
+            *map(policy, signs),
+            "mod-onlinesign:",
         ]
+        for recipe in signs:
+            if recipe.denial.compact:
+                lines += [f'  - id: "{recipe.origin}"', f'    policy: "{recipe.origin}"']
+        lines.append("zone:")
         for recipe, file in zones.items():
             lines += [f'  - domain: "{recipe.origin}"', f'    file: "{file}"']
+            if recipe in signs and recipe.denial.compact:
+                lines.append(f'    module: "mod-onlinesign/{recipe.origin}"')
+            elif recipe in signs:
+                lines += ["    dnssec-signing: on", f'    dnssec-policy: "{recipe.origin}"']
         configuration = folder / "knot.conf"
         configuration.write_text("\n".join(lines))
         return [program("knotd"), "-c", str(configuration)]

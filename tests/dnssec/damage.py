@@ -1,6 +1,6 @@
 """Zones that something has befallen: some of what they say must not be believed, and the rest must."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -8,19 +8,24 @@ from typing import NamedTuple
 from dns.rdatatype import CNAME, DNAME, DNSKEY, DS, MX, NSEC, NSEC3, RRSIG, SOA, TXT, RdataType
 from tests.dnssec.answers import SMALL
 from tests.dnssec.case import Case, Differs, Gives, Peer, Status
+from tests.dnssec.ds import no_ds, wrong_ds
 from tests.dnssec.keys import ZSK
 from tests.dnssec.recipe import NSEC as BY_NSEC
 from tests.dnssec.recipe import NSEC3 as BY_NSEC3
-from tests.dnssec.recipe import Maker, Recipe, no_ds, wrong_ds
+from tests.dnssec.recipe import Change, Maker, Recipe
 from tests.dnssec.tampering import (
     before_a_wrong_one,
     behind_a_wrong_one,
+    denier_moved,
     dropped,
     flipped,
+    lasting,
     moved,
     signatures,
     signed_by,
+    together,
     without,
+    without_denier,
     without_signatures,
 )
 
@@ -52,6 +57,8 @@ class Damage:
     label: str
     recipe: Recipe
     asks: tuple[Ask, ...]
+    child: Callable[[str], Change] | None = None
+    """What is wrong with its unsigned child, by the zone's origin."""
     makers: tuple[Maker, Maker] = (Maker.KNOT, Maker.BIND)
     """Who signs and serves it with NSEC, and with NSEC3.
 
@@ -64,12 +71,20 @@ def _bogus(asked: str, rdtype: RdataType, why: str, gives: Gives = Gives.RECORDS
     return Ask(asked, rdtype, gives, Status.BOGUS, why, {Peer(peer): found for peer, found in differs.items()})
 
 
+def _in_its_parents_name(parent: str) -> Change:
+    """A signature that does not hold, and one over the SOA, without which a server would keep it to itself."""
+    return together(
+        signed_by("@", SOA, parent, ZSK), signed_by("www", TXT, parent, ZSK), signatures("www", TXT, flipped)
+    )
+
+
 _PENDING = Differs(
     Status.INDETERMINATE, 'finds the denial proven and the SOA not, and says "signed answer, pending validation"'
 )
 _STUCK = Differs(
     Status.INDETERMINATE, "asks for a DS at the alias, is given the alias again, and gives up after twelve seconds"
 )
+_HASTY = Differs(Status.BOGUS, "tries the signature before it looks for a delegation")
 _WWW = Ask("www", TXT, Gives.RECORDS, Status.SECURE, "what is whole is believed")
 DAMAGES = (
     Damage("expired", Recipe("", days=(-60, -30)), (
@@ -115,6 +130,19 @@ DAMAGES = (
         _bogus("www.insecure", TXT, "nothing denies the DS"),
         _bogus("insecure", DS, "nothing denies the DS", Gives.NODATA),
     )),
+    Damage("stripped-wildcard", Recipe("", change=without_denier("*")), (
+        Ask("www", MX, Gives.NODATA, Status.SECURE, "what is whole is believed"),
+        _bogus("nothing", TXT, "nothing denies the wildcard that could stand for the name", Gives.NXDOMAIN),
+    )),
+    Damage("stripped-delegation", Recipe("", change=without_denier("insecure")), (
+        _WWW,
+        _bogus("www.insecure", TXT, "nothing denies the DS"),
+        _bogus("insecure", DS, "nothing denies the DS", Gives.NODATA),
+    )),
+    Damage("swapped-denial", Recipe("", change=denier_moved("www", "other")), (
+        Ask("other", TXT, Gives.RECORDS, Status.SECURE, "what is whole is believed"),
+        _bogus("other", MX, "proof and signature are those of another name", Gives.NODATA),
+    )),
     Damage("flipped", Recipe("", change=signatures("www", TXT, flipped)), (
         _bogus("www", TXT, "the signature has a bit changed"),
     )),
@@ -142,8 +170,22 @@ DAMAGES = (
         Ask("www", TXT, Gives.RECORDS, Status.SECURE,
             "RFC 4035 §5.3.1 wants the zone's own key, but a parent can put its own keys there at any time"),
     )),
+    Damage("signed-by-child", Recipe("", change=signed_by("www", TXT, "child", ZSK)), (
+        _bogus("www", TXT, "the signer is a zone below this one"),
+    )),
+    Damage("claimed-for-parent", Recipe(""), (
+        Ask("www.insecure", TXT, Gives.RECORDS, Status.INSECURE,
+            "the parent proves that there is no DS, whatever signature in its name is there and does not hold",
+            {Peer.UNBOUND: _HASTY, Peer.DELV: _HASTY}),
+    ), child=_in_its_parents_name, makers=(Maker.BIND, Maker.BIND)),
     Damage("keys-signed-by-parent", Recipe("", change=signed_by("@", DNSKEY, "example.", ZSK)), (
         _bogus("www", TXT, "the keys are signed, but not by the key that the DS names"),
+    )),
+    Damage("no-keys", Recipe("", change=without(DNSKEY)), (
+        _bogus("www", TXT, "a DS leads here, but to no keys"),
+    )),
+    Damage("longer-ttl", Recipe("", change=lasting("www", TXT, 86_400)), (
+        Ask("www", TXT, Gives.RECORDS, Status.SECURE, "no longer than the signature says (RFC 4035 §5.3.3)"),
     )),
     Damage("wrong-ds", Recipe("", ds=wrong_ds), (
         _bogus("www", TXT, "the DS has a bit changed"),
@@ -162,7 +204,11 @@ def _zones(damage: Damage) -> list[Recipe]:
     for maker, denial in zip(damage.makers, (BY_NSEC, BY_NSEC3), strict=True):
         whole = replace(damage.recipe, maker=maker, denial=denial)
         origin = f"{damage.label}-{denial.label}.example."
-        zones += [whole.at(origin, _TEXT), Recipe(f"insecure.{origin}", SMALL, maker, keys=())]
+        child = Recipe(f"insecure.{origin}", SMALL, maker, keys=())
+        if damage.child:
+            # BIND hands out no signature of a zone without keys.
+            child = replace(child, maker=Maker.KNOT, change=damage.child(origin))
+        zones += [whole.at(origin, _TEXT), child]
     return zones
 
 

@@ -85,15 +85,14 @@ def ground(recipes: Sequence[Recipe]) -> Iterator[Ground]:
     with tempfile.TemporaryDirectory(prefix="postroom-zones-") as directory, ExitStack() as servers:
         folder = Path(directory)
         tree = grow(recipes, folder, datetime.now(UTC))
-        ports: dict[Recipe, int] = {}
-        for maker, serves in ((Maker.BIND, named), (Maker.KNOT, knotd)):
-            files = {recipe: file for recipe, file in tree.files.items() if recipe.maker is maker}
-            port = servers.enter_context(serving(serves(files)))
-            ports |= dict.fromkeys(files, port)
-        anchors_for_delv(tree.anchor, folder / "anchors")
+        by_bind = {recipe: file for recipe, file in tree.files.items() if recipe.maker is Maker.BIND}
+        by_knot = {recipe: file for recipe, file in tree.files.items() if recipe.maker is not Maker.BIND}
+        ports = dict.fromkeys(by_bind, servers.enter_context(serving(named(by_bind))))
+        ports |= dict.fromkeys(by_knot, servers.enter_context(serving(knotd(by_knot, tree.keys_of_knotd))))
+        anchors_for_delv(tree.anchors, folder / "anchors")
         yield Ground(
-            servers.enter_context(serving(unbound(ports, tree.anchor))),
+            servers.enter_context(serving(unbound(ports, tree.anchors, tree.left_out))),
             servers.enter_context(serving(unbound(ports))),
-            TrustAnchors.parse(tree.anchor),
+            TrustAnchors.parse(tree.anchors, " ".join(tree.left_out)),
             folder / "anchors",
         )

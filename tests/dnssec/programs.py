@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PACKAGES = "bind9 bind9-dnsutils bind9-utils knot knot-dnssecutils unbound"
-NEEDED = ("named", "delv", "dnssec-keygen", "dnssec-revoke", "dnssec-signzone", "knotd", "kzonesign", "unbound")
+NEEDED = (
+    "named",
+    "delv",
+    "dnssec-keygen",
+    "dnssec-revoke",
+    "dnssec-signzone",
+    "knotd",
+    "keymgr",
+    "kzonesign",
+    "unbound",
+)
 
 # Where Debian puts servers; the search path of a user who is not root leaves it out.
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])

@@ -1,17 +1,14 @@
 """What a zone of the ground is made of, as data. A tree is a list of recipes; delegations follow from their origins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-import dns.dnssec
 import dns.name
 import dns.zone
-from dns.dnssectypes import DSDigest
+from tests.dnssec.ds import MakeDs, ds_of_each, no_ds
 from tests.dnssec.keys import KSK, ZSK, Key, Keyring
-
-from postroom.names.dns.records import DnskeyRecord, DsRecord
 
 
 class Maker(StrEnum):
@@ -19,6 +16,8 @@ class Maker(StrEnum):
 
     BIND = "BIND"
     KNOT = "Knot"
+    KNOTD = "knotd"
+    """Knot's server signs by itself what it serves, as it loads it."""
 
 
 @dataclass(frozen=True)
@@ -30,48 +29,15 @@ class Denial:
     salt_bytes: int = 0
     iterations: int = 0
     opt_out: bool = False
+    compact: bool = False
+    """An NSEC is made for each question, of a name that is not there as of one without records (RFC 9824)."""
 
 
 NSEC = Denial("nsec", nsec3=False)
 NSEC3 = Denial("nsec3")
 SALTED = Denial("salted", salt_bytes=4, iterations=5)
 OPT_OUT = Denial("optout", opt_out=True)
-
-
-MakeDs = Callable[[dns.name.Name, Sequence[DnskeyRecord]], Sequence[DsRecord]]
-"""The DS records of a zone, by its origin and those of its keys that should have one."""
-
-
-def ds_of_each(zone: dns.name.Name, keys: Sequence[DnskeyRecord]) -> Sequence[DsRecord]:
-    """As it should be: SHA-256 of each key."""
-    return ds_by(DSDigest.SHA256)(zone, keys)
-
-
-def ds_by(digest: DSDigest) -> MakeDs:
-    """A DS of each key, by this digest."""
-    return lambda zone, keys: [ds_of(zone, key, digest) for key in keys]
-
-
-def ds_of(zone: dns.name.Name, key: DnskeyRecord, digest: DSDigest = DSDigest.SHA256) -> DsRecord:
-    """The DS of a key, by any digest: some are not to be made any more."""
-    return dns.dnssec.make_ds(zone, key, digest, policy=dns.dnssec.allow_all_policy)
-
-
-def changed(ds: DsRecord) -> DsRecord:
-    """With one bit of the digest another."""
-    new = ds.replace(digest=bytes([ds.digest[0] ^ 1]) + ds.digest[1:])
-    assert isinstance(new, DsRecord)
-    return new
-
-
-def no_ds(_zone: dns.name.Name, _keys: Sequence[DnskeyRecord]) -> list[DsRecord]:
-    """None at all."""
-    return []
-
-
-def wrong_ds(zone: dns.name.Name, keys: Sequence[DnskeyRecord]) -> list[DsRecord]:
-    """As it should be, but for one bit of each digest."""
-    return [changed(ds) for ds in ds_of_each(zone, keys)]
+COMPACT = Denial("compact", nsec3=False, compact=True)
 
 
 class Signed(NamedTuple):
@@ -98,12 +64,16 @@ class Recipe:
     maker: Maker = Maker.BIND
     denial: Denial = NSEC
     keys: tuple[Key, ...] = (KSK, ZSK)
-    """Without keys it is not signed. Knot makes a key of its own, of the first one's algorithm."""
+    """Without keys it is not signed. Knot makes keys of its own, of the first one's algorithm."""
     days: tuple[int, int] = (-1, 30)
     """From when until when its signatures are valid, counted from now."""
     change: Change | None = None
-    """What happens to it after it was signed."""
+    """What happens to it after it was signed; but what knotd signs is out of our hands then."""
     ds: MakeDs = ds_of_each
+    anchor: MakeDs = no_ds
+    """What validators are told of its keys beforehand."""
+    left_out: bool = False
+    """Validators are told that it counts as unsigned: a negative trust anchor (RFC 7646)."""
 
     def at(self, origin: str, text: str) -> "Recipe":
         """The same at another place, with other records."""

@@ -1,6 +1,6 @@
 """unbound: a resolver that knows where each zone is served, with or without its validator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.dnssec.programs import program
@@ -10,8 +10,9 @@ from tests.dnssec.servers import Command
 from postroom.local.ports import HOST
 
 
-def unbound(ports: Mapping[Recipe, int], anchor: str = "") -> Command:
-    """A resolver that asks for each zone at its port of loopback; with an anchor it validates, by its own defaults."""
+def unbound(ports: Mapping[Recipe, int], anchors: str = "", left_out: Sequence[str] = ()) -> Command:
+    """A resolver that asks for each zone at its port of loopback; with anchors it validates, by its own defaults, what
+    is not `left_out`."""
 
     def command(folder: Path, port: int) -> list[str]:
         lines = [
@@ -30,11 +31,12 @@ def unbound(ports: Mapping[Recipe, int], anchor: str = "") -> Command:
             # A case says nothing of the cases before it.
             "    aggressive-nsec: no",
             "    rrset-roundrobin: no",
-            f'    module-config: "{"validator " if anchor else ""}iterator"',
+            f'    module-config: "{"validator " if anchors else ""}iterator"',
         ]
-        if anchor:
-            (folder / "anchor").write_text(anchor)
-            lines.append(f'    trust-anchor-file: "{folder}/anchor"')
+        if anchors:
+            (folder / "anchors").write_text(anchors)
+            lines.append(f'    trust-anchor-file: "{folder}/anchors"')
+        lines += [f'    domain-insecure: "{origin}"' for origin in left_out]
         for recipe, at in ports.items():
             lines += ["stub-zone:", f'    name: "{recipe.origin}"', f"    stub-addr: {HOST}@{at}"]
         # The default one would listen at a fixed port.

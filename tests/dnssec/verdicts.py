@@ -85,10 +85,10 @@ def ours_says(name: dns.name.Name, rdtype: RdataType, port: int, anchors: TrustA
     return Said(Status.INDETERMINATE, verdict.why)
 
 
-def anchors_for_delv(anchor: str, file: Path) -> None:
-    """Write a trust anchor (DS records in master format) as BIND wants it."""
+def anchors_for_delv(anchors: str, file: Path) -> None:
+    """Write trust anchors (DS records in master format) as BIND wants it."""
     lines = []
-    for line in anchor.splitlines():
+    for line in anchors.splitlines():
         zone, _, _, tag, algorithm, digest_type, digest = line.split()
         lines.append(f'{zone} static-ds {tag} {algorithm} {digest_type} "{digest}";')
     file.write_text("\n".join(["trust-anchors {", *lines, "};", ""]))

@@ -40,6 +40,21 @@ def test_each_scene_of_the_demo_ends_as_it_must(story: Story, number: int) -> No
     assert play()
 
 
+def test_what_is_not_proven_is_told_with_the_proof_of_that(town: Town) -> None:
+    said: list[str] = []
+    Story(town, said.append).refused()
+    tag = town.stack.tree.key("bogus.example").record.key_id()
+    unsigned, broken = (said.index(line) for line in said if "SenderNotSigned" in line or "DnssecBogus" in line)
+    assert said[unsigned + 1 : unsigned + 3] == [
+        "  insecure: unsigned.example. has no DS record in the zone above it",
+        "  proven by . → example., whose NSEC at unsigned.example. lists no DS",
+    ]
+    assert said[broken + 1 : broken + 3] == [
+        f"  bogus: pk1._domainkey.bogus.example. TXT: the signature by key {tag} does not hold",
+        "  keys are proven as far as . → example. → bogus.example.",
+    ]
+
+
 def test_feedback_is_signed_by_us_and_filed_under_sender_and_correlation(story: Story, town: Town) -> None:
     forged = story.forgery()
     story.post(forged)

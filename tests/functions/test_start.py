@@ -114,6 +114,7 @@ def test_a_wrong_setting_stops_the_start_and_is_named(
     [
         ("RESOLVERS", "dns.example", "DNS resolver 'dns.example'"),
         ("TRUST_ANCHORS", ". IN DS nonsense", "TRUST_ANCHORS"),
+        ("NEGATIVE_TRUST_ANCHORS", "a..example", "NEGATIVE_TRUST_ANCHORS"),
     ],
 )
 def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(

@@ -1,11 +1,16 @@
 """What resolvers answer: whole messages in any bytes, and honest answers that somebody changed on their way."""
 
 import json
+from base64 import b32hexencode
 from functools import cache
+from hashlib import sha1
 
+import dns.exception
 import dns.message
 import dns.name
-from dns.rdatatype import TXT, A, RdataType
+import dns.rdata
+from dns.rdataclass import IN
+from dns.rdatatype import DS, TXT, A, RdataType
 from tests.fuzz.entry import Entry, asked, fields_of, fuzzed
 from tests.fuzz.samples import NOW
 
@@ -13,12 +18,25 @@ from postroom.errors import NotNowError, TheirError
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
 from postroom.names.addresses import addresses
-from postroom.names.dns import Ask, Question
-from postroom.names.dns.records import TxtRecord
-from postroom.names.dns.transport import MAX_MESSAGE
-from postroom.names.dns.wire import Unusable, check_answer, make_query, read_answer
-from postroom.names.dnssec import Absent, Alias, Evidence, Insecure, Link, Secure, TrustAnchors, validate
+from postroom.names.dns import Answer, Ask, Question
+from postroom.names.dns.records import Nsec3Record, NsecRecord, TxtRecord
+from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, Unusable, check_answer, read_answer
+from postroom.names.dnssec import (
+    Absent,
+    Alias,
+    Evidence,
+    Insecure,
+    KnownZones,
+    Link,
+    Secure,
+    TrustAnchors,
+    Verdict,
+    validate,
+)
+from postroom.names.dnssec.budget import Budget, Exceeded
 from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
+from postroom.names.dnssec.nsec3 import MAX_ITERATIONS, Hashes, readable
+from postroom.names.dnssec.proven import ProvenDenials
 from postroom.names.keys import KeyDirectory
 from postroom.reasons import Reason
 
@@ -57,11 +75,9 @@ ANCHORS = TrustAnchors.parse(TREE.anchor_text)
 
 
 @cache
-def query(question: Question) -> dns.message.QueryMessage:
+def query(question: Question) -> Query:
     """The query for a question, its id fixed, so that an input is an answer in every run."""
-    made = make_query(question)
-    made.id = 0x4D53
-    return made
+    return Query(0x4D53, question)
 
 
 @cache
@@ -71,12 +87,12 @@ def honest(question: Question) -> bytes:
     return wire
 
 
-def taken(question: Question, wire: bytes) -> dns.message.Message:
-    """The message in `wire`, as `Resolvers` takes it from a server. Raises NotNowError(KEY_LOOKUP_FAILED)."""
-    message = read_answer(query(question), wire)
+def taken(question: Question, wire: bytes) -> Answer:
+    """The answer in `wire`, as `Resolvers` takes it from a server. Raises NotNowError(KEY_LOOKUP_FAILED)."""
+    answer = read_answer(query(question), wire)
     try:
-        if message is not None:
-            return check_answer(message)
+        if answer is not None:
+            return check_answer(answer)
     except Unusable as error:
         raise NotNowError(Reason.KEY_LOOKUP_FAILED, str(error)) from None
     raise NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer")
@@ -87,18 +103,29 @@ def texts(verdict: Secure) -> list[bytes]:
 
 
 @cache
-def honest_message(question: Question) -> dns.message.Message:
+def honest_answer(question: Question) -> Answer:
     return taken(question, honest(question))
 
 
 def judge(name: dns.name.Name, ask: Ask) -> None:
     """Ask for a key's records, and hold that nothing is proven but what was signed."""
-    verdict = validate(name, TXT, ANCHORS, ask, NOW)
+    known = KnownZones()
+    hold(name, validate(name, TXT, ANCHORS, ask, NOW, known=known))
+    # What is remembered of such answers takes nothing away from later ones, but of zones whose keys were changed.
+    is_broken = any(known.end(dns.name.from_text(name), 1, NOW) for name in TRUE)
+    for key in KEYS:
+        verdict = validate(key, TXT, ANCHORS, honest_answer, NOW, known=known)
+        hold(key, verdict)
+        assert is_broken or isinstance(verdict, Secure | Absent), "proven, and not found any more"
+
+
+def hold(name: dns.name.Name, verdict: Verdict) -> None:
+    """That a verdict proves nothing but what was signed."""
     if isinstance(verdict, Secure):
         assert texts(verdict) == TRUE[verdict.evidence.owner.lower()], "proven, and never signed"
         assert 0 <= verdict.ttl <= 60
     if isinstance(verdict, Absent):
-        assert str(name) not in TRUE, "proven to be absent, and was signed"
+        assert name == KEYS[-1], "proven to be absent, and was signed"
     if isinstance(verdict, Secure | Absent):
         assert str(verdict.evidence)
         assert len(json.dumps(verdict.evidence.as_json(), separators=(",", ":"))) <= MAX_JSON_BYTES
@@ -113,6 +140,9 @@ def answers_to(rdtype: RdataType) -> tuple[bytes, ...]:
 
 PROVING = (
     "names.dnssec.walk",
+    "names.dnssec.proofs",
+    "names.dnssec.proven",
+    "names.dnssec.zones",
     "names.dnssec.signatures",
     "names.dnssec.rrsets",
     "names.dnssec.nsec",
@@ -120,14 +150,14 @@ PROVING = (
 )
 
 
-@fuzzed("names.dns.wire", *PROVING, seeds=answers_to(TXT), max_bytes=MAX_MESSAGE)
+@fuzzed("names.dns.wire", "names.dns.answer", *PROVING, seeds=answers_to(TXT), max_bytes=MAX_ANSWER_BYTES)
 def dns_answers(data: bytes) -> None:
     """An answer of any bytes amid honest ones: a verdict, or none now; what is proven is what was signed, no more."""
     # Behind its header an answer says to which question it is one.
     name = next((name for name in KEYS if data[12:].startswith(name.to_wire() or b"")), KEYS[0])
 
-    def ask(question: Question) -> dns.message.Message:
-        return taken(question, data) if question == Question(name, TXT) else honest_message(question)
+    def ask(question: Question) -> Answer:
+        return taken(question, data) if question == Question(name, TXT) else honest_answer(question)
 
     judge(name, ask)
 
@@ -136,13 +166,13 @@ def _patched(patches: list[bytes]) -> Ask:
     """Honest answers with changes: of four bytes the first says in which answer, the next two where, the last how."""
     numbers: dict[Question, int] = {}
 
-    def ask(question: Question) -> dns.message.Message:
+    def ask(question: Question) -> Answer:
         number = numbers.setdefault(question, len(numbers))
         wire = bytearray(honest(question))
         for which, high, low, change in patches:
             if which % 16 == number:
                 wire[(high << 8 | low) % len(wire)] ^= change
-        return taken(question, bytes(wire)) if wire != honest(question) else honest_message(question)
+        return taken(question, bytes(wire)) if wire != honest(question) else honest_answer(question)
 
     return ask
 
@@ -169,15 +199,57 @@ def keys_by_dns(data: bytes) -> None:
     assert isinstance(found, TheirError | NotNowError) or found.key in TRUE.values()
 
 
+APEX = dns.name.from_text("sender.example")
+PLACES = tuple(dns.name.from_text(name, APEX) for name in ("pk1._domainkey", "a.b.c", "*", "@"))
+DENIERS = (
+    b"\x2f\3pk1\nsender\7example\0" + b"\0\2\x40\1",
+    b"\x32\1\0\0\0\0\x14" + b"\x80" * 20 + b"\0\1\x40",
+    b"\x32\1\1\0\5\2ab\x14" + b"\xff" * 20,
+)
+"""The type, and the data of an NSEC or NSEC3 record."""
+
+
+@fuzzed("names.dnssec.nsec", "names.dnssec.nsec3", "names.dnssec.denial", seeds=DENIERS, max_bytes=2048)
+def denials(data: bytes) -> None:
+    """NSEC and NSEC3 records of any bytes deny something, and say what they rest on, or nothing; hashes are counted."""
+    nsecs: dict[dns.name.Name, NsecRecord] = {}
+    nsec3s: dict[dns.name.Name, Nsec3Record] = {}
+    for number, part in enumerate(data.split(b"\0\0\0\0")):
+        record = _record(part)
+        if isinstance(record, NsecRecord):
+            nsecs[PLACES[number % len(PLACES)]] = record
+        elif isinstance(record, Nsec3Record) and record.iterations <= MAX_ITERATIONS:
+            label = b32hexencode(sha1(bytes([number])).digest())
+            nsec3s[dns.name.Name([label, *APEX.labels])] = record
+    told = ProvenDenials(APEX, (), nsecs, readable(APEX, nsec3s), None, 0)
+    try:
+        for name in PLACES:
+            found = [told.absence(name, rdtype, Hashes(Budget())) for rdtype in (TXT, DS)]
+            found.append(told.no_closer(name, APEX, Hashes(Budget())) if name != APEX else None)
+            assert all(denial.deniers for denial in found if denial)
+    except Exceeded:
+        pass
+
+
+def _record(data: bytes) -> dns.rdata.Rdata | None:
+    """A record of the type that the first byte names, of the data behind it."""
+    try:
+        return dns.rdata.from_wire(IN, data[0], data, 1, len(data) - 1) if data else None
+    except (dns.exception.DNSException, ValueError):
+        return None
+
+
 HOST = "host.sender.example"
 NAMED = Question(dns.name.from_text(HOST), A)
 
 
-@fuzzed("names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))), max_bytes=MAX_MESSAGE)
+@fuzzed(
+    "names.addresses", "names.dns.wire", seeds=(honest(NAMED), honest(Question(KEYS[2], A))), max_bytes=MAX_ANSWER_BYTES
+)
 def addresses_of_hosts(data: bytes) -> None:
     """The addresses in an answer of any bytes, or none now; nothing but IP addresses in text form."""
     found = asked(
-        lambda: addresses(HOST, lambda asked: taken(asked, data) if asked == NAMED else honest_message(asked)),
+        lambda: addresses(HOST, lambda asked: taken(asked, data) if asked == NAMED else honest_answer(asked)),
         Reason.OUTBOUND_FAILED,
     )
     if isinstance(found, list):
@@ -196,7 +268,7 @@ def key_names(data: bytes) -> None:
     assert isinstance(asked(lambda: addresses(name, _nobody), Reason.OUTBOUND_FAILED), NotNowError)
 
 
-def _nobody(question: Question) -> dns.message.Message:
+def _nobody(question: Question) -> Answer:
     raise NotNowError(Reason.KEY_LOOKUP_FAILED, "nobody answers")
 
 
@@ -217,4 +289,6 @@ def _labels(data: bytes) -> list[bytes]:
     return [label[start : start + 63] for label in data.split(b"\0") for start in range(0, len(label), 63)]
 
 
-ENTRIES: tuple[Entry, ...] = (dns_answers, changed_dns_answers, keys_by_dns, addresses_of_hosts, key_names, evidence)
+ENTRIES: tuple[Entry, ...] = (
+    dns_answers, changed_dns_answers, keys_by_dns, denials, addresses_of_hosts, key_names, evidence,
+)  # fmt: skip

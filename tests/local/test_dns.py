@@ -1,6 +1,7 @@
 import socket
 import struct
 import threading
+import time
 
 import dns.flags
 import dns.message
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
+from postroom.names.dns import Resolvers
+from postroom.names.dnssec import Absent, Secure, TrustAnchors, validate
 
 SENDER = """
 x         TXT    hello
@@ -22,19 +25,32 @@ a.b.c     TXT    deep
 alias     CNAME  y.other.test.
 lost      CNAME  nothing.other.test.
 loop      CNAME  loop
+*.stars   CNAME  also.stars.other.test.
+moved     DNAME  other.test.
+long      DNAME  {1}
 big       TXT    "{0}" "{0}" "{0}" "{0}" "{0}" "{0}"
-""".format("b" * 250)
+""".format("b" * 250, ".".join(["l" * 60] * 3))
 
 
 @pytest.fixture(scope="module")
-def server():
+def tree():
     tree = ZoneTree()
     tree.put("sender.example", SENDER)
-    tree.put("other.test", "y TXT there")
+    tree.put("other.test", "y TXT there\n*.stars TXT anything")
     tree.put("plain.test", "y TXT plain", Mode.UNSIGNED)
     tree.put("below.plain.test", "y TXT island")
     tree.put("broken.test", "y TXT broken", Mode.BOGUS)
     tree.put("below.broken.test", "y TXT orphan")
+    return tree
+
+
+@pytest.fixture(scope="module")
+def anchors(tree):
+    return TrustAnchors.parse(tree.anchor_text)
+
+
+@pytest.fixture(scope="module")
+def server(tree):
     with DnsServer(tree) as server:
         yield server
 
@@ -148,6 +164,57 @@ def test_a_loop_of_aliases_ends(server):
         "CNAME loop.sender.example.",
         "RRSIG CNAME loop.sender.example.",
     ]
+
+
+def test_below_a_dname_the_answer_is_the_dname_an_unsigned_cname_made_of_it_and_what_is_there(server):
+    """RFC 6672 §3.1 and §3.2."""
+    message = ask(server, "y.moved.sender.example")
+    assert shape(message.answer) == [
+        "DNAME moved.sender.example.",
+        "RRSIG DNAME moved.sender.example.",
+        "CNAME y.moved.sender.example.",
+        "TXT y.other.test.",
+        "RRSIG TXT y.other.test.",
+    ]
+    assert (message.answer[2].ttl, str(message.answer[2][0])) == (message.answer[0].ttl, "y.other.test.")
+
+
+def test_to_who_asks_for_a_cname_below_a_dname_the_one_made_of_it_is_the_answer(server):
+    assert shape(ask(server, "y.moved.sender.example", CNAME).answer)[2:] == ["CNAME y.moved.sender.example."]
+
+
+def test_at_a_dname_itself_are_its_own_records(server):
+    message = ask(server, "moved.sender.example")
+    assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
+    assert "NSEC moved.sender.example." in shape(message.authority)
+
+
+def test_what_a_dname_would_make_too_long_is_a_failure_of_its_own(server):
+    message = ask(server, f"{'a' * 60}.long.sender.example")
+    assert message.rcode() == dns.rcode.YXDOMAIN
+    assert shape(message.answer) == ["DNAME long.sender.example.", "RRSIG DNAME long.sender.example."]
+
+
+def test_each_wildcard_on_the_way_has_its_proof_that_no_closer_name_is_there(server):
+    """RFC 4035 §3.1.3.3."""
+    message = ask(server, "any.stars.sender.example")
+    nsecs = [rrset for rrset in message.authority if rrset.rdtype == NSEC]
+    for name in ("any.stars.sender.example", "also.stars.other.test"):
+        assert any(covers(nsec, dns.name.from_text(name)) for nsec in nsecs)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("y.moved.sender.example", Secure),
+        ("no.moved.sender.example", Absent),
+        ("any.stars.sender.example", Secure),
+    ],
+)
+def test_what_dnames_and_wildcards_lead_to_is_proven(server, anchors, name, found):
+    with Resolvers(server.address) as resolvers:
+        verdict = validate(dns.name.from_text(name), TXT, anchors, resolvers.asking(), time.time())
+    assert isinstance(verdict, found)
 
 
 def covers(rrset, name):

@@ -14,10 +14,11 @@ import dns.name
 import dns.rrset
 import pytest
 from dns.rdatatype import RRSIG, TXT, RdataType
+from tests.names.messages import answer_of, message_of
 
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
-from postroom.names.dns import Ask, Question, Resolvers
+from postroom.names.dns import Answer, Ask, Question, Resolvers
 from postroom.names.dnssec import TrustAnchors, Verdict, validate
 
 SENDER = """
@@ -52,6 +53,15 @@ def ask(resolvers: Resolvers) -> Ask:
     return resolvers.asking()
 
 
+Told = Callable[[Question], dns.message.Message]
+
+
+@pytest.fixture
+def told(ask: Ask) -> Told:
+    """What is answered to a question."""
+    return lambda question: message_of(ask(question))
+
+
 @pytest.fixture
 def anchors(tree: ZoneTree) -> TrustAnchors:
     return TrustAnchors.parse(tree.anchor_text)
@@ -80,11 +90,11 @@ def meddle(ask: Ask) -> Callable[..., Ask]:
     def meddle(change: Change, name: str | None = None, rdtype: RdataType = TXT) -> Ask:
         wanted = name and Question(dns.name.from_text(name), rdtype)
 
-        def meddled(question: Question) -> dns.message.Message:
-            message = ask(question)
+        def meddled(question: Question) -> Answer:
+            message = message_of(ask(question))
             if wanted in (None, question):
                 change(message)
-            return message
+            return answer_of(message)
 
         return meddled
 

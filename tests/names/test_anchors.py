@@ -24,6 +24,7 @@ KSK_2024 = (
     "5oUKEpUge71M3ej2/7CPqpdVwuMoTvoB+ZOT4YeGyxMvHmbrxlFzGOHOijtzN+u1TQNatX2XBuzZNQ1K+s2CXkPIZo7s6JgZyvaBevYtxP"
     "vYLw4z9mR7K2vaF18UYH9Z9GNUUeayffKC73PYc="
 )
+DIGEST = "13 2 " + "00" * 32
 
 
 @pytest.mark.parametrize(("key", "tag"), [(KSK_2017, 20326), (KSK_2024, 38696)])
@@ -39,12 +40,31 @@ def test_an_anchor_may_be_a_dnskey():
 
 
 def test_any_zone_may_be_an_anchor_and_the_nearest_one_counts():
-    digest = "13 2 " + "00" * 32
-    anchors = TrustAnchors.parse(f"; ours\nexample. IN DS 1 {digest}\nb.example. IN DS 1 {digest}\n")
+    anchors = TrustAnchors.parse(f"; ours\nexample. IN DS 1 {DIGEST}\nb.example. IN DS 1 {DIGEST}\n")
     nearest = {"a.b.example": "b.example", "b.example": "b.example", "c.example": "example", "example": "example"}
     for name, anchor in nearest.items():
         assert anchors.above(dns.name.from_text(name)) == dns.name.from_text(anchor)
     assert anchors.above(dns.name.from_text("example.test")) is None
+
+
+def test_names_may_count_as_not_signed_down_to_the_next_anchor():
+    anchors = TrustAnchors.parse(f". IN DS 1 {DIGEST}\nb.a.example. IN DS 1 {DIGEST}", "a.example, Test.")
+    negative = {"a.example": "a.example", "x.a.example": "a.example", "b.a.example": None, "c.test": "test", "d": None}
+    for name, expected in negative.items():
+        above = anchors.negative_above(dns.name.from_text(name))
+        assert above == (expected and dns.name.from_text(expected))
+
+
+@pytest.mark.parametrize("names", ["example", "other, EXAMPLE."])
+def test_a_name_that_is_trusted_and_is_not_stops_the_start(names):
+    with pytest.raises(SettingsError, match=r"example\. is both a trust anchor and a negative one"):
+        TrustAnchors.parse(f"example. IN DS 1 {DIGEST}", names)
+
+
+@pytest.mark.parametrize("names", ["a..b", "ü.example", "a" * 64])
+def test_a_negative_anchor_that_is_no_name_stops_the_start(names):
+    with pytest.raises(SettingsError, match="is no DNS name"):
+        TrustAnchors.parse(negative=names)
 
 
 @pytest.mark.parametrize("text", ["", "; nothing", ". IN TXT x", "hello", ". IN DS 1 13", ". IN DS 1 13 2 00"])
@@ -53,7 +73,9 @@ def test_anything_else_stops_the_start(text):
         TrustAnchors.parse(text)
 
 
-@given(st.text())
-def test_no_text_fails_in_any_other_way(text):
+@given(st.text(), st.text())
+def test_no_text_fails_in_any_other_way(text, negative):
     with contextlib.suppress(SettingsError):
         assert TrustAnchors.parse(text).zones
+    with contextlib.suppress(SettingsError):
+        assert TrustAnchors.parse(negative=negative).zones

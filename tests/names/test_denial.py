@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from postroom.names.dns.records import Nsec3Record, NsecRecord
 from postroom.names.dnssec.budget import MAX_HASHES, Budget, Exceeded
 from postroom.names.dnssec.nsec import Nsecs
-from postroom.names.dnssec.nsec3 import Nsec3s, readable
+from postroom.names.dnssec.nsec3 import Hashes, Nsec3s, readable
 
 ZONE = dns.name.from_text("z.")
 SALT = b"\xab"
@@ -100,7 +100,7 @@ def nsec3_chain(model, *, opt_out, iterations=1):
 
 
 def nsec3s(records):
-    return Nsec3s(ZONE, readable(ZONE, records), Budget())
+    return Nsec3s(ZONE, readable(ZONE, records), Hashes(Budget()))
 
 
 LABELS = st.sampled_from(["a", "b", "c", "*", "A", "aa", "\\000", "\\255"])
@@ -217,7 +217,7 @@ def test_so_many_hashes_are_made_and_no_more(beyond):
     labels = MAX_HASHES // (iterations + 1) - 2 + beyond
     chain = nsec3_chain(Model({}), opt_out=False, iterations=iterations)
     deep = absolute(".".join(["a"] * labels))
-    found = Nsec3s(ZONE, readable(ZONE, chain), Budget())
+    found = Nsec3s(ZONE, readable(ZONE, chain), Hashes(Budget()))
     if beyond:
         with pytest.raises(Exceeded, match=f"more than {MAX_HASHES} hashes would be needed"):
             found.absence(deep, TXT)
@@ -227,6 +227,6 @@ def test_so_many_hashes_are_made_and_no_more(beyond):
 
 def test_a_name_is_hashed_once():
     chain = nsec3_chain(Model({}), opt_out=False, iterations=MAX_HASHES // 4)
-    found = Nsec3s(ZONE, readable(ZONE, chain), Budget())
+    found = Nsec3s(ZONE, readable(ZONE, chain), Hashes(Budget()))
     for _ in range(3):
         assert said(found.absence(absolute("a"), TXT)) == "no name"

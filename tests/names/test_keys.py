@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from postroom.errors import NotNowError, TheirError
 from postroom.local.zones import Mode
 from postroom.names.dns import Resolvers
+from postroom.names.dnssec import Policy
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.keys import FoundKey, KeepTimes, KeyDirectory
 from postroom.reasons import Reason
@@ -114,6 +115,23 @@ def test_a_name_that_costs_too_much_says_nothing_of_its_domain(directory, tree):
     assert directory.find(KEY).key == b"key"
 
 
+@pytest.mark.parametrize(("seconds", "asks_again"), [(59, False), (60, True)])
+def test_a_name_that_costs_too_much_is_left_alone_for_a_minute(directory, tree, clock, server, seconds, asks_again):
+    tree.put("sender.example", "\n".join(f"a{number + 1} 300 CNAME a{number}" for number in range(MAX_ALIASES + 2)))
+    name = f"a{MAX_ALIASES + 2}.sender.example"
+    assert too_costly(directory, name)
+    before = server.asked.total()
+    clock.now += seconds
+    assert too_costly(directory, name)
+    assert (server.asked.total() > before) is asks_again
+
+
+def too_costly(directory, name):
+    with pytest.raises(NotNowError) as caught:
+        directory.find(name)
+    return caught.value.reason is Reason.DNSSEC_TOO_COSTLY
+
+
 def test_so_many_aliases_lead_to_a_key_and_no_more(directory, tree):
     aliases = "\n".join(f"a{number + 1} CNAME a{number}" for number in range(MAX_ALIASES + 1))
     tree.put("sender.example", f"a0 TXT key\n{aliases}")
@@ -121,6 +139,13 @@ def test_so_many_aliases_lead_to_a_key_and_no_more(directory, tree):
     with pytest.raises(NotNowError) as caught:
         directory.find(f"a{MAX_ALIASES + 1}.sender.example")
     assert caught.value.reason is Reason.DNSSEC_TOO_COSTLY
+
+
+def test_signatures_hold_a_little_longer_where_the_policy_says_so(resolvers, anchors, clock):
+    clock.now += 30 * 86_400
+    assert refusal(KeyDirectory(resolvers.asking, anchors, parse, clock=clock)) is Reason.DNSSEC_BOGUS
+    lenient = Policy(skew_seconds=86_400)
+    assert KeyDirectory(resolvers.asking, anchors, parse, clock=clock, policy=lenient).find(KEY).key
 
 
 def test_what_the_parser_refuses_is_refused(directory, tree):
@@ -201,11 +226,14 @@ def test_keys_leave_memory_when_their_evidence_is_too_much_together(resolvers, a
     assert looked_up("b.sender.example") == 1
 
 
-def test_names_without_a_key_push_no_key_out_and_only_so_many_are_remembered(resolvers, anchors, clock, looked_up):
+def test_names_without_a_key_push_no_key_out_and_only_so_many_are_remembered(
+    resolvers, anchors, clock, tree, looked_up
+):
+    tree.put("sender.example", "pk1._domainkey TXT key\na TXT invalid\nb TXT invalid\nc TXT invalid")
     directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
     directory.find(KEY)
     for name in "abca":
-        assert refusal(directory, f"{name}.sender.example") is Reason.KEY_NOT_FOUND
+        assert refusal(directory, f"{name}.sender.example") is Reason.KEY_RECORD_INVALID
     assert directory.find(KEY).cached
     assert looked_up("a.sender.example") == 2
 
@@ -436,6 +464,61 @@ def test_zones_on_the_way_to_a_key_are_remembered(directory, tree, server):
     assert server.asked.total() == 6
     directory.find("pk2._domainkey.sender.example")
     assert server.asked.total() == 7
+
+
+def test_made_up_selectors_of_a_domain_are_asked_for_once(directory, server):
+    """RFC 8198: what a zone has denied says the same of all names between the same two."""
+    for number in range(20):
+        assert refusal(directory, f"made-up-{number}._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["made-up-0._domainkey.sender.example."]
+    assert directory.find(KEY).key
+
+
+def test_a_domain_that_is_not_signed_is_asked_for_that_once(directory, tree, server):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    for number in range(20):
+        assert refusal(directory, f"pk{number}._domainkey.plain.example") is Reason.SENDER_NOT_SIGNED
+    assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["pk0._domainkey.plain.example."]
+
+
+def test_a_broken_domain_is_asked_for_that_twice_and_then_left_alone_for_a_minute(directory, tree, server, clock):
+    tree.put("broken.example", "pk1._domainkey TXT x", Mode.SIGNED)
+    tree.put("example", f"broken DS 1 13 2 {'00' * 32}")
+    for number in range(20):
+        assert refusal(directory, f"pk{number}._domainkey.broken.example") is Reason.DNSSEC_BOGUS
+    assert server.asked["pk0._domainkey.broken.example.", "TXT"] == 2
+    assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["pk0._domainkey.broken.example."]
+    tree.put("example", "")
+    clock.now += 60
+    assert directory.find("pk1._domainkey.broken.example").key == b"x"
+
+
+def test_a_signer_that_is_no_zone_leaves_a_domain_as_it_was(anchors, clock, ask, meddle, forge):
+    """Strangers who forge answers to made-up names name signers as they like."""
+
+    def change(message):
+        if message.question[0].name.labels[0] == b"made-up":
+            owner = f"{message.question[0].name} 60 TXT x"
+            message.answer = forge(owner, signer="_domainkey.sender.example")
+
+    directory = KeyDirectory(lambda: meddle(change), anchors, parse, clock=clock)
+    assert refusal(directory, "made-up._domainkey.sender.example") is Reason.DNSSEC_BOGUS
+    assert directory.find(KEY).key
+
+
+def test_a_new_selector_is_seen_a_minute_after_its_absence_at_the_latest(directory, tree, clock):
+    tree.put("sender.example", "@ 3600 SOA ns h 1 1 1 1 3600\npk1._domainkey 3600 TXT x")
+    assert refusal(directory, "pk3._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    tree.put("sender.example", "pk2._domainkey TXT new")
+    assert refusal(directory, "pk2._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    clock.now += 60
+    assert directory.find("pk2._domainkey.sender.example").key == b"new"
+
+
+def test_a_new_selector_is_seen_at_once_when_asked_for_fresh(directory, tree, clock):
+    assert refusal(directory, "pk3._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    tree.put("sender.example", "pk2._domainkey TXT new")
+    assert directory.find("pk2._domainkey.sender.example", fresh=True).key == b"new"
 
 
 def test_a_zone_that_changed_its_key_in_haste_is_believed_at_the_second_try(directory, tree, server, clock):

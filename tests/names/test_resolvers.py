@@ -2,6 +2,7 @@ import contextlib
 import ssl
 import threading
 import time
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import dns.message
@@ -14,8 +15,7 @@ from dns.rdatatype import TXT
 
 from postroom.errors import NotNowError
 from postroom.names.dns import Elsewhere, Question, Resolvers
-from postroom.names.dns.transport import MAX_MESSAGE
-from postroom.names.dns.wire import EDNS_PAYLOAD, make_query
+from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
 from postroom.reasons import Reason
 from postroom.settings import Settings
 
@@ -30,8 +30,8 @@ class Clock:
         return self.now
 
 
-def texts(message):
-    return [b"".join(record.strings) for rrset in message.answer if rrset.rdtype == TXT for record in rrset]
+def texts(answer):
+    return [b"".join(record.strings) for record in answer.answer.find(QUESTION.name, TXT).read()]
 
 
 def txt(length):
@@ -42,9 +42,9 @@ def txt(length):
 @pytest.mark.parametrize("scheme", ["udp", "tcp"])
 def test_an_answer_comes_with_its_signatures(server, scheme):
     with Resolvers(f"{scheme}://{server.address}") as resolvers:
-        message = resolvers.asking()(QUESTION)
-    assert texts(message) == [b"v=DKIM1; k=ed25519; p=abc"]
-    assert [rrset.rdtype.name for rrset in message.answer] == ["TXT", "RRSIG"]
+        answer = resolvers.asking()(QUESTION)
+    assert texts(answer) == [b"v=DKIM1; k=ed25519; p=abc"]
+    assert len(answer.answer.signatures(QUESTION.name, TXT).read()) == 1
 
 
 @pytest.mark.parametrize(("size", "times"), [(EDNS_PAYLOAD, 1), (EDNS_PAYLOAD + 1, 2)])
@@ -244,7 +244,7 @@ def test_a_resolver_may_speak_https(doh):
     [
         (503, None, "HTTP status 503"),
         (200, b"<html>", "malformed"),
-        (200, b"x" * (MAX_MESSAGE + 1), f"more than {MAX_MESSAGE} bytes"),
+        (200, b"x" * (MAX_ANSWER_BYTES + 1), f"more than {MAX_ANSWER_BYTES} bytes"),
     ],
 )
 def test_a_bad_https_answer_is_no_answer(doh, status, body, said):
@@ -256,26 +256,40 @@ def test_a_bad_https_answer_is_no_answer(doh, status, body, said):
         resolvers.asking()(QUESTION)
 
 
-@pytest.mark.parametrize(("beyond", "next_is_asked"), [(b"", False), (b"\0", True)])
-def test_an_https_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked(
-    doh, server, beyond, next_is_asked
+def as_long_as_may_be(query, beyond):
+    """The bytes of an answer of so many bytes, and more."""
+
+    def answer_with(length):
+        response = dns.message.make_response(dns.message.from_wire(query))
+        response.answer = [dns.rrset.from_text(QUESTION.name, 60, "IN", "TXT", txt(length))]
+        return response.to_wire(max_size=65_535)
+
+    wire = answer_with(1000 + MAX_ANSWER_BYTES + beyond - len(answer_with(1000)))
+    assert len(wire) == MAX_ANSWER_BYTES + beyond
+    return wire
+
+
+@pytest.mark.parametrize(("beyond", "next_is_asked"), [(0, False), (1, True)])
+@pytest.mark.parametrize("scheme", ["https", "tcp"])
+def test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked(
+    doh, serve, server, scheme, beyond, next_is_asked
 ):
-    def longest(query):
-        def answer_with(length):
-            response = dns.message.make_response(dns.message.from_wire(query))
-            response.answer = [dns.rrset.from_text(QUESTION.name, 60, "IN", "TXT", txt(length))]
-            return response.to_wire(max_size=MAX_MESSAGE)
-
-        wire = answer_with(1000 + MAX_MESSAGE - len(answer_with(1000))) + beyond
-        sent.append(len(wire))
-        return wire
-
-    sent = []
-    doh.body = longest
-    with Resolvers(f"{doh.setting},tcp://{server.address}", ssl_context=doh.trust) as resolvers:
+    doh.body = lambda query: as_long_as_may_be(query, beyond)
+    setting = doh.setting if scheme == "https" else serve("tcp", doh.body)
+    with Resolvers(f"{setting},tcp://{server.address}", ssl_context=doh.trust) as resolvers:
         [found] = texts(resolvers.asking()(QUESTION))
-    assert sent == [MAX_MESSAGE + len(beyond)]
     assert (found == b"v=DKIM1; k=ed25519; p=abc") is next_is_asked
+
+
+def test_where_all_answers_are_too_long_that_is_said_and_no_resolver_is_left_alone_for_it(serve, server):
+    long = serve("tcp", lambda query: as_long_as_may_be(query, 1))
+    asked = Counter()
+    with Resolvers(long) as resolvers:
+        for _ in range(2):
+            with pytest.raises(NotNowError, match=f"more than {MAX_ANSWER_BYTES} bytes") as caught:
+                resolvers.asking()(QUESTION)
+            asked[caught.value.reason] += 1
+    assert asked == {Reason.DNSSEC_TOO_COSTLY: 2}
 
 
 def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):

@@ -14,18 +14,18 @@ from dns.dnssectypes import Algorithm
 from dns.rdatatype import TXT
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.names.messages import answer_of
 
-from postroom.local.dns import answer
+from postroom.local.answers import answer
 from postroom.names.dns.records import DnskeyRecord, DsRecord
 from postroom.names.dnssec import Bogus, Indeterminate, Insecure, Policy, Secure, TrustAnchors, validate
 from postroom.names.dnssec.budget import MAX_CHECKS, Budget, Exceeded
-from postroom.names.dnssec.rrsets import MAX_RECORDS, Signed
+from postroom.names.dnssec.rrsets import MAX_RECORDS, Broken, Section
 from postroom.names.dnssec.signatures import (
     MAX_EXPONENT_BYTES,
     MAX_KEY_BYTES,
     MAX_KEYS_PER_TAG,
     MAX_SIGNATURES,
-    Broken,
     find_signature,
     is_expanded,
     usable_digests,
@@ -64,7 +64,7 @@ def play(keys, anchor, change=lambda zone: None, policy=None):
     def ask(question):
         message = dns.message.make_response(dns.message.make_query(*question))
         _, message.answer, message.authority = answer({ZONE: zone}, *question)
-        return message
+        return answer_of(message)
 
     kind = "DS" if isinstance(anchor, DsRecord) else "DNSKEY"
     return validate(NAME, TXT, TrustAnchors.parse(f"{ZONE} IN {kind} {anchor}"), ask, NOW, policy=policy)
@@ -141,7 +141,8 @@ def test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more():
     verdict = play([(private, key)], key, colliding(MAX_KEYS_PER_TAG, private, key))
     assert verdict == Indeterminate(
         Reason.DNSSEC_TOO_COSTLY,
-        f"{ZONE}: more than {MAX_KEYS_PER_TAG} keys share a tag, and none that was tried matches its DS",
+        f"{ZONE}: more than {MAX_KEYS_PER_TAG} keys share a tag, or one of them is too long, and none that was tried "
+        "matches its DS",
     )
 
 
@@ -217,7 +218,13 @@ KEYS = usable_keys([PUBLIC], Policy())
 
 
 def find(*signatures, keys=KEYS, now=NOW, policy=None, signer=ZONE):
-    return find_signature(Signed(RECORDS, signatures), signer, keys, now, policy or Policy(), Budget())
+    return find_signature(signed(signatures), signer, keys, now, policy or Policy(), Budget())
+
+
+def signed(signatures):
+    message = dns.message.make_response(dns.message.make_query(NAME, TXT))
+    message.answer = [RECORDS, *([dns.rrset.from_rdata(NAME, 60, *signatures)] if signatures else [])]
+    return Section(answer_of(message).answer).find(NAME, TXT)
 
 
 def sign(**changes):

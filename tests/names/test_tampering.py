@@ -17,7 +17,7 @@ from dns.rdatatype import RRSIG, TXT
 from postroom.errors import NotNowError
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
-from postroom.names.dns import Question
+from postroom.names.dns import Answer, Malformed, Question
 from postroom.names.dns.wire import make_query
 from postroom.names.dnssec import Absent, Bogus, Indeterminate, Insecure, Secure, TrustAnchors, Verdict, drive, walk
 from postroom.reasons import Reason
@@ -42,8 +42,8 @@ Change = Callable[[bytes], bytes | None]
 
 
 @lru_cache(64)
-def parsed(wire: bytes) -> dns.message.Message:
-    return dns.message.from_wire(wire)
+def parsed(wire: bytes) -> Answer:
+    return Answer.read(wire)
 
 
 class Ground:
@@ -74,12 +74,12 @@ class Ground:
         return answers
 
     def judge(self, name: str, wire_for: Callable[[Question], bytes | None]) -> Verdict:
-        def ask(question: Question) -> dns.message.Message:
+        def ask(question: Question) -> Answer:
             wire = wire_for(question)
             try:
                 if wire is not None:
                     return parsed(wire)
-            except (dns.exception.DNSException, ValueError):
+            except Malformed:
                 pass
             raise NotNowError(Reason.KEY_LOOKUP_FAILED)
 

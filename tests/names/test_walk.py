@@ -1,3 +1,6 @@
+import asyncio
+import struct
+import threading
 import time
 
 import dns.dnssec
@@ -12,10 +15,11 @@ from dns.dnssec import allow_all_policy
 from dns.rdatatype import CNAME, DNSKEY, DS, NSEC, RRSIG, SOA, TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.names.messages import answer_of, message_of
 
 from postroom.errors import NotNowError
 from postroom.local.zones import Mode
-from postroom.names.dns import Question
+from postroom.names.dns import Answer, Malformed, Question
 from postroom.names.dnssec import (
     Absent,
     Alias,
@@ -23,15 +27,19 @@ from postroom.names.dnssec import (
     EndlessAlias,
     Indeterminate,
     Insecure,
+    KnownZones,
     Secure,
     TrustAnchors,
     drive,
+    drive_async,
+    look_up,
     validate,
     walk,
 )
-from postroom.names.dnssec.budget import MAX_QUESTIONS
+from postroom.names.dnssec.budget import MAX_QUESTIONS, MAX_STEPS, Budget, Exceeded
 from postroom.names.dnssec.nsec3 import MAX_ITERATIONS
-from postroom.names.dnssec.walk import MAX_DENIERS
+from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
+from postroom.names.dnssec.rrsets import MAX_RECORDS
 from postroom.reasons import Reason
 
 KEY = "pk1._domainkey.sender.example"
@@ -72,6 +80,36 @@ def test_a_name_below_no_anchor_is_insecure(ask, tree):
     assert verdict == Insecure(f"no trust anchor is configured for {KEY}. or above", 2**31 - 1, None)
 
 
+def test_a_name_below_a_negative_anchor_is_insecure_and_nothing_is_asked(tree):
+    """RFC 7646."""
+    anchors = TrustAnchors.parse(tree.anchor_text, "sender.example")
+
+    def nobody(question):
+        raise AssertionError(question)
+
+    verdict = validate(dns.name.from_text(KEY), TXT, anchors, nobody, time.time())
+    assert verdict == Insecure("sender.example. is set to count as not signed (negative trust anchor)", 2**31 - 1, None)
+
+
+def test_an_alias_that_leads_below_a_negative_anchor_is_insecure(ask, hosted):
+    anchors = TrustAnchors.parse(hosted.anchor_text, "host.test")
+    verdict = validate(dns.name.from_text("pk2._domainkey.sender.example"), TXT, anchors, ask, time.time())
+    assert isinstance(verdict, Insecure)
+
+
+def test_a_negative_anchor_says_nothing_of_what_is_above_it_or_below_an_anchor_below_it(ask, tree):
+    own = f"sender.example. IN DNSKEY {tree.key('sender.example').record}"
+    anchors = TrustAnchors.parse(f"{tree.anchor_text}{own}", "example")
+    for name, rdtype in ((KEY, TXT), ("example", DS)):
+        assert isinstance(validate(dns.name.from_text(name), rdtype, anchors, ask, time.time()), Secure)
+
+
+def test_of_the_name_of_a_negative_anchor_the_zone_above_says_whether_it_has_a_ds(ask, tree):
+    tree.put("plain.example", "", Mode.UNSIGNED)
+    anchors = TrustAnchors.parse(tree.anchor_text, "plain.example")
+    assert isinstance(validate(dns.name.from_text("plain.example"), DS, anchors, ask, time.time()), Absent)
+
+
 def test_an_anchor_with_another_key_is_bogus(ask):
     verdict = validate(dns.name.from_text(KEY), TXT, TrustAnchors.parse(), ask, time.time())
     assert verdict == Bogus("no DNSKEY of . matches its DS")
@@ -99,13 +137,13 @@ def test_a_missing_ds_that_is_not_proven_to_be_missing_is_bogus(judge, tree, med
     assert verdict == Bogus(why)
 
 
-def test_the_name_servers_of_a_signed_zone_do_not_make_it_insecure(judge, meddle, ask, stripped):
+def test_the_name_servers_of_a_signed_zone_do_not_make_it_insecure(judge, meddle, told, stripped):
     """The DS is taken away; what proves that the name is delegated says that there is one, too."""
     name = dns.name.from_text("sender.example")
 
     def take_away(message):
         message.answer = []
-        message.authority = ask(Question(name, TXT)).authority + ask(Question(name.parent(), TXT)).authority
+        message.authority = told(Question(name, TXT)).authority + told(Question(name.parent(), TXT)).authority
 
     assert isinstance(judge(ask=meddle(take_away, "sender.example", DS)), Bogus)
 
@@ -121,6 +159,55 @@ def test_signatures_in_a_zone_without_a_ds_prove_nothing(judge, tree, meddle, fo
     name = "pk1._domainkey.plain.example"
     forged = answering(*forge(f"{name}. 60 TXT forged", zone="plain.example"))
     assert isinstance(judge(name, ask=meddle(forged, name)), Insecure)
+
+
+def test_a_broken_signature_in_the_name_of_the_zone_above_proves_nothing_either(judge, tree, meddle, forge):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    name = "pk1._domainkey.plain.example"
+    forged = answering(*forge(f"{name}. 60 TXT forged", zone="plain.example", signer="example"))
+    verdict = judge(name, ask=meddle(forged, name))
+    assert isinstance(verdict, Insecure)
+    assert verdict.why == "plain.example. has no DS record in the zone above it"
+
+
+def test_signatures_that_nobody_can_count_prove_nothing_either(judge, tree, meddle, forge):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    name = "pk1._domainkey.plain.example"
+    records, [signature] = forge(f"{name}. 60 TXT forged", zone="plain.example", signer="example")
+    many = [signature.replace(key_tag=number) for number in range(MAX_RECORDS + 1)]
+    forged = answering(records, dns.rrset.from_rdata(records.name, 60, *many))
+    assert isinstance(judge(name, ask=meddle(forged, name)), Insecure)
+
+
+@pytest.mark.parametrize(("name", "expected"), [(KEY, Secure), ("pk1._domainkey.plain.example", Insecure)])
+def test_signatures_that_nobody_can_read_are_passed_over(judge, tree, ask, name, expected):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+
+    def asking(question):
+        answer = ask(question)
+        if question != Question(dns.name.from_text(name), TXT):
+            return answer
+        message = message_of(answer)
+        message.authority, message.additional = [], []
+        message.use_edns(False)
+        wire = bytearray(message.to_wire())
+        wire[7] += 1
+        return Answer.read(bytes(wire) + b"\xc0\x0c" + struct.pack("!HHIH", RRSIG, 1, 60, 3) + b"\0\x10\1")
+
+    assert isinstance(judge(name, ask=asking), expected)
+
+
+def test_what_is_not_signed_is_not_proven_and_may_be_of_any_size(judge, tree):
+    tree.put("plain.example", "\n".join(f"many TXT {number}" for number in range(100)), Mode.UNSIGNED)
+    assert isinstance(judge("many.plain.example"), Insecure)
+
+
+def test_below_an_anchor_of_unknown_algorithms_nothing_is_signed(ask, tree):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+    anchors = TrustAnchors.parse(f"plain.example. IN DS 1 99 2 {'00' * 32}")
+    verdict = validate(dns.name.from_text("pk1._domainkey.plain.example"), TXT, anchors, ask, time.time())
+    why = "plain.example. has DS records only of algorithms that are not known here"
+    assert verdict == Insecure(why, 2**31 - 1, None)
 
 
 def test_the_ad_bit_is_never_believed(judge, tree, meddle):
@@ -250,10 +337,10 @@ def test_a_key_slipped_into_a_zones_keys_is_bogus(judge, tree, meddle, forge):
     name = dns.name.from_text(KEY)
 
     def ask(question):
-        message = meddled(question)
+        message = message_of(meddled(question))
         if question == Question(name, TXT):
             message.answer = record
-        return message
+        return answer_of(message)
 
     assert isinstance(judge(ask=ask), Bogus)
 
@@ -291,9 +378,9 @@ def test_a_wildcards_record_without_that_proof_is_bogus(judge, meddle):
     assert verdict == Bogus(f"{name}. TXT {why}")
 
 
-def test_a_wildcards_record_never_stands_for_a_name_that_is_there(judge, tree, meddle, ask):
+def test_a_wildcards_record_never_stands_for_a_name_that_is_there(judge, tree, meddle, told):
     tree.put("sender.example", "*.wild TXT any\nown.wild TXT own\n")
-    other = ask(Question(dns.name.from_text("x.wild.sender.example"), TXT))
+    other = told(Question(dns.name.from_text("x.wild.sender.example"), TXT))
 
     def replace(message):
         message.answer, message.authority = [], other.authority
@@ -366,39 +453,34 @@ def test_an_alias_to_nothing_is_absent(judge, hosted):
 
 
 @pytest.fixture
-def with_dname(tree, ask, forge):
-    """An `Ask` of a resolver whose zone has a DNAME at `moved.sender.example`, to `host.test`."""
+def moved(tree):
     tree.put("host.test", "key TXT hosted")
-    at = dns.name.from_text("moved.sender.example")
-
-    def asking(question):
-        message = ask(question)
-        if question.name.is_subdomain(at) and question.name != at:
-            message.answer = forge(f"{at} 60 DNAME host.test.")
-            target = f"{question.name.relativize(at)}.host.test."
-            message.answer.append(dns.rrset.from_text(question.name, 60, "IN", "CNAME", target))
-        return message
-
-    return asking
+    tree.put("sender.example", "moved DNAME host.test.")
+    return "key.moved.sender.example"
 
 
-def test_names_below_a_proven_dname_are_looked_up_below_its_target(judge, with_dname):
-    verdict = judge("key.moved.sender.example", ask=with_dname)
+def test_names_below_a_proven_dname_are_looked_up_below_its_target(judge, moved):
+    verdict = judge(moved)
     assert isinstance(verdict, Secure)
     assert verdict.records[0].strings == (b"hosted",)
     assert verdict.evidence.aliases == (Alias("key.moved.sender.example.", "key.host.test."),)
 
 
-def test_what_a_dname_makes_of_a_name_is_what_counts_and_not_the_cname_beside_it(judge, with_dname, tree):
+def test_what_a_dname_makes_of_a_name_is_what_counts_and_not_the_cname_beside_it(judge, moved, meddle, tree):
     tree.put("attacker.test", "key TXT forged")
 
-    def asking(question):
-        message = with_dname(question)
-        if message.answer and message.answer[-1].rdtype == CNAME:
-            message.answer[-1] = dns.rrset.from_text(question.name, 60, "IN", "CNAME", "key.attacker.test.")
-        return message
+    def lead_astray(message):
+        astray = dns.rrset.from_text(f"{moved}.", 60, "IN", "CNAME", "key.attacker.test.")
+        message.answer = [astray if rrset.rdtype == CNAME else rrset for rrset in message.answer]
 
-    assert judge("key.moved.sender.example", ask=asking).records[0].strings == (b"hosted",)
+    assert judge(moved, ask=meddle(lead_astray, moved)).records[0].strings == (b"hosted",)
+
+
+def test_the_cname_that_a_dname_makes_is_proven_by_the_dname(moved, ask, anchors):
+    verdict = validate(dns.name.from_text(moved), CNAME, anchors, ask, time.time())
+    assert isinstance(verdict, Secure)
+    assert [str(record) for record in verdict.records] == ["key.host.test."]
+    assert (verdict.evidence.owner, verdict.evidence.rdtype) == ("moved.sender.example.", "DNAME")
 
 
 def test_a_name_that_a_dname_would_make_too_long_has_no_alias(judge, forge, meddle):
@@ -424,6 +506,12 @@ def test_eight_aliases_are_followed_and_nine_are_not(judge, hosted):
     assert isinstance(judge("h1.sender.example"), Secure)
     verdict = judge("h0.sender.example")
     assert verdict == Indeterminate(Reason.DNSSEC_TOO_COSTLY, "more than 8 aliases, the last one at h8.sender.example.")
+
+
+def test_eight_aliases_made_of_wildcards_are_followed(judge, tree):
+    """Each needs the proof that no closer name is there; all of them come with one answer."""
+    tree.put("sender.example", "\n".join([*(f"*.h{i} CNAME x.h{i + 1}" for i in range(8)), "*.h8 TXT end"]))
+    assert isinstance(judge("x.h0.sender.example"), Secure)
 
 
 # --- absence -------------------------------------------------------------------------------------------------
@@ -466,9 +554,9 @@ def test_an_absence_with_a_soa_that_is_not_the_zones_is_bogus(judge, meddle):
     assert isinstance(judge(name, ask=meddle(change, name)), Bogus)
 
 
-def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, ask):
+def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, told):
     """The answer about a name that is not there, given for one that is."""
-    other = ask(Question(dns.name.from_text("aaa.sender.example"), TXT))
+    other = told(Question(dns.name.from_text("aaa.sender.example"), TXT))
 
     def replace(message):
         message.answer, message.authority = [], other.authority
@@ -479,10 +567,10 @@ def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, ask):
     assert verdict == Bogus(f"{KEY}. {why}, but its zone sender.example. is signed")
 
 
-def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, ask):
+def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, told):
     """The NSEC record at the delegation denies TXT, and speaks of the zone above only (RFC 6840 §4.1)."""
-    above = ask(Question(dns.name.from_text("sender.example"), DS))
-    nsec = ask(Question(dns.name.from_text("sendes.example"), TXT))
+    above = told(Question(dns.name.from_text("sender.example"), DS))
+    nsec = told(Question(dns.name.from_text("sendes.example"), TXT))
 
     def replace(message):
         message.answer, message.authority = [], nsec.authority + above.authority
@@ -549,6 +637,16 @@ def test_an_absence_that_opt_out_leaves_open_is_insecure(judge, meddle, nsec3):
     assert verdict.why == "none.sender.example. may be in a zone that is delegated unsigned (opt-out)"
 
 
+def test_what_opt_out_leaves_open_is_asked_anew(ask, meddle, nsec3, anchors):
+    def change(message):
+        message.authority = nsec3(flags=1)
+
+    known, now = KnownZones(), time.time()
+    name = dns.name.from_text("none.sender.example")
+    validate(name, TXT, anchors, meddle(change, "none.sender.example"), now, known=known)
+    assert isinstance(validate(name, TXT, anchors, ask, now, known=known), Absent)
+
+
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_a_zone_of_so_many_nsec3_iterations_is_believed_and_of_more_is_insecure(judge, meddle, nsec3, beyond):
     def change(message):
@@ -580,11 +678,11 @@ def test_so_many_questions_are_asked_and_no_more(tree, ask, anchors):
 
     def count(question):
         asked.append(question)
-        message = ask(question)
+        message = message_of(ask(question))
         if len(question.name) > 3:
             text = ["TXT", "unsigned"] if question.rdtype == TXT else ["CNAME", "."]
             message.answer = [dns.rrset.from_text(question.name, 60, "IN", *text)]
-        return message
+        return answer_of(message)
 
     def look_up(labels):
         asked.clear()
@@ -607,7 +705,7 @@ def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchor
     def say_much(question):
         message = dns.message.make_response(dns.message.make_query(*question))
         message.authority = others
-        return message
+        return answer_of(message)
 
     verdict = drive(walk(dns.name.from_text(KEY), TXT, anchors, time.time()), say_much)
     assert isinstance(verdict, Bogus)
@@ -623,7 +721,7 @@ def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, for
         if len(question.name) <= 3:
             return
         records, [signature] = forge(f"{question.name} 60 TXT x")
-        signers = [dns.name.Name(question.name.labels[start:]) for start in range(len(question.name) - 2)]
+        signers = [dns.name.Name(question.name.labels[start:]) for start in range(len(question.name) - 2)][:MAX_SIGNERS]
         false = [signature.replace(signer=signer, key_tag=1) for signer in signers]
         if question.rdtype == TXT:
             message.answer = [records, dns.rrset.from_rdata(records.name, 60, *false)]
@@ -633,24 +731,100 @@ def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, for
             message.answer, message.authority = [], [denial, dns.rrset.from_rdata(denial.name, 60, *covering)]
 
     name = ".".join(["a"] * 40 + ["sender.example"])
-    assert isinstance(judge(name, ask=meddle(name_them_all)), Bogus | Indeterminate)
+    assert isinstance(judge(name, ask=meddle(name_them_all)), Bogus)
     assert len(asked) <= 2 * MAX_QUESTIONS
 
 
-def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle):
+def test_so_many_steps_are_taken_and_no_more():
+    """No answer is known that makes a walk take them all."""
+    budget = Budget()
+    for _ in range(MAX_STEPS):
+        budget.step()
+    with pytest.raises(Exceeded, match=f"more than {MAX_STEPS} steps"):
+        budget.step()
+
+
+def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle, told):
     """A private zone with an anchor of its own, of which the zone above knows nothing."""
     tree.put("corp.example", "k TXT true")
     anchors = TrustAnchors.parse(f"{tree.anchor_text}corp.example. IN DNSKEY {tree.key('corp.example').record}")
     name = dns.name.from_text("k.corp.example")
     assert isinstance(validate(name, TXT, anchors, ask, time.time()), Secure)
     tree.put("other.example", "")
-    above = ask(Question(dns.name.from_text("example"), TXT))
+    above = told(Question(dns.name.from_text("example"), TXT))
 
     def deny(message):
         message.answer, message.authority = [], above.authority
 
     for change in (deny, lambda message: setattr(message, "answer", message.answer[:1])):
         assert isinstance(validate(name, TXT, anchors, meddle(change, "k.corp.example"), time.time()), Bogus)
+
+
+def test_a_dname_above_the_nearest_anchor_has_no_say(tree, ask, meddle, forge):
+    """Whoever is in the way could else make a domain insecure that has an anchor, and its parent take it over."""
+    tree.put("corp.example", "k TXT true")
+    tree.put("plain.example", "", Mode.UNSIGNED)
+    tree.put("corp.plain.example", "k TXT true")
+    tree.put("evil.test", "k.corp TXT forged\nk TXT forged")
+    anchors = "".join(f"{it}. IN DNSKEY {tree.key(it).record}\n" for it in ("corp.example", "corp.plain.example"))
+    unsigned = [dns.rrset.from_text("plain.example.", 60, "IN", "DNAME", "evil.test.")]
+    cases = [
+        (TrustAnchors.parse(anchors), "k.corp.example", [forge("example. 60 DNAME evil.test.", zone="example")[0]]),
+        (
+            TrustAnchors.parse(anchors, "example"),
+            "k.corp.example",
+            forge("example. 60 DNAME evil.test.", zone="example"),
+        ),
+        (TrustAnchors.parse(tree.anchor_text + anchors), "k.corp.plain.example", unsigned),
+        (
+            TrustAnchors.parse(tree.anchor_text + anchors),
+            "k.corp.example",
+            forge("example. 60 DNAME evil.test.", zone="example"),
+        ),
+    ]
+    for trusted, name, answer in cases:
+        assert isinstance(validate(dns.name.from_text(name), TXT, trusted, ask, time.time()), Secure)
+        meddled = meddle(answering(*answer), name)
+        assert isinstance(validate(dns.name.from_text(name), TXT, trusted, meddled, time.time()), Bogus)
+
+
+def test_a_dname_of_others_in_an_answer_is_passed_over(judge, tree, meddle):
+    tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
+
+    def add(message):
+        message.answer.append(dns.rrset.from_text("x.test.", 60, "IN", "DNAME", "evil.test."))
+
+    assert isinstance(judge("pk1._domainkey.plain.example", ask=meddle(add, "plain.example", DS)), Insecure)
+
+
+def test_a_verdict_lasts_no_longer_than_the_ttl_of_a_signature(judge, meddle):
+    def shorten(message):
+        message.answer[1].ttl = 7
+
+    assert judge(ask=meddle(shorten, KEY)).ttl == 7
+
+
+def test_denials_of_others_in_an_answer_are_passed_over(judge, meddle):
+    def add(message):
+        owner = f"{'0' * 32}.other.test."
+        others = [f"1 0 0 - {number:032} A" for number in range(MAX_RECORDS + 1)]
+        message.authority.append(dns.rrset.from_text_list(owner, 60, "IN", "NSEC3", others))
+
+    assert isinstance(judge("none.sender.example", ask=meddle(add, "none.sender.example")), Absent)
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_so_many_zones_may_be_said_to_have_signed_and_no_more(judge, meddle, tree, beyond):
+    """One of them has, and is one."""
+    name = dns.name.from_text("a.b.c.d.e.sender.example")
+    tree.put("sender.example", "a.b.c.d.e TXT true")
+
+    def name_others(message):
+        [signature] = message.answer[1]
+        others = [signature.replace(signer=name.split(length)[1]) for length in range(5, 4 + MAX_SIGNERS + beyond)]
+        message.answer[1] = dns.rrset.from_rdata(name, 60, signature, *others)
+
+    assert isinstance(judge(str(name), ask=meddle(name_others, str(name))), Indeterminate if beyond else Secure)
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
@@ -673,9 +847,9 @@ def recorded(tree, ask, anchors):
     wires = {}
 
     def recording(question):
-        message = ask(question)
-        wires[question] = message.to_wire()
-        return message
+        answer = ask(question)
+        wires[question] = answer.wire
+        return answer
 
     for name in (KEY, "alias.sender.example", "none.sender.example"):
         validate(dns.name.from_text(name), TXT, anchors, recording, time.time())
@@ -695,8 +869,8 @@ def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(record
         if question not in recorded:
             raise NotNowError(Reason.KEY_LOOKUP_FAILED)
         try:
-            return dns.message.from_wire(bytes(wire) if question == damaged else recorded[question])
-        except dns.exception.DNSException:
+            return Answer.read(bytes(wire) if question == damaged else recorded[question])
+        except Malformed:
             raise NotNowError(Reason.KEY_LOOKUP_FAILED) from None
 
     for name in (KEY, "alias.sender.example", "none.sender.example"):
@@ -733,3 +907,32 @@ def test_the_signatures_of_an_answer_may_come_before_its_records(judge, meddle):
         message.answer.reverse()
 
     assert isinstance(judge(ask=meddle(turn)), Secure)
+
+
+# --- drivers -------------------------------------------------------------------------------------------------
+
+
+def test_look_ups_of_asyncio_go_on_at_once_and_end_as_those_of_a_thread(ask, anchors, judge):
+    """Each waits in its first question until the others have asked, too."""
+    names = (KEY, "none.sender.example", "pk1.wild.sender.example")
+    meeting = threading.Barrier(len(names))
+
+    def ask_together(question):
+        if question.name in map(dns.name.from_text, names):
+            meeting.wait(60)
+        return ask(question)
+
+    async def look_all_up():
+        now = time.time()
+        each = [drive_async(look_up(dns.name.from_text(name), TXT, anchors, now), ask_together) for name in names]
+        return await asyncio.gather(*each)
+
+    assert asyncio.run(look_all_up()) == [judge(name) for name in names]
+
+
+def test_a_look_up_of_asyncio_that_nobody_answers_is_indeterminate(anchors):
+    def nobody(question):
+        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "nobody")
+
+    verdict = asyncio.run(drive_async(look_up(dns.name.from_text(KEY), TXT, anchors, time.time()), nobody))
+    assert verdict == Indeterminate(Reason.KEY_LOOKUP_FAILED, "nobody")

@@ -20,8 +20,8 @@ RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 
 _MAY_BE_ZERO: Final = frozenset(
     {
-        "directory_cache_seconds", "dm3_message_ttl_days", "feedback_give_up_seconds", "feedback_per_domain_and_hour",
-        "key_cache_max_seconds", "key_cache_min_seconds", "nlweb_max_skew_seconds",
+        "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
+        "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds", "nlweb_max_skew_seconds",
     }
 )  # fmt: skip
 
@@ -67,6 +67,9 @@ class Settings:
 
     resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
     trust_anchors: str = ""
+    negative_trust_anchors: str = ""
+    dnssec_accept_sha1: bool = False
+    dnssec_skew_seconds: int = 0
     dns_try_seconds: float = 2.0
     dns_budget_seconds: float = 6.0
     key_cache_min_seconds: int = 60
@@ -95,10 +98,9 @@ class Settings:
                 f"RETAIN_SECONDS is {self.retain_seconds}; it must be at least HORIZON_SECONDS + 15 days ({least}), "
                 f"so that no copy in a queue outlives what we remember, and under 30 days ({RETAIN_CEILING_SECONDS})"
             )
-        if not 0 <= self.nlweb_max_skew_seconds <= DAY_SECONDS:
-            raise SettingsError(
-                f"NLWEB_MAX_SKEW_SECONDS is {self.nlweb_max_skew_seconds}; it must be 0 to {DAY_SECONDS}"
-            )
+        for name in ("nlweb_max_skew_seconds", "dnssec_skew_seconds"):
+            if not 0 <= getattr(self, name) <= DAY_SECONDS:
+                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be 0 to {DAY_SECONDS}")
         if not 1 <= self.outbound_port <= 65535:
             raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
         if self.key_cache_min_seconds > self.key_cache_max_seconds:

@@ -8,6 +8,7 @@ import typer
 from postroom.cli import dm3, domain, lookup, mailbox, subject, wallet
 from postroom.cli.audit import audit
 from postroom.cli.cost import cost
+from postroom.cli.doctor import doctor
 from postroom.cli.exits import Commands
 from postroom.cli.keygen import keygen
 from postroom.cli.read import read
@@ -20,8 +21,8 @@ app = typer.Typer(
     name="postroom",
     cls=Commands,
     help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
-    epilog="Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems; "
-    "of a look-up 0 secure, 1 bogus, 2 usage, 3 indeterminate, 4 insecure.",
+    epilog="Exit codes: 0 good, 1 the message (or the domain) is bad, 2 usage, 3 could not find out, 4 an audit found "
+    "problems; of a look-up 0 secure, 1 bogus, 2 usage, 3 indeterminate, 4 insecure.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Boxes and colours are for people.
@@ -38,6 +39,7 @@ app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(dm3.app, name="dm3")
 app.add_typer(lookup.app, name="dns")
+app.command()(doctor)
 app.command()(audit)
 app.command()(up)
 app.command()(cost)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from postroom.nlweb.keys import PrivateKey, PublicKey
     from postroom.nlweb.schema import Dialect
 
+FALLBACK_SELECTOR = "pw1"
+"""For a dialect that has no default selector of its own."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
 
@@ -65,6 +68,16 @@ def dialect_called(name: str) -> "Dialect":
     if name not in known:
         raise UsageFault(f"--dialect is {name!r}; it must be nlweb or pollyweb")
     return known[name]
+
+
+def chosen_selector(dialect: "Dialect", selector: str | None) -> str:
+    """The selector of a key: that which is named, or else the dialect's. Raises UsageFault."""
+    from postroom.nlweb.names import read_selector
+
+    try:
+        return read_selector(selector or dialect.default_selector or FALLBACK_SELECTOR, dialect.selector_member)
+    except TheirError:
+        raise UsageFault(f"--selector is {selector!r}; it must be labels of letters, digits and hyphens") from None
 
 
 def load_private_key(path: Path) -> "PrivateKey":

@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson, dialect_called, domain_name
+from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name
 from postroom.cli.output import print_json, write_private
 
 if TYPE_CHECKING:
     from postroom.nlweb.schema import Dialect
-
-FALLBACK_SELECTOR = "pw1"
-"""For a dialect that has no default selector of its own."""
 
 
 class KeyAlgorithm(StrEnum):
@@ -73,11 +69,4 @@ def keygen(
 
 
 def _record_name(dialect: "Dialect", domain: str | None, selector: str | None) -> str:
-    from postroom.errors import TheirError
-    from postroom.nlweb.names import read_selector
-
-    try:
-        chosen = read_selector(selector or dialect.default_selector or FALLBACK_SELECTOR, dialect.selector_member)
-    except TheirError:
-        raise UsageFault(f"--selector is {selector!r}; it must be labels of letters, digits and hyphens") from None
-    return dialect.key_name(domain or "", chosen).removesuffix(".")
+    return dialect.key_name(domain or "", chosen_selector(dialect, selector)).removesuffix(".")

@@ -1,6 +1,7 @@
 """`postroom dns lookup`: what DNS says of a name, and whether that is proven."""
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -8,20 +9,19 @@ import typer
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import Resolver, TrustAnchor, anchors_of, choose_network, open_resolvers
+from postroom.cli.network import NegativeTrustAnchor, Resolver, TrustAnchor, anchors_of, choose_network, open_resolvers
 from postroom.cli.output import print_json, safe
-from postroom.cli.proof import proof_lines
+from postroom.cli.proof import broken_lines, proof_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import dns.message
     import dns.name
     from dns.rdatatype import RdataType
 
     from postroom.ijson import JsonValue
-    from postroom.names.dns import Ask, Question
-    from postroom.names.dnssec import Evidence, Verdict
+    from postroom.names.dns import Answer, Ask, Question
+    from postroom.names.dnssec import Bogus, Evidence, Verdict
 
 app = typer.Typer(help="What DNS says, and whether it is proven.", no_args_is_help=True)
 
@@ -41,6 +41,7 @@ def lookup(
     rdtype: Annotated[str, typer.Argument(help="The type of its records.", metavar="TYPE")] = "TXT",
     resolver: Resolver = None,
     trust_anchor: TrustAnchor = None,
+    negative_trust_anchor: NegativeTrustAnchor = None,
     now: Annotated[
         float | None,
         typer.Option(metavar="EPOCH", help="When signatures must hold, in seconds since 1970.", show_default="now"),
@@ -56,19 +57,23 @@ def lookup(
 
     Exit code 0: secure, which an absence can be, too; 1: bogus; 3: could not find out; 4: insecure (proven).
     """
-    from postroom.names.dnssec import Policy, validate
+    from postroom.names.dns import Question
+    from postroom.names.dnssec import Insecure, Policy, validate
 
     owner, wanted = _name(name), _type(rdtype)
     if now is not None and not 0 <= now < _END_OF_TIMES:
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, below {_END_OF_TIMES}")
     network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
-    anchors = anchors_of(network)
+    anchors = anchors_of(network, negative_trust_anchor)
     with open_resolvers(network) as resolvers:
         asked = _Asked(resolvers.asking())
         verdict = validate(
             owner, wanted, anchors, asked, time.time() if now is None else now, policy=Policy(accept_sha1)
         )
-    told = _told(wanted, verdict, asked)
+        if asked.first is None and isinstance(verdict, Insecure):
+            # Where no anchor reaches nothing need be asked to know that; what is there is shown all the same.
+            asked(Question(owner, wanted))
+    told = _told(owner, wanted, verdict, asked)
     if as_json:
         print_json(told.as_json())
     else:
@@ -83,9 +88,9 @@ class _Asked:
     def __init__(self, ask: "Ask") -> None:
         self._ask = ask
         self.questions = 0
-        self.first: dns.message.Message | None = None
+        self.first: Answer | None = None
 
-    def __call__(self, question: "Question") -> "dns.message.Message":
+    def __call__(self, question: "Question") -> "Answer":
         self.questions += 1
         answer = self._ask(question)
         self.first = self.first or answer
@@ -101,7 +106,7 @@ class _Told(NamedTuple):
     rcode: str | None
     ttl: int | None
     queries: int
-    evidence: "Evidence | None"
+    proof: "Evidence | Bogus | None"
 
     @property
     def exit(self) -> Exit:
@@ -110,9 +115,13 @@ class _Told(NamedTuple):
         )
 
     def as_json(self) -> "JsonValue":
+        from postroom.names.dnssec import Bogus
+
         chain: list[JsonValue] = []
-        if self.evidence:
-            answer = dict(self.evidence.as_json())
+        if isinstance(self.proof, Bogus):
+            chain = [link.as_json() for link in self.proof.chain]
+        elif self.proof:
+            answer = dict(self.proof.as_json())
             links = answer.pop("chain")
             chain = [*(links if isinstance(links, list) else []), answer]
         return {
@@ -127,24 +136,30 @@ class _Told(NamedTuple):
 
     def lines(self, *, explain: bool) -> "Iterator[str]":
         """The status, the records, and where it is asked for the chain."""
+        from postroom.names.dnssec import Bogus
+
         ttl = "" if self.ttl is None else f", for {self.ttl} s"
         yield f"{self.status}{ttl}" + (f": {self.reason}" if self.reason else "")
         yield from self.records
         if explain:
             yield f"{self.queries} questions were asked"
-            yield from proof_lines(self.evidence) if self.evidence else ()
+            if isinstance(self.proof, Bogus):
+                yield from broken_lines(self.proof)
+            elif self.proof:
+                yield from proof_lines(self.proof)
 
 
-def _told(rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _Told:
+def _told(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _Told:
     import dns.rcode
 
     from postroom.names.dnssec import Absent, EndlessAlias, Indeterminate, Insecure, Secure
 
-    rcode = dns.rcode.to_text(asked.first.rcode()) if asked.first else None
+    rcode = dns.rcode.to_text(asked.first.rcode) if asked.first else None
     queries = asked.questions
     match verdict:
         case Secure(records, ttl, evidence):
-            shown = [f"{evidence.owner} {ttl} IN {rdtype.name} {record.to_text()}" for record in records]
+            owner = evidence.aliases[-1].target if evidence.aliases else name
+            shown = [f"{owner} {ttl} IN {rdtype.name} {record.to_text()}" for record in records]
             return _Told("secure", None, shown, "NOERROR", ttl, queries, evidence)
         case Absent(kind, ttl, evidence):
             there = "no such name" if kind == "nxdomain" else f"no {rdtype.name} there"
@@ -156,13 +171,20 @@ def _told(rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _Told:
             return _Told("insecure", why, _unproven(rdtype, asked), rcode, ttl, queries, insecure_evidence)
         case Indeterminate(reason, why):
             return _Told("indeterminate", f"{reason}: {why}", [], rcode, None, queries, None)
-    return _Told("bogus", verdict.why, [], rcode, None, queries, None)
+    return _Told("bogus", verdict.why, [], rcode, None, queries, verdict)
 
 
 def _unproven(rdtype: "RdataType", asked: _Asked) -> list[str]:
     """What the resolver said of a name that is not signed: nobody can know better."""
-    sets = [it for it in asked.first.answer if it.rdtype == rdtype] if asked.first else []
-    return [line for rrset in sets for line in rrset.to_text().splitlines()]
+    from postroom.names.dns import Malformed
+
+    section = asked.first.answer if asked.first else None
+    lines = []
+    for owner in section.of_type(rdtype) if section else ():
+        found = section.find(owner, rdtype) if section else None
+        with suppress(Malformed):
+            lines += [f"{owner} {found.ttl} IN {rdtype.name} {record}" for record in found.read()] if found else []
+    return lines
 
 
 def _name(text: str) -> "dns.name.Name":

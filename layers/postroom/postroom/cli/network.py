@@ -31,6 +31,14 @@ TrustAnchor = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="DS or DNSKEY records to trust.", show_default="the root's, by IANA"),
 ]
+NegativeTrustAnchor = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A name to take as not signed, with all below it. Repeat it for more.",
+        show_default=False,
+    ),
+]
 CaFile = Annotated[
     Path | None,
     typer.Option("--ca-file", metavar="FILE", help="Certificates (PEM) to trust instead of the public ones."),
@@ -89,11 +97,11 @@ def build_key_directory(network: Network, resolvers: "Resolvers") -> "KeyDirecto
     return KeyDirectory(resolvers.asking, anchors_of(network), parse_key_record, clock=time.time)
 
 
-def anchors_of(network: Network) -> "TrustAnchors":
-    """Where trust begins. Raises SettingsError."""
+def anchors_of(network: Network, negative: list[str] | None = None) -> "TrustAnchors":
+    """Where trust begins, and the names that count as not signed. Raises SettingsError."""
     from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 
-    return TrustAnchors.parse(network.trust_anchors or IANA_ROOT)
+    return TrustAnchors.parse(network.trust_anchors or IANA_ROOT, " ".join(negative or ()))
 
 
 def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":

@@ -1,23 +1,17 @@
 """What proves an answer of DNS, for people: the chain from the anchor down, a step to the right for each zone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from postroom.names.dnssec import Evidence
+    from postroom.names.dnssec import Bogus, Evidence, Link
     from postroom.names.dnssec.evidence import Window
 
 
 def proof_lines(evidence: "Evidence") -> Iterator[str]:
     """The lines of the tree; names in them come from strangers."""
-    from postroom.names.dnssec.evidence import digest_name
-
-    for depth, link in enumerate(evidence.chain):
-        place = "  " * depth
-        yield f"{place}{link.zone}"
-        yield f"{place}  DS {digest_name(link.digest_type)} {link.digest}"
-        yield f"{place}  DNSKEY signed by {_window(link.keys)}"
+    yield from _chain_lines(evidence.chain)
     place = "  " * len(evidence.chain)
     for alias in evidence.aliases:
         yield f"{place}{alias.owner} leads to {alias.target}"
@@ -25,6 +19,22 @@ def proof_lines(evidence: "Evidence") -> Iterator[str]:
     yield f"{place}  signed by {_window(evidence.signed)}"
     for denier in evidence.deniers:
         yield f"{place}  {denier.rdtype} at {denier.owner}, the next one at {denier.next}"
+
+
+def broken_lines(bogus: "Bogus") -> Iterator[str]:
+    """The same where the chain is broken: as far as it holds."""
+    yield from _chain_lines(bogus.chain)
+    yield f"{'  ' * len(bogus.chain)}here it breaks: {bogus.why}"
+
+
+def _chain_lines(chain: Sequence["Link"]) -> Iterator[str]:
+    from postroom.names.dnssec.evidence import digest_name
+
+    for depth, link in enumerate(chain):
+        place = "  " * depth
+        yield f"{place}{link.zone}"
+        yield f"{place}  DS {digest_name(link.digest_type)} {link.digest}"
+        yield f"{place}  DNSKEY signed by {_window(link.keys)}"
 
 
 def _window(window: "Window") -> str:

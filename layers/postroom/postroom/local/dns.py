@@ -1,7 +1,7 @@
 """A resolver on loopback that knows one zone tree: UDP and TCP on the same port, one thread.
 
-It answers as a recursive resolver answers a DO+CD query: with signatures, CNAMEs chased across zones, denials
-with SOA and NSEC, the DS from the zone above. To a query without CD it answers as one that validates.
+It answers as a recursive resolver answers a DO+CD query: with signatures, CNAMEs and DNAMEs chased across
+zones, denials with SOA and NSEC, the DS from the zone above. To a query without CD it answers as one that validates.
 """
 
 import asyncio
@@ -11,125 +11,40 @@ import threading
 import time
 from collections import Counter
 from types import TracebackType
-from typing import NamedTuple, Self, cast
+from typing import Self, cast
 
 import dns.exception
 import dns.flags
 import dns.message
-import dns.name
-import dns.node
 import dns.opcode
 import dns.rcode
-import dns.rdataclass
-import dns.rrset
-import dns.zone
-from dns.rdatatype import CNAME, DS, NSEC, RRSIG, SOA, RdataType
+from dns.rdatatype import NSEC, RRSIG, SOA
 
+from postroom.local.answers import Answer, answer, zone_of
 from postroom.local.zones import Zones, ZoneTree
-from postroom.names.dns.question import Question
-from postroom.names.dns.records import CnameRecord
+from postroom.names import dns as names_dns
+from postroom.names.dns import Question
 from postroom.names.dnssec import Bogus, Secure, TrustAnchors, Verdict, validate
 
-_MAX_CHAIN = 16
 _UDP_PAYLOAD = 1232
 _TCP_PAYLOAD = 65_535
 _BIND_TRIES = 20
 
 
-class Answer(NamedTuple):
-    """The contents of an answer, signatures included."""
-
-    rcode: dns.rcode.Rcode
-    answer: list[dns.rrset.RRset]
-    authority: list[dns.rrset.RRset]
-
-
-def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> Answer:
-    """What the tree says to a question of class IN (RFC 1034 §4.3.2, RFC 4592, RFC 4035 §3.1)."""
-    chain: list[dns.rrset.RRset] = []
-    for _ in range(_MAX_CHAIN):
-        zone, origin = _zone_of(zones, name, rdtype)
-        source = _source(zone, name)
-        if source is None:
-            return Answer(dns.rcode.NXDOMAIN, chain, _denial(zone, origin, name))
-        # What a wildcard gave needs the proof that the name itself is not there.
-        proof = _covering(zone, name) if source.is_wild() and source != name else []
-        if found := _signed(zone, source, rdtype, name):
-            return Answer(dns.rcode.NOERROR, chain + found, proof)
-        alias = _signed(zone, source, CNAME, name)
-        if not alias:
-            return Answer(dns.rcode.NOERROR, chain, _denial(zone, origin, name))
-        chain += alias
-        name = next(record.target for record in alias[0] if isinstance(record, CnameRecord))
-        if any(rrset.name == name for rrset in chain):
-            break
-    return Answer(dns.rcode.NOERROR, chain, [])
-
-
 def _judge(zones: Zones, anchors: TrustAnchors, said: Answer) -> list[Verdict]:
     """What a validating resolver finds of an answer: here the signatures of a zone all hold, or none does."""
 
-    def ask(question: Question) -> dns.message.Message:
+    def ask(question: Question) -> names_dns.Answer:
         found = answer(zones, question.name, question.rdtype)
         message = dns.message.QueryMessage()
         message.set_rcode(found.rcode)
         message.answer, message.authority = found.answer, found.authority
-        return message
+        return names_dns.Answer.read(message.to_wire(max_size=_TCP_PAYLOAD))
 
     # An NSEC may bear the name of the zone below its own; it always comes with its zone's SOA, or an answer.
     told = [rrset for rrset in said.answer + said.authority if rrset.rdtype not in (RRSIG, NSEC)]
-    origins = {_zone_of(zones, rrset.name, rrset.rdtype)[1] for rrset in told}
+    origins = {zone_of(zones, rrset.name, rrset.rdtype)[1] for rrset in told}
     return [validate(origin, SOA, anchors, ask, time.time()) for origin in origins]
-
-
-def _zone_of(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> tuple[dns.zone.Zone, dns.name.Name]:
-    if rdtype == DS and name in zones and name != dns.name.root:
-        name = name.parent()
-    origin = max((origin for origin in zones if name.is_subdomain(origin)), key=len)
-    return zones[origin], origin
-
-
-def _source(zone: dns.zone.Zone, name: dns.name.Name) -> dns.name.Name | None:
-    """The name whose records answer for `name`: itself (even if empty), a wildcard, or none."""
-    if _exists(zone, name):
-        return name
-    wildcard = dns.name.from_text("*", _encloser(zone, name))
-    return wildcard if wildcard in zone.nodes else None
-
-
-def _exists(zone: dns.zone.Zone, name: dns.name.Name) -> bool:
-    return name in zone.nodes or any(isinstance(node, dns.name.Name) and node.is_subdomain(name) for node in zone.nodes)
-
-
-def _encloser(zone: dns.zone.Zone, name: dns.name.Name) -> dns.name.Name:
-    while not _exists(zone, name):
-        name = name.parent()
-    return name
-
-
-def _denial(zone: dns.zone.Zone, origin: dns.name.Name, name: dns.name.Name) -> list[dns.rrset.RRset]:
-    proof = _covering(zone, name)
-    if not _exists(zone, name):
-        wildcard = _covering(zone, dns.name.from_text("*", _encloser(zone, name)))
-        proof += [rrset for rrset in wildcard if rrset not in proof]
-    return _signed(zone, origin, SOA, origin) + proof
-
-
-def _covering(zone: dns.zone.Zone, name: dns.name.Name) -> list[dns.rrset.RRset]:
-    """The NSEC at or before `name`, with its signature; nothing in an unsigned zone."""
-    owners = [owner for owner, _ in zone.iterate_rdatasets(NSEC) if owner <= name]
-    return _signed(zone, max(owners), NSEC, max(owners)) if owners else []
-
-
-def _signed(
-    zone: dns.zone.Zone, source: dns.name.Name, rdtype: RdataType, owner: dns.name.Name
-) -> list[dns.rrset.RRset]:
-    """The RRset at `source`, named `owner`, then its signatures; empty if there is none."""
-    found = zone.get_rdataset(source, rdtype)
-    if not found:
-        return []
-    rdatasets = [found, zone.get_rdataset(source, RRSIG, rdtype)]
-    return [dns.rrset.from_rdata_list(owner, r.ttl, list(r)) for r in rdatasets if r]
 
 
 class DnsServer:

@@ -1,12 +1,13 @@
 """Where a host is: A and AAAA records. Not proven by DNSSEC: TLS proves who answers there."""
 
 import dns.exception
-import dns.message
 import dns.name
+import dns.rdata
 from dns.rdatatype import AAAA, CNAME, A, RdataType
 
 from postroom.errors import NotNowError
 from postroom.names.dns import Ask, Question
+from postroom.names.dns.answer import Answer, Malformed
 from postroom.names.dns.records import AaaaRecord, ARecord, CnameRecord
 from postroom.reasons import Reason
 
@@ -39,16 +40,20 @@ def _records(question: Question, ask: Ask) -> list[str]:
     name, rdtype = question
     answer = ask(question)
     for _ in range(MAX_ALIASES + 1):
-        found = [record.address for record in _at(answer, name, rdtype) if isinstance(record, ARecord | AaaaRecord)]
-        alias = next((r for r in _at(answer, name, CNAME) if isinstance(r, CnameRecord)), None)
+        found = [it.address for it in _at(answer, name, rdtype) if isinstance(it, ARecord | AaaaRecord)]
+        alias = next((it for it in _at(answer, name, CNAME) if isinstance(it, CnameRecord)), None)
         if found or alias is None:
             return found
         name = alias.target
         # A resolver may follow the CNAME for us, or leave that to us.
-        if not any(rrset.name == name for rrset in answer.answer):
+        if not answer.answer.find(name, rdtype) and not answer.answer.find(name, CNAME):
             answer = ask(Question(name, rdtype))
     return []
 
 
-def _at(answer: dns.message.Message, name: dns.name.Name, rdtype: RdataType) -> list[object]:
-    return [record for rrset in answer.answer if rrset.name == name and rrset.rdtype == rdtype for record in rrset]
+def _at(answer: Answer, name: dns.name.Name, rdtype: RdataType) -> list[dns.rdata.Rdata]:
+    found = answer.answer.find(name, rdtype)
+    try:
+        return found.read() if found else []
+    except Malformed as malformed:
+        raise NotNowError(Reason.OUTBOUND_FAILED, f"{name}: {malformed}") from None

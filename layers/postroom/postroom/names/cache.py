@@ -1,6 +1,7 @@
 """Bounded memory with an end for each entry. Not thread safe: the owner holds its lock."""
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
@@ -25,9 +26,9 @@ class Cache(Generic[V]):
         self._most = most
         self._most_weight = most_weight
         self._weight = 0
-        self._kept: OrderedDict[str, tuple[Kept[V], int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Kept[V], int]] = OrderedDict()
 
-    def get(self, key: str, now: float) -> Kept[V] | None:
+    def get(self, key: Hashable, now: float) -> Kept[V] | None:
         """The entry, if it has not ended at `now`."""
         found = self._kept.get(key)
         if found is None:
@@ -39,7 +40,7 @@ class Cache(Generic[V]):
         self._kept.move_to_end(key)
         return kept
 
-    def put(self, key: str, kept: Kept[V], weight: int = 0) -> None:
+    def put(self, key: Hashable, kept: Kept[V], weight: int = 0) -> None:
         """Remember an entry; one that outweighs the whole cache is not kept."""
         self.drop(key)
         if weight > self._most_weight:
@@ -49,7 +50,7 @@ class Cache(Generic[V]):
         while len(self._kept) > self._most or self._weight > self._most_weight:
             self.drop(next(iter(self._kept)))
 
-    def drop(self, key: str) -> None:
+    def drop(self, key: Hashable) -> None:
         """Forget an entry, if it is there."""
         _, weight = self._kept.pop(key, (None, 0))
         self._weight -= weight

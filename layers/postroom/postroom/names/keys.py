@@ -23,6 +23,7 @@ from postroom.names.dnssec import (
     Indeterminate,
     Insecure,
     KnownZones,
+    Policy,
     Secure,
     TrustAnchors,
     validate,
@@ -81,12 +82,14 @@ class KeyDirectory(Generic[K]):
         parse: Callable[[Sequence[bytes]], K],
         *,
         clock: Callable[[], float],
+        policy: Policy | None = None,
         times: KeepTimes | None = None,
     ) -> None:
         self._asking = asking
         self._anchors = anchors
         self._parse = parse
         self._clock = clock
+        self._policy = policy
         self._times = times or KeepTimes()
         self._lock = threading.Lock()
         self._known: Cache[FoundKey[K]] = Cache(self._times.max_names, self._times.max_evidence)
@@ -112,7 +115,7 @@ class KeyDirectory(Generic[K]):
             mine: Future[FoundKey[K] | TheirError | NotNowError] = Future()
             running = self._running.setdefault(key, mine)
         if running is mine:
-            self._run(key, owner, running)
+            self._run(key, owner, fresh, running)
         outcome = running.result()
         if isinstance(outcome, FoundKey):
             return replace(outcome, refetched=fresh and not outcome.cached)
@@ -126,9 +129,11 @@ class KeyDirectory(Generic[K]):
         failing = self._failing.get(_branch(owner), now) or self._failing.get(key, now)
         return failing.value if failing else None
 
-    def _run(self, key: str, owner: dns.name.Name, running: Future[FoundKey[K] | TheirError | NotNowError]) -> None:
+    def _run(
+        self, key: str, owner: dns.name.Name, fresh: bool, running: Future[FoundKey[K] | TheirError | NotNowError]
+    ) -> None:
         try:
-            kept = self._look_up(key, owner)
+            kept = self._look_up(key, owner, fresh)
         except BaseException as error:
             with self._lock:
                 del self._running[key]
@@ -150,13 +155,18 @@ class KeyDirectory(Generic[K]):
             del self._running[key]
         running.set_result(kept.value)
 
-    def _look_up(self, key: str, owner: dns.name.Name) -> Kept[FoundKey[K] | TheirError | NotNowError]:
+    def _look_up(self, key: str, owner: dns.name.Name, fresh: bool) -> Kept[FoundKey[K] | TheirError | NotNowError]:
         times = self._times
         started = self._clock()
-        verdict = validate(owner, TXT, self._anchors, self._asking(), started, known=self._zones)
+        verdict = validate(
+            owner, TXT, self._anchors, self._asking(), started, policy=self._policy, known=self._zones, fresh=fresh
+        )
         if isinstance(verdict, Indeterminate):
             now = self._clock()
-            return Kept(NotNowError(verdict.reason, verdict.why), now, now + times.back_off_seconds)
+            # What costs too much now will do so in a moment, too.
+            is_costly = verdict.reason is Reason.DNSSEC_TOO_COSTLY
+            seconds = times.max_negative_seconds if is_costly else times.back_off_seconds
+            return Kept(NotNowError(verdict.reason, verdict.why), now, now + seconds)
         if isinstance(verdict, Bogus):
             with self._lock:
                 known = self._known.get(key, self._clock())
@@ -165,7 +175,7 @@ class KeyDirectory(Generic[K]):
                 return Kept(known.value, started, known.expires_at)
         if not isinstance(verdict, Secure):
             ttl = verdict.ttl if isinstance(verdict, Absent | Insecure) else times.max_negative_seconds
-            return Kept(_wrong(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
+            return Kept(discard_of(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
         try:
             parsed = self._parse([b"".join(r.strings) for r in verdict.records if isinstance(r, TxtRecord)])
         except TheirError as wrong:
@@ -175,7 +185,8 @@ class KeyDirectory(Generic[K]):
         return Kept(found, started, expires_at)
 
 
-def _wrong(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | EndlessAlias) -> TheirError:
+def discard_of(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | EndlessAlias) -> TheirError:
+    """Why mail is discarded whose key record ought to stand at `owner`, where this is the verdict on it."""
     match verdict:
         case Absent():
             return TheirError(Reason.KEY_NOT_FOUND, f"no TXT record at {owner} ({verdict.kind})")

@@ -30,6 +30,9 @@ class Feedback(NamedTuple):
     said: bool = False
 
 
+NO_FEEDBACK = Feedback(None, "the manifest has no Feedback", said=True)
+
+
 class Gets(Protocol):
     """What a manifest is fetched with; `postroom.https.HttpsClient` is one."""
 
@@ -49,11 +52,13 @@ def feedback_of(manifest: bytes) -> Feedback:
         root = yaml.load(manifest, Strings)  # noqa: S506 - makes strings, lists and dicts only
     except FAULTS:
         return Feedback(None, "the manifest is no plain YAML")
+    if not isinstance(root, dict):
+        return Feedback(None, "the manifest is no mapping, and so has no Feedback", said=True)
     for section in ("About", "Identity"):
-        members = root.get(section) if isinstance(root, dict) else None
+        members = root.get(section)
         if isinstance(members, dict) and "Feedback" in members:
             return _checked(members["Feedback"])
-    return Feedback(None, "the manifest has no Feedback", said=True)
+    return NO_FEEDBACK
 
 
 def read_feedback_domain(value: object) -> str | None:
@@ -131,11 +136,12 @@ class ManifestDirectory:
                 answer = self._https.get(f"https://{prefix}.{domain}/manifest", accept="application/yaml, */*")
             except NoSuchHostError:
                 continue
-            return _read(answer, f"{prefix}.{domain}")
+            return read_manifest(answer, f"{prefix}.{domain}")
         return Feedback(None, "the domain has no host that would serve a manifest")
 
 
-def _read(answer: Response, host: str) -> Feedback:
+def read_manifest(answer: Response, host: str) -> Feedback:
+    """What a host's answer to GET /manifest says. Raises NotNowError where another may come soon."""
     if answer.status == 200:
         return feedback_of(answer.body)
     if answer.status >= 500 or answer.status in _MAY_CHANGE_SOON:

@@ -19,7 +19,7 @@ from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.names.addresses import addresses
 from postroom.names.dns import Resolvers
-from postroom.names.dnssec import IANA_ROOT, TrustAnchors
+from postroom.names.dnssec import IANA_ROOT, Policy, TrustAnchors
 from postroom.names.keys import KeepTimes, KeyDirectory
 from postroom.names.manifest import ManifestDirectory
 from postroom.names.profiles import Profiles
@@ -242,6 +242,7 @@ def build_sender_keys(settings: Settings) -> DnsKeys:
             _anchors(settings),
             lambda records: parse_key_record(records, rules),
             clock=time.time,
+            policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
             times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
         )
     )
@@ -302,8 +303,8 @@ def _resolvers(settings: Settings) -> Resolvers:
 
 
 def _anchors(settings: Settings) -> TrustAnchors:
-    with _named("TRUST_ANCHORS"):
-        return TrustAnchors.parse(settings.trust_anchors or IANA_ROOT)
+    with _named("TRUST_ANCHORS or NEGATIVE_TRUST_ANCHORS"):
+        return TrustAnchors.parse(settings.trust_anchors or IANA_ROOT, settings.negative_trust_anchors)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from postroom.cli.story.lookups import why_not_believed
 from postroom.cli.story.names import ALICE, BOB, MALLORY
 from postroom.cli.story.office import Office, envelope_of, until
 from postroom.cli.story.town import BUFFER, DM3_HOST, RECEIVER, SENDER, SUBJECT, Correspondent, Town
@@ -123,10 +124,10 @@ class Story:
     def refused(self) -> list[Told]:
         """Scene 4."""
         town, now = self.town, now_ms()
-        late: list[tuple[str, dict[str, JsonValue], Reason]] = [
-            ("a domain without DNSSEC", self.envelope(town.unsigned), Reason.SENDER_NOT_SIGNED),
-            ("a zone with broken signatures", self.envelope(town.bogus), Reason.DNSSEC_BOGUS),
-            ("an unknown subject", self.envelope(town.sender, subject="Dance@Host"), Reason.UNEXPECTED_SUBJECT),
+        late: list[tuple[str, Correspondent, str, Reason]] = [
+            ("a domain without DNSSEC", town.unsigned, SUBJECT, Reason.SENDER_NOT_SIGNED),
+            ("a zone with broken signatures", town.bogus, SUBJECT, Reason.DNSSEC_BOGUS),
+            ("an unknown subject", town.sender, "Dance@Host", Reason.UNEXPECTED_SUBJECT),
         ]
         at_once: list[tuple[str, dict[str, JsonValue], Reason]] = [
             (
@@ -147,10 +148,13 @@ class Story:
             _expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
             self._say(f"{what}: {status} {answer['reason']}")
             told.append(Told("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
-        for what, envelope, reason in late:
-            status, _ = self.post(envelope)
+        for what, who, subject, reason in late:
+            status, _ = self.post(self.envelope(who, subject=subject))
             row = self.discarded(reason)
             self._say(f"{what}: {status}, then discarded: {row.discarded}")
+            if who is not town.sender:
+                for line in why_not_believed(town.stack, _key_name(who)):
+                    self._say(f"  {line}")
             told.append(Told("4", what, f"{status} Queued", str(reason)))
         return told
 

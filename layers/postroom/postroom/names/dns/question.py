@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import dns.message
 import dns.name
 import dns.rdatatype
+
+from postroom.names.dns.answer import Answer
 
 
 class Question(NamedTuple):
@@ -22,8 +23,8 @@ class Elsewhere(Question):
     """A question that another resolver is to answer than before, if there is one."""
 
 
-Ask = Callable[[Question], dns.message.Message]
-"""Answers a question with a message of rcode NOERROR or NXDOMAIN whose question section is that question.
+Ask = Callable[[Question], Answer]
+"""Answers a question with a message of rcode NOERROR, NXDOMAIN or YXDOMAIN that is for that question.
 
-Raises `NotNowError(KEY_LOOKUP_FAILED)` when nobody gave such an answer in time.
+Raises `NotNowError`: KEY_LOOKUP_FAILED when nobody gave such an answer in time, DNSSEC_TOO_COSTLY when it was too long.
 """

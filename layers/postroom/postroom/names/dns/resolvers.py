@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-import dns.message
 import httpcore
 
 from postroom.errors import NotNowError
+from postroom.names.dns.answer import Answer
 from postroom.names.dns.question import Ask, Elsewhere, Question
 from postroom.names.dns.servers import Server, parse_servers
 from postroom.names.dns.transport import exchange, https_connections
-from postroom.names.dns.wire import Unusable, check_answer, make_query
+from postroom.names.dns.wire import TooLong, Unusable, check_answer, make_query
 from postroom.reasons import Reason
 
 
@@ -66,9 +66,10 @@ class Resolvers:
     ) -> None:
         self.close()
 
-    def _ask(self, question: Question, deadline: float, answered: set[Server]) -> dns.message.Message:
+    def _ask(self, question: Question, deadline: float, answered: set[Server]) -> Answer:
         """`answered`: the servers that gave the answers which are now wanted from elsewhere."""
         failures: list[str] = []
+        reason = Reason.KEY_LOOKUP_FAILED
         for server in self._in_turn(last=answered if isinstance(question, Elsewhere) else set()):
             left = deadline - self._clock()
             if left <= 0:
@@ -76,6 +77,11 @@ class Resolvers:
                 break
             try:
                 answer = check_answer(exchange(server, make_query(question), min(self._try_seconds, left), self._pool))
+            except TooLong as error:
+                # That is not the server's doing; still another one may know less.
+                failures.append(str(error))
+                reason = Reason.DNSSEC_TOO_COSTLY
+                continue
             except (Unusable, OSError, httpcore.NetworkError, httpcore.TimeoutException) as error:
                 failures.append(_said(error))
             except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, httpcore.ConnectionNotAvailable):
@@ -87,7 +93,7 @@ class Resolvers:
                 return answer
             self._note(server, self._clock() + self._back_off_seconds)
         # Which servers we ask is nobody's business; what went wrong with them is.
-        raise NotNowError(Reason.KEY_LOOKUP_FAILED, f"no resolver answered {question}: {'; '.join(failures)}")
+        raise NotNowError(reason, f"no resolver answered {question}: {'; '.join(failures)}")
 
     def _in_turn(self, last: set[Server]) -> list[Server]:
         now = self._clock()

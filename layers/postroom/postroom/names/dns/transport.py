@@ -8,15 +8,13 @@ import struct
 import time
 from collections.abc import Iterable
 
-import dns.flags
-import dns.message
 import httpcore
 
+from postroom.names.dns.answer import Answer
 from postroom.names.dns.servers import Server
-from postroom.names.dns.wire import Unusable, read_answer
+from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, TooLong, Unusable, read_answer
 from postroom.timed import TimedStream, seconds_left
 
-MAX_MESSAGE = 65_535
 _MEDIA_TYPE = b"application/dns-message"
 # A datagram is lost now and then: it is sent again this often within the time of one try.
 _UDP_SENDS = 3
@@ -31,20 +29,18 @@ def https_connections(trust: ssl.SSLContext | None) -> httpcore.ConnectionPool:
     )
 
 
-def exchange(
-    server: Server, query: dns.message.Message, seconds: float, pool: httpcore.ConnectionPool
-) -> dns.message.Message:
+def exchange(server: Server, query: Query, seconds: float, pool: httpcore.ConnectionPool) -> Answer:
     """The server's answer to `query`, of any rcode, within `seconds`.
 
-    Raises `Unusable` (no answer to this query), `OSError` (network, time-out) or httpcore's errors (time-out, too).
+    Raises `Unusable` (no answer to this query), `TooLong`, `OSError` or httpcore's errors (both: network, time-out).
     """
     deadline = time.monotonic() + seconds
     if server.scheme == "https":
         return _https(server, query, deadline, pool)
     if server.scheme == "udp":
-        message = _udp(server, query, deadline)
-        if not message.flags & dns.flags.TC:
-            return message
+        answer = _udp(server, query, deadline)
+        if not answer.is_truncated:
+            return answer
     return _tcp(server, query, deadline)
 
 
@@ -52,7 +48,7 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
 
 
-def _udp(server: Server, query: dns.message.Message, deadline: float) -> dns.message.Message:
+def _udp(server: Server, query: Query, deadline: float) -> Answer:
     wire = query.to_wire()
     patience = seconds_left(deadline) / _UDP_SENDS
     with socket.socket(_family(server.host), socket.SOCK_DGRAM) as sock:
@@ -65,19 +61,21 @@ def _udp(server: Server, query: dns.message.Message, deadline: float) -> dns.mes
             while (left := resend_at - time.monotonic()) > 0:
                 sock.settimeout(left)
                 try:
-                    message = read_answer(query, sock.recv(MAX_MESSAGE))
+                    answer = read_answer(query, sock.recv(MAX_ANSWER_BYTES))
                 except TimeoutError:
                     break
-                if message is not None:
-                    return message
+                if answer is not None:
+                    return answer
 
 
-def _tcp(server: Server, query: dns.message.Message, deadline: float) -> dns.message.Message:
+def _tcp(server: Server, query: Query, deadline: float) -> Answer:
     wire = query.to_wire()
     with socket.create_connection((server.host, server.port), seconds_left(deadline)) as sock:
         sock.settimeout(seconds_left(deadline))
         sock.sendall(struct.pack("!H", len(wire)) + wire)
         (length,) = struct.unpack("!H", _receive(sock, 2, deadline))
+        if length > MAX_ANSWER_BYTES:
+            raise TooLong
         return _expect(query, _receive(sock, length, deadline))
 
 
@@ -92,9 +90,7 @@ def _receive(sock: socket.socket, count: int, deadline: float) -> bytes:
     return received
 
 
-def _https(
-    server: Server, query: dns.message.Message, deadline: float, pool: httpcore.ConnectionPool
-) -> dns.message.Message:
+def _https(server: Server, query: Query, deadline: float, pool: httpcore.ConnectionPool) -> Answer:
     _DEADLINE.set(deadline)
     with pool.stream(
         "POST",
@@ -108,8 +104,8 @@ def _https(
         body = b""
         for part in response.iter_stream():
             body += part
-            if len(body) > MAX_MESSAGE:
-                raise Unusable("an answer of more than 65535 bytes")
+            if len(body) > MAX_ANSWER_BYTES:
+                raise TooLong
     return _expect(query, body)
 
 
@@ -136,8 +132,8 @@ def _authority(server: Server) -> bytes:
     return (host if server.port == 443 else f"{host}:{server.port}").encode()
 
 
-def _expect(query: dns.message.Message, wire: bytes) -> dns.message.Message:
-    message = read_answer(query, wire)
-    if message is None:
+def _expect(query: Query, wire: bytes) -> Answer:
+    answer = read_answer(query, wire)
+    if answer is None:
         raise Unusable("a malformed answer, or an answer to another question")
-    return message
+    return answer

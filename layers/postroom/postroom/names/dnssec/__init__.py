@@ -1,14 +1,15 @@
 """What DNS says, proven from a trust anchor down (RFC 4033-4035, RFC 5155, RFC 6840).
 
-`validate` (or `walk`, sans-I/O) ends with a verdict. No resolver is believed: not its AD bit, not its silence
+`validate` (or `look_up`, sans-I/O) ends with a verdict. No resolver is believed: not its AD bit, not its silence
 where a signature or a proof of absence is due.
 """
 
 from postroom.names.dnssec.anchors import IANA_ROOT, TrustAnchors
+from postroom.names.dnssec.drivers import drive, drive_async, validate
 from postroom.names.dnssec.evidence import Alias, Evidence, Link
 from postroom.names.dnssec.policy import Policy
 from postroom.names.dnssec.verdicts import Absent, Bogus, EndlessAlias, Indeterminate, Insecure, Secure, Verdict
-from postroom.names.dnssec.walk import drive, validate, walk
+from postroom.names.dnssec.walk import look_up, walk
 from postroom.names.dnssec.zones import KnownZones
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "TrustAnchors",
     "Verdict",
     "drive",
+    "drive_async",
+    "look_up",
     "validate",
     "walk",
 ]

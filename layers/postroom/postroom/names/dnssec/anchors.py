@@ -1,6 +1,6 @@
-"""Where trust begins: DS records of zones that are configured, not looked up."""
+"""Where trust begins, and where it ends: zones that are configured, not looked up."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,15 +22,20 @@ IANA_ROOT = """\
 
 @dataclass(frozen=True)
 class TrustAnchors:
-    """Zones whose keys are known beforehand, each by the DS records of its key-signing keys."""
+    """Zones whose keys are known beforehand, each by the DS records of its key-signing keys.
+
+    `negative`: names that count as not signed, with all below them down to the next anchor (RFC 7646).
+    """
 
     zones: Mapping[dns.name.Name, tuple[DsRecord, ...]]
+    negative: frozenset[dns.name.Name] = frozenset()
 
     @classmethod
-    def parse(cls, text: str = IANA_ROOT) -> Self:
-        """Anchors from lines of DS or DNSKEY records in master format, with full names (RFC 1035 §5).
+    def parse(cls, text: str = IANA_ROOT, negative: str = "") -> Self:
+        """Anchors from lines of DS or DNSKEY records in master format, with full names (RFC 1035 §5); negative ones
+        from names parted by commas or spaces.
 
-        Raises `SettingsError` if a line is anything else or there is none.
+        Raises `SettingsError` if a line or a name is anything else, there is no line, or a name is both.
         """
         zones: dict[dns.name.Name, tuple[DsRecord, ...]] = {}
         try:
@@ -46,8 +51,27 @@ class TrustAnchors:
                 zones[rrset.name] = (*zones.get(rrset.name, ()), record)
         if not zones:
             raise SettingsError("the trust anchor is empty; expected DS or DNSKEY records")
-        return cls(zones)
+        names = frozenset(_name(word) for word in negative.replace(",", " ").split())
+        for both in names & set(zones):
+            raise SettingsError(f"{both} is both a trust anchor and a negative one; leave one of them out")
+        return cls(zones, names)
 
     def above(self, name: dns.name.Name) -> dns.name.Name | None:
         """The nearest anchor at or above `name`, if there is one."""
-        return max((zone for zone in self.zones if name.is_subdomain(zone)), key=len, default=None)
+        return _nearest(self.zones, name)
+
+    def negative_above(self, name: dns.name.Name) -> dns.name.Name | None:
+        """The nearest negative anchor at or above `name`, unless another anchor is nearer."""
+        negative, positive = _nearest(self.negative, name), self.above(name)
+        return negative if negative and (positive is None or len(negative) > len(positive)) else None
+
+
+def _nearest(anchors: Iterable[dns.name.Name], name: dns.name.Name) -> dns.name.Name | None:
+    return max((anchor for anchor in anchors if name.is_subdomain(anchor)), key=len, default=None)
+
+
+def _name(text: str) -> dns.name.Name:
+    try:
+        return dns.name.from_text(text.encode("ascii"))
+    except (dns.exception.DNSException, UnicodeError):
+        raise SettingsError(f"the negative trust anchor {text[:80]!r} is no DNS name, in ASCII") from None

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import dns.name
 from dns.rdatatype import CNAME, DNAME, DS, NS, SOA, RdataType
 
+_NXNAME: Final = RdataType.make(128)
 Windows = Sequence[tuple[int, bytes]]
 """The type bitmap of an NSEC or NSEC3 record (RFC 4034 §4.1.2)."""
 
@@ -54,13 +55,18 @@ def lists(windows: Windows, rdtype: RdataType) -> bool:
 
 
 def is_delegation(windows: Windows) -> bool:
-    """Whether the bitmap is that of the zone above a cut: there are name servers, and no SOA."""
+    """Whether the bitmap is that of the zone above a cut: there are name servers, and no SOA (RFC 6840 §4.1, §4.4)."""
     return lists(windows, NS) and not lists(windows, SOA)
 
 
 def ends_zone_below(windows: Windows) -> bool:
-    """Whether names below the owner are somebody else's: of another zone, or a DNAME's (RFC 6840 §4.1, §4.4)."""
+    """Whether names below the owner are somebody else's: of another zone, or a DNAME's (RFC 6840 §4.1)."""
     return is_delegation(windows) or lists(windows, DNAME)
+
+
+def says_no_name(windows: Windows) -> bool:
+    """Whether a bitmap at a name says that the name is not there (NXNAME, RFC 9824 §2)."""
+    return lists(windows, _NXNAME)
 
 
 def denies(windows: Windows, rdtype: RdataType, name: dns.name.Name) -> bool:

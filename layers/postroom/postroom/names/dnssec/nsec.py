@@ -1,13 +1,13 @@
 """What a zone's NSEC records, proven already, prove not to be there (RFC 4035 §5.4, RFC 6840 §4). Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import dns.name
 from dns.rdatatype import DS, RdataType
 
 from postroom.names.dns.records import NsecRecord
-from postroom.names.dnssec.denial import Denial, Denier, denies, ends_zone_below, is_delegation
+from postroom.names.dnssec.denial import Denial, Denier, denies, ends_zone_below, is_delegation, says_no_name
 
 
 @dataclass(frozen=True)
@@ -21,42 +21,45 @@ class Nsecs:
         """The proof that there is no such type at `name`, or no such name; None where these records prove neither."""
         if name in self.records:
             return self._no_data(name, rdtype)
-        for owner in self._covering(name):
-            if self.records[owner].next.is_subdomain(name):
-                # An empty non-terminal: something is below it, and so it is there, with nothing at it.
-                return Denial(False, self._deniers(owner))
-            wildcard = dns.name.from_text("*", self._encloser(owner, name))
-            if wildcard in self.records:
-                found = self._no_data(wildcard, rdtype)
-                # No wildcard delegates (RFC 4592 §4.2).
-                return None if not found or found.is_cut else Denial(False, self._deniers(owner, wildcard))
-            other = next(self._covering(wildcard), None)
-            if other is not None:
-                # Where something is below the wildcard it is there, too, with nothing at it.
-                no_name = not self.records[other].next.is_subdomain(wildcard)
-                return Denial(no_name, self._deniers(owner, other))
-        return None
+        owner = self._covering(name)
+        if owner is None:
+            return None
+        if self.records[owner].next.is_subdomain(name):
+            # An empty non-terminal: something is below it, and so it is there, with nothing at it.
+            return Denial(False, self._deniers(owner))
+        wildcard = dns.name.from_text("*", self._encloser(owner, name))
+        if wildcard in self.records:
+            found = self._no_data(wildcard, rdtype)
+            # No wildcard delegates (RFC 4592 §4.2).
+            return None if not found or found.is_cut else Denial(False, self._deniers(owner, wildcard))
+        other = self._covering(wildcard)
+        if other is None:
+            return None
+        # Where something is below the wildcard it is there, too, with nothing at it.
+        no_name = not self.records[other].next.is_subdomain(wildcard)
+        return Denial(no_name, self._deniers(owner, other))
 
     def no_closer(self, name: dns.name.Name, encloser: dns.name.Name) -> Denial | None:
         """The proof that a wildcard right below `encloser` may answer for `name` (RFC 4035 §5.3.4)."""
-        for owner in self._covering(name):
-            if not self.records[owner].next.is_subdomain(name) and self._encloser(owner, name) == encloser:
-                return Denial(True, self._deniers(owner))
-        return None
+        owner = self._covering(name)
+        if owner is None or self.records[owner].next.is_subdomain(name) or self._encloser(owner, name) != encloser:
+            return None
+        return Denial(True, self._deniers(owner))
 
     def _no_data(self, owner: dns.name.Name, rdtype: RdataType) -> Denial | None:
         windows = self.records[owner].windows
         if not denies(windows, rdtype, owner):
             return None
-        return Denial(False, self._deniers(owner), is_cut=rdtype == DS and is_delegation(windows))
+        return Denial(says_no_name(windows), self._deniers(owner), is_cut=rdtype == DS and is_delegation(windows))
 
-    def _covering(self, name: dns.name.Name) -> Iterator[dns.name.Name]:
-        """Owners before `name` whose next name comes after it, and that may speak of it."""
+    def _covering(self, name: dns.name.Name) -> dns.name.Name | None:
+        """The owner before `name` whose next name comes after it, and that may speak of it: a zone has one."""
         for owner, record in self.records.items():
             # The last one leads back to the apex.
             after = name < record.next or record.next == self.zone
             if owner < name and after and not (name.is_subdomain(owner) and ends_zone_below(record.windows)):
-                yield owner
+                return owner
+        return None
 
     def _encloser(self, owner: dns.name.Name, name: dns.name.Name) -> dns.name.Name:
         """The longest ancestor of `name` that is there: its next neighbours on both sides are."""

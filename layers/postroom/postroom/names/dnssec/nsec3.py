@@ -2,7 +2,7 @@
 
 from base64 import b32hexencode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha1
 from typing import Final
 
@@ -12,7 +12,7 @@ from dns.rdtypes.ANY.NSEC3 import OPTOUT, SHA1
 
 from postroom.names.dns.records import Nsec3Record
 from postroom.names.dnssec.budget import Budget
-from postroom.names.dnssec.denial import Denial, Denier, denies, ends_zone_below, is_delegation
+from postroom.names.dnssec.denial import Denial, Denier, denies, ends_zone_below, is_delegation, says_no_name
 
 MAX_ITERATIONS: Final = 150
 """A zone of more counts as not signed where it denies something (RFC 9276 §3.2, which asks zones for none)."""
@@ -20,17 +20,35 @@ _HASH_BYTES: Final = 20
 _HASH_LABEL: Final = 32
 
 
+class Hashes:
+    """Of names, each made once, as far as a budget reaches (RFC 5155 §5)."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._made: dict[tuple[bytes, int, dns.name.Name], bytes] = {}
+
+    def of(self, name: dns.name.Name, salt: bytes, iterations: int) -> bytes:
+        """As in the owner of an NSEC3 record. Raises `Exceeded`."""
+        key = salt, iterations, name
+        if key not in self._made:
+            self._budget.hash(iterations + 1)
+            digest = name.to_digestable()
+            for _ in range(iterations + 1):
+                digest = sha1(digest + salt, usedforsecurity=False).digest()
+            self._made[key] = b32hexencode(digest)
+        return self._made[key]
+
+
 @dataclass(frozen=True)
 class Nsec3s:
     """The proven NSEC3 records of `zone` that came with an answer, by the hash in their owner (`readable`).
 
-    Raises `Exceeded` where more names would have to be hashed than `budget` has left.
+    Raises `Exceeded` where more names would have to be hashed than may be.
     """
 
     zone: dns.name.Name
     records: Mapping[bytes, Nsec3Record]
-    budget: Budget
-    _hashes: dict[dns.name.Name, bytes] = field(default_factory=dict, compare=False)
+    hashes: Hashes
 
     def absence(self, name: dns.name.Name, rdtype: RdataType) -> Denial | None:
         """The proof that there is no such type at `name`, or no such name; None where these records prove neither."""
@@ -61,7 +79,7 @@ class Nsec3s:
         windows = self.records[own].windows
         if not denies(windows, rdtype, name):
             return None
-        return Denial(False, self._deniers(own), is_cut=rdtype == DS and is_delegation(windows))
+        return Denial(says_no_name(windows), self._deniers(own), is_cut=rdtype == DS and is_delegation(windows))
 
     def _closest_encloser(self, name: dns.name.Name) -> dns.name.Name | None:
         """The longest ancestor of `name` that is there, and whose zone names below it are of (RFC 5155 §8.3)."""
@@ -88,14 +106,8 @@ class Nsec3s:
         return bool(self.records[owner].flags & OPTOUT)
 
     def _hash(self, name: dns.name.Name) -> bytes:
-        if name not in self._hashes:
-            record = next(iter(self.records.values()))
-            self.budget.hash(record.iterations + 1)
-            digest = name.to_digestable()
-            for _ in range(record.iterations + 1):
-                digest = sha1(digest + record.salt, usedforsecurity=False).digest()
-            self._hashes[name] = b32hexencode(digest)
-        return self._hashes[name]
+        record = next(iter(self.records.values()))
+        return self.hashes.of(name, record.salt, record.iterations)
 
     def _deniers(self, *owners: bytes) -> tuple[Denier, ...]:
         return tuple(

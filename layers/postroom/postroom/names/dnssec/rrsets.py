@@ -1,61 +1,98 @@
 """RRsets of an answer with the signatures that came with them. Nothing here is proven."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import dns.name
-import dns.rdataclass
-import dns.rrset
-from dns.rdatatype import RRSIG, RdataType
+import dns.rdata
+from dns.rdatatype import RdataType
 
+from postroom.names.dns import answer
+from postroom.names.dns.answer import Malformed
 from postroom.names.dns.records import RrsigRecord
 from postroom.names.dnssec.budget import Exceeded
 
 MAX_RECORDS: Final = 32
-"""In an RRset: more records than a key record or a zone's keys ever need. Each is sorted, digested and encoded
-for every check."""
+"""In an RRset that is to be proven, and of signatures over it: more than a key record or a zone's keys ever need. Each
+is read, sorted, digested and encoded."""
+
+
+class Broken(Exception):  # noqa: N818 - a finding that becomes a verdict
+    """Something is there and does not prove what it should; the text says why."""
 
 
 @dataclass(frozen=True)
 class Signed:
-    """An RRset and the signatures over its type that stand at its name."""
+    """An RRset and the signatures over its type that stand at its name, each read when it is wanted.
 
-    records: dns.rrset.RRset
-    signatures: tuple[RrsigRecord, ...]
+    To read them raises `Exceeded` where they are too many, `Broken` where they cannot be read.
+    """
+
+    name: dns.name.Name
+    rdtype: RdataType
+    ttl: int
+    _records: answer.RRset
+    _signatures: answer.RRset | None
 
     @property
     def what(self) -> str:
         """As in `sender.example. DNSKEY`."""
-        return f"{self.records.name} {self.records.rdtype.name}"
+        return f"{self.name} {self.rdtype.name}"
+
+    @property
+    def records(self) -> list[dns.rdata.Rdata]:
+        """The records, each once."""
+        return list(self._canonical.values())
+
+    @cached_property
+    def signatures(self) -> list[RrsigRecord]:
+        """The signatures that can be read: one that holds is enough."""
+        if self._signatures is None:
+            return []
+        self._check(self._signatures, "signatures")
+        return [it for it in self._signatures.readable() if isinstance(it, RrsigRecord)]
+
+    @cached_property
+    def canonical(self) -> list[bytes]:
+        """The records' data in canonical form and order (RFC 4034 §6)."""
+        return sorted(self._canonical)
+
+    @cached_property
+    def _canonical(self) -> dict[bytes, dns.rdata.Rdata]:
+        # Once: a stranger may have long data signed many times.
+        self._check(self._records, "records")
+        try:
+            return self._records.canonical()
+        except Malformed as malformed:
+            raise Broken(f"{self.what}: {malformed}") from None
+
+    def _check(self, records: answer.RRset, what: str) -> None:
+        if len(records.places) > MAX_RECORDS:
+            said = f"{self.what}: more than {MAX_RECORDS} {what}"
+            raise Exceeded(f"{said}, more than a key record or a zone's keys ever need")
 
 
 class Section:
-    """The RRsets of class IN of one section of a message, found by name and type."""
+    """The RRsets of one section of a message, found by name and type."""
 
-    def __init__(self, rrsets: Iterable[dns.rrset.RRset]) -> None:
-        # Once: an answer may hold thousands of sets, and a search for one asks all of them.
-        self._rrsets: dict[tuple[dns.name.Name, RdataType], dns.rrset.RRset] = {}
-        self._signatures: dict[tuple[dns.name.Name, RdataType], list[RrsigRecord]] = {}
-        for rrset in rrsets:
-            if rrset.rdclass != dns.rdataclass.IN or not rrset:
-                continue
-            if rrset.rdtype == RRSIG:
-                over = self._signatures.setdefault((rrset.name, rrset.covers), [])
-                over += [record for record in rrset if isinstance(record, RrsigRecord)]
-            else:
-                self._rrsets.setdefault((rrset.name, rrset.rdtype), rrset)
+    def __init__(self, told: answer.Section) -> None:
+        self._told = told
 
     def find(self, name: dns.name.Name, rdtype: RdataType) -> Signed | None:
-        """The RRset, if it is there; raises `Exceeded` where it is too large to be looked into."""
-        records = self._rrsets.get((name, rdtype))
-        if records is None:
+        """The RRset, if it is there."""
+        found = self._told.find(name, rdtype)
+        if found is None:
             return None
-        if len(records) > MAX_RECORDS:
-            what = f"{name} {rdtype.name}: more than {MAX_RECORDS} records"
-            raise Exceeded(f"{what}, more than a key record or a zone's keys ever need")
-        return Signed(records, tuple(self._signatures.get((name, rdtype), ())))
+        signatures = self._told.signatures(name, rdtype)
+        ttl = min(found.ttl, signatures.ttl) if signatures else found.ttl
+        return Signed(name, rdtype, ttl, found, signatures)
+
+    def count(self, rdtype: RdataType) -> int:
+        """How many RRsets there are of this type."""
+        return self._told.count(rdtype)
 
     def of_type(self, rdtype: RdataType) -> Iterator[dns.name.Name]:
         """The owners of RRsets of this type."""
-        return (name for name, its_type in self._rrsets if its_type == rdtype)
+        return self._told.of_type(rdtype)

@@ -1,11 +1,11 @@
 """How a look-up can end. `why` is for people and safe to show: names, types, key tags and times."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import dns.rdata
 
-from postroom.names.dnssec.evidence import Evidence
+from postroom.names.dnssec.evidence import Evidence, Link
 from postroom.reasons import Reason
 
 
@@ -47,6 +47,10 @@ class Bogus:
     """Something is there and wrong, or a proof is not there where one is due (RFC 4033 §5)."""
 
     why: str
+    chain: tuple[Link, ...] = field(default=(), compare=False)
+    """As far as it was proven, when it broke."""
+    is_certain: bool = field(default=False, compare=False)
+    """It was found so at a second try, now or a moment ago."""
 
 
 @dataclass(frozen=True)

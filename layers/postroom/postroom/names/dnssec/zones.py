@@ -1,34 +1,62 @@
-"""Zones whose keys are proven, and the memory of them between look-ups."""
+"""What look-ups remember of zones: their keys, that they are delegated unsigned or broken, what they deny."""
 
 import threading
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import dns.name
+from dns.rdatatype import RdataType
 
 from postroom.names.cache import Cache, Kept
 from postroom.names.dnssec.evidence import Link
-from postroom.names.dnssec.signatures import Keys
+from postroom.names.dnssec.proven import Proof, ProvenDenials, Zone
 
 MOST_ZONES: Final = 1_000
-"""Remembered: the root, the domains above most senders, and those who write most. Their keys take some 2 kB each."""
+"""Remembered: the root, the domains above most senders, and those who write most."""
+
+MOST_BYTES: Final = 8 << 20
+"""Of zones' keys, some 2 kB each; as many of delegations, and of denials. A stranger can make all of them larger."""
+
+MOST_DENIALS: Final = 16
+"""Answers per zone whose denials are remembered: all made-up names of a sender fall between a few that it has."""
+
+MAX_ABSENT_SECONDS: Final = 60
+"""That a zone is not signed, is broken, or denies a name is remembered no longer: it is often about to be mended."""
+
+_OBJECT_BYTES: Final = 500
+_WINDOW_BYTES: Final = 200
+_LABEL_BYTES: Final = 50
+"""What a record, a window of its bitmap, and a label of a name take in memory."""
 
 
-@dataclass(frozen=True)
-class Zone:
-    """A zone whose keys are proven; `chain` leads from the anchor down to it, `until` is in epoch seconds."""
+class Cut(NamedTuple):
+    """A delegation without a usable DS: why it is none, and what proves it."""
 
-    keys: Keys
+    why: str
+    proof: Proof
+
+
+class BrokenZone(NamedTuple):
+    """A zone with a DS whose keys could not be proven: why, and the chain above it."""
+
+    why: str
     chain: tuple[Link, ...]
-    until: int
+
+
+class _Told(NamedTuple):
+    denials: ProvenDenials
+    rdtype: RdataType
+    weight: int
 
 
 class KnownZones:
-    """Zones by name, as long as all holds that they rest on. Thread safe."""
+    """What is known of zones, by name, as long as all holds that it rests on. Thread safe."""
 
-    def __init__(self, most: int = MOST_ZONES) -> None:
+    def __init__(self, most: int = MOST_ZONES, most_bytes: int = MOST_BYTES) -> None:
         self._lock = threading.Lock()
-        self._zones: Cache[Zone] = Cache(most)
+        self._zones: Cache[Zone] = Cache(most, most_bytes)
+        self._ends: Cache[Cut | BrokenZone] = Cache(most, most_bytes)
+        self._denials: Cache[tuple[_Told, ...]] = Cache(most, most_bytes)
 
     def get(self, name: dns.name.Name, now: float) -> Zone | None:
         """The zone, if it is remembered and still holds."""
@@ -38,9 +66,73 @@ class KnownZones:
 
     def put(self, name: dns.name.Name, zone: Zone, now: float) -> None:
         """Remember a zone."""
+        weight = sum(len(key.key) + _OBJECT_BYTES for keys in zone.keys.values() for key in keys)
         with self._lock:
-            self._zones.put(_key(name), Kept(zone, now, zone.until))
+            self._zones.put(_key(name), Kept(zone, now, zone.until), weight)
+
+    def depth(self, place: dns.name.Name, now: float) -> int:
+        """How many labels the lowest zone has that is remembered at or above `place`; 0: none is."""
+        key = _key(place)
+        with self._lock:
+            return next((len(key) - up for up in range(len(key)) if self._zones.get(key[up:], now)), 0)
+
+    def end(self, place: dns.name.Name, above: int, now: float) -> tuple[dns.name.Name, Cut | BrokenZone] | None:
+        """The highest zone at or above `place`, and of more labels than `above`, of which it is remembered that no
+        chain leads on from there."""
+        key = _key(place)
+        with self._lock:
+            for depth in range(above + 1, len(key) + 1):
+                if kept := self._ends.get(key[-depth:], now):
+                    return place.split(depth)[1], kept.value
+        return None
+
+    def put_cut(self, name: dns.name.Name, cut: Cut, now: float) -> None:
+        """Remember that a zone is not signed."""
+        deniers = cut.proof.denial.deniers if cut.proof.denial else ()
+        weight = sum(_OBJECT_BYTES + len(it.owner) + len(it.next) for it in deniers)
+        with self._lock:
+            self._ends.put(_key(name), Kept(cut, now, min(cut.proof.until, now + MAX_ABSENT_SECONDS)), weight)
+
+    def put_broken(self, name: dns.name.Name, zone: BrokenZone, now: float) -> None:
+        """Remember that a zone is broken: each name that anybody makes up in it would take two walks."""
+        with self._lock:
+            self._ends.put(_key(name), Kept(zone, now, now + MAX_ABSENT_SECONDS))
+
+    def denials(self, name: dns.name.Name, rdtype: RdataType, now: float) -> list[ProvenDenials]:
+        """How a zone has denied this type at some names (RFC 8198), the latest first."""
+        with self._lock:
+            kept = self._denials.get(_key(name), now)
+        # Not other types: a server that signs each answer anew may list fewer than are there.
+        told = kept.value if kept else ()
+        return [it.denials for it in told if it.rdtype == rdtype and it.denials.until > now]
+
+    def put_denials(self, denials: ProvenDenials, rdtype: RdataType, now: float) -> None:
+        """Remember how a zone denied this type at a name."""
+        until = min(denials.until, int(now) + MAX_ABSENT_SECONDS)
+        if until <= now:
+            return
+        latest, key = _Told(replace(denials, until=until), rdtype, _weight(denials)), _key(denials.signer)
+        with self._lock:
+            kept = self._denials.get(key, now)
+            others = [it for it in kept.value if it.denials.until > now and not _is_same(it, latest)] if kept else []
+            told = (latest, *others)[:MOST_DENIALS]
+            ends = max(it.denials.until for it in told)
+            self._denials.put(key, Kept(told, now, ends), sum(it.weight for it in told))
 
 
-def _key(name: dns.name.Name) -> str:
-    return name.canonicalize().to_text()
+def _is_same(told: _Told, other: _Told) -> bool:
+    return (told.rdtype, told.denials.owners) == (other.rdtype, other.denials.owners)
+
+
+def _weight(denials: ProvenDenials) -> int:
+    """Bytes, roughly, that it takes in memory."""
+    labels = sum(len(owner) + len(record.next) for owner, record in denials.nsecs.items())
+    windows = [it.windows for it in denials.nsecs.values()] + [it.windows for it in denials.nsec3s.values()]
+    labels += len(denials.signer) + (len(denials.signature.signer) if denials.signature else 0)
+    signed = len(denials.signature.signature) if denials.signature else 0
+    return signed + labels * _LABEL_BYTES + sum(_OBJECT_BYTES + len(each) * _WINDOW_BYTES for each in windows)
+
+
+def _key(name: dns.name.Name) -> tuple[bytes, ...]:
+    # The labels and not the text, which takes thirty times as long.
+    return tuple(label.lower() for label in name.labels)

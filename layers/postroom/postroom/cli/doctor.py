@@ -1,0 +1,113 @@
+"""`postroom doctor`: has a domain, looked at from outside, all that it needs to send and to receive?"""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.exits import Exit, UsageFault
+from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
+from postroom.cli.network import (
+    AllowPrivate,
+    CaFile,
+    Network,
+    Port,
+    Resolver,
+    TrustAnchor,
+    anchors_of,
+    build_https,
+    choose_network,
+    open_resolvers,
+)
+from postroom.cli.output import console, print_json, styled
+
+if TYPE_CHECKING:
+    from postroom.doctor import Check, Outside
+    from postroom.names.dns import Resolvers
+
+
+def doctor(
+    domain: Annotated[str, typer.Argument(help="The domain.", metavar="DOMAIN", parser=domain_name)],
+    selector: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--selector",
+            help="Name of a key within the domain; repeat it for more.",
+            show_default="the dialect's own, as of `postroom keygen`",
+        ),
+    ] = None,
+    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where its host and its keys are.")] = "nlweb",
+    sign_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="KEY",
+            help="The domain's private key (PEM): a message is signed with it and really posted, to the domain itself.",
+        ),
+    ] = None,
+    resolver: Resolver = None,
+    trust_anchor: TrustAnchor = None,
+    ca_file: CaFile = None,
+    port: Port = None,
+    allow_private: AllowPrivate = False,
+    local: Local = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a domain from outside: its zone, keys, host, certificate, inbox, manifest; what to do where it ails.
+
+    Exit code 0: good, or good with warnings; 1: something is bad; 3: nothing is bad, but something could not be
+    found out.
+    """
+    from postroom.doctor import Patient, Status, examine, overall
+    from postroom.nlweb.names import MAX_NAME
+
+    chosen = dialect_called(dialect)
+    selectors = tuple(dict.fromkeys(chosen_selector(chosen, it) for it in selector or [""]))
+    if too_long := next((it for it in selectors if len(chosen.key_name(domain, it)) > MAX_NAME), None):
+        raise UsageFault(f"{too_long}._domainkey.{domain} is longer than the {MAX_NAME} characters of a DNS name")
+    patient = Patient(domain, chosen, selectors, load_private_key(sign_with) if sign_with else None)
+    network = choose_network(
+        local, resolvers=resolver, trust_anchor=trust_anchor, ca_file=ca_file, port=port, allow_private=allow_private
+    )
+    checks = []
+    with open_resolvers(network) as resolvers:
+        for check in examine(patient, _look_from(network, resolvers)):
+            checks.append(check)
+            if not as_json:
+                _print(check)
+    status = overall(checks)
+    if as_json:
+        print_json({"domain": domain, "status": str(status), "checks": [check.as_json() for check in checks]})
+    else:
+        print(f"{domain}: {status}")
+    exits = {Status.BAD: Exit.BAD_MESSAGE, Status.NOT_CHECKED: Exit.NOT_FOUND_OUT}
+    raise typer.Exit(exits.get(status, Exit.GOOD))
+
+
+def _look_from(network: Network, resolvers: "Resolvers") -> "Outside":
+    """The world of these settings. Zones that are proven once are known to all look-ups. Raises SettingsError."""
+    from postroom.doctor import Outside
+    from postroom.doctor.tls import look_at_certificate
+    from postroom.names.addresses import addresses
+    from postroom.names.dnssec import KnownZones, validate
+
+    anchors, known = anchors_of(network), KnownZones()
+    return Outside(
+        look_up=lambda name, rdtype: validate(name, rdtype, anchors, resolvers.asking(), time.time(), known=known),
+        addresses=lambda host: addresses(host, resolvers.asking()),
+        certificate=lambda host, found: look_at_certificate(host, found, network.port, network.ca_file),
+        https=build_https(network, resolvers),
+        clock=time.time,
+        allow_private=network.allow_private,
+    )
+
+
+def _print(check: "Check") -> None:
+    from postroom.doctor import Status
+
+    marks = {Status.GOOD: ("✓", "green"), Status.WARNING: ("!", "yellow"), Status.BAD: ("✗", "bold red")}
+    mark, style = marks.get(check.status, ("?", "yellow"))
+    console().print(styled(f"{mark} ", style) + styled(check.name, "bold") + styled(f": {check.found}"))
+    if check.next:
+        console().print(styled(f"  → {check.next}"))

@@ -1,0 +1,64 @@
+"""What a post office answers: its inbox, its manifest, and a message from the domain to itself."""
+
+from postroom.client import Fate, Sent
+from postroom.client.sending import fate_of
+from postroom.doctor.checks import Check, bad, good, not_found_out, quoted, warning
+from postroom.errors import NotNowError
+from postroom.https import Response
+from postroom.names.manifest import NO_FEEDBACK, Feedback
+from postroom.nlweb.subjects import IDENTITY
+from postroom.reasons import Reason, reason_of
+
+SUBJECT = IDENTITY[0]
+"""What a domain asks itself: it is answered at once, after the signature was verified, and files nothing."""
+
+
+def judge_inbox(host: str, answer: Response) -> Check:
+    """The check `inbox`, from the answer to GET /inbox (settlement NLWeb 8)."""
+    name, told = "inbox", f"{host} answered {answer.status} to GET /inbox"
+    match fate_of(answer.status):
+        case Fate.TAKEN:
+            return good(name, told)
+        case Fate.NOT_NOW if answer.status >= 400:
+            return not_found_out(name, NotNowError(Reason.OUTBOUND_FAILED, told))
+    if answer.status == 405:
+        return warning(name, f"{told}; it may take messages all the same", "let a message show that: --sign-with KEY")
+    return bad(name, Reason.OUTBOUND_FAILED, told, f"have {host} hand /inbox to the post office, without a redirect")
+
+
+def judge_manifest(feedback: Feedback) -> Check:
+    """The check `manifest`, from what receivers of the domain's messages read in it."""
+    name = "manifest"
+    if feedback.domain:
+        return good(name, f"it names {feedback.domain} as the buffer to be told of discarded messages")
+    if feedback == NO_FEEDBACK:
+        todo = "name a buffer there: About.Feedback; with postroom: `postroom domain add --feedback`"
+        return warning(name, "it names no Feedback buffer: nobody is told when a message is discarded", todo)
+    todo = "serve YAML there, with About.Name and About.Feedback: a host name"
+    return bad(name, None, feedback.why, todo)
+
+
+def judge_round_trip(domain: str, selector: str, sent: Sent) -> Check:
+    """The check `round trip`, from what `domain` answered to its own `Identity@Graph`."""
+    name = "round trip"
+    told = f"a message from {domain} to itself, signed with the key of {selector}, was {sent.fate}: {sent.status}"
+    if sent.fate is Fate.TAKEN:
+        if isinstance(sent.reply, dict) and "Domain" in sent.reply:
+            return good(name, f"{told}, and answered")
+        return warning(
+            name, f"{told}, but not answered; whether its signature was believed is not known",
+            f"look into the mailbox of {domain} for a message of the subject {SUBJECT}",
+        )  # fmt: skip
+    said = ", ".join(quoted(text) for text in (sent.reason, sent.detail) if text)
+    told = f"{told} {said}".rstrip()
+    if sent.fate is Fate.NOT_NOW:
+        return not_found_out(name, NotNowError(Reason.OUTBOUND_FAILED, told))
+    return bad(name, _known(sent.reason), told, "do as the post office says; docs/reasons.md lists its reasons")
+
+
+def _known(code: str) -> Reason:
+    """A stranger's reason, where it is one of ours."""
+    try:
+        return reason_of(code)
+    except KeyError:
+        return Reason.OUTBOUND_FAILED

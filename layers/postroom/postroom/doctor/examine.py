@@ -1,0 +1,92 @@
+"""What is looked at, in which order, and what is left out where something that it rests on is not good."""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import dns.name
+from dns.rdatatype import DNSKEY, DS, SOA, TXT
+
+from postroom.client import Sender
+from postroom.doctor.answers import SUBJECT, judge_round_trip
+from postroom.doctor.checks import Check, bad, skipped
+from postroom.doctor.keys import KeyFound, judge_key, unknown
+from postroom.doctor.outside import Outside
+from postroom.doctor.post_office import PostOffice, attempt
+from postroom.doctor.zone import ZoneFound, judge_zone
+from postroom.names.dnssec import Bogus
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import Dialect
+from postroom.reasons import Reason
+
+_BUFFER: Final = "feedback buffer"
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """Who is examined. `selectors`: of its keys. `signing`: the key for a message to itself, if one is to be sent."""
+
+    domain: str
+    dialect: Dialect
+    selectors: tuple[str, ...]
+    signing: PrivateKey | None = None
+
+
+def examine(patient: Patient, outside: Outside) -> Iterator[Check]:
+    """All checks, as they are made. Whatever others have set up, nothing is raised."""
+    keys = yield from _names(patient, outside)
+    office = PostOffice(patient.dialect.host(patient.domain), outside)
+    reached = yield from office.reach()
+    yield (inbox := office.inbox() if reached else office.unreached("inbox"))
+    yield (manifest := office.manifest() if reached else office.unreached("manifest"))
+    if office.buffer:
+        yield _buffer(patient.dialect.host(office.buffer), outside)
+    elif not manifest.is_good:
+        yield skipped(_BUFFER, "the manifest is not known to name one")
+    if patient.signing:
+        yield _round_trip(patient, patient.signing, keys, outside, inbox)
+
+
+def _names(patient: Patient, outside: Outside) -> Generator[Check, None, list[KeyFound]]:
+    """The zone, and the key records in it."""
+    place = dns.name.from_text(patient.domain)
+    zone = ZoneFound(patient.domain, outside.look_up(place, SOA))
+    if isinstance(zone.soa, Bogus):
+        zone = replace(zone, ds=outside.look_up(place, DS), dnskey=outside.look_up(place, DNSKEY))
+    owners = {it: dns.name.from_text(patient.dialect.key_name(patient.domain, it)) for it in patient.selectors}
+    verdicts = {it: outside.look_up(owner, TXT) for it, owner in owners.items()} if zone.is_good else {}
+    yield from judge_zone(zone, verdicts.values(), outside.clock())
+    keys = [judge_key(it, owners[it], verdicts[it]) if it in verdicts else unknown(it) for it in owners]
+    for key in keys:
+        yield key.record
+        yield key.strength
+    return keys
+
+
+def _buffer(host: str, outside: Outside) -> Check:
+    """The check `feedback buffer`. It is a post office: the first thing wrong with it, or else its inbox."""
+    office = PostOffice(host, outside)
+    wrong = next((check for check in office.reach() if not check.is_good), None)
+    return replace(wrong or office.inbox(), name=_BUFFER)
+
+
+def _round_trip(
+    patient: Patient, signing: PrivateKey, keys: Sequence[KeyFound], outside: Outside, inbox: Check
+) -> Check:
+    """The check `round trip`: a message is posted, if it can be hoped to be taken."""
+    name = "round trip"
+    if not inbox.is_good:
+        return skipped(name, "the inbox is not known to answer")
+    if not any(it.key for it in keys):
+        return skipped(name, "no key of the domain is known to be good")
+    selector = next((it.selector for it in keys if it.key == signing.public), None)
+    if selector is None:
+        told = f"the key that is to sign, {signing.public.fingerprint}, is published under none of these selectors"
+        return bad(name, Reason.SIGNATURE_INVALID, told, "name its selector (--selector), or sign with another key")
+    sender = Sender(signing, patient.domain, selector, patient.dialect, outside.https, clock=outside.clock)
+    return attempt(
+        name,
+        lambda: judge_round_trip(
+            patient.domain, selector, sender.send(patient.domain, SUBJECT, {"Domain": patient.domain})
+        ),
+    )

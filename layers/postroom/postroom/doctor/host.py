@@ -1,0 +1,110 @@
+"""The host of a post office: an address that everybody may connect to, and a certificate that senders believe."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Final
+
+from postroom.doctor.checks import Check, bad, good, quoted, warning
+from postroom.doctor.terms import Term, runs_out, time_left
+from postroom.https import is_public
+from postroom.reasons import Reason
+
+FEW_DAYS: Final = 14
+"""Certificates of 90 days are renewed a month before their end."""
+
+# https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/
+NOT_YET_VALID: Final = 9
+EXPIRED: Final = 10
+HOST_MISMATCH: Final = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a certificate says: the names it is for, and its time."""
+
+    names: tuple[str, ...]
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """A certificate that senders take for the host's."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class NotBelieved:
+    """One that they refuse: OpenSSL's code and sentence. `shown`: what it says, where that can be read."""
+
+    code: int
+    why: str
+    shown: Shown | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoTls:
+    """Nobody speaks TLS there."""
+
+    why: str
+
+
+Certificate = Believed | NotBelieved | NoTls
+"""What senders meet at a host."""
+
+
+def judge_host(host: str, addresses: Sequence[str]) -> Check:
+    """The check `host`."""
+    if addresses:
+        return good("host", f"{host} is at {quoted(', '.join(addresses))}")
+    return bad("host", Reason.OUTBOUND_FAILED, f"there is no host {host}", f"give {host} an A or AAAA record")
+
+
+def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[Check, list[str]]:
+    """The check `addresses`, and those that senders connect to."""
+    name = "addresses"
+    private = [] if allow_private else [text for text in addresses if not is_public(ip_address(text))]
+    used = [text for text in addresses if text not in private]
+    told, todo = quoted(", ".join(private)), "point its records to public addresses only"
+    if not private:
+        return good(name, "they need not be public here" if allow_private else "all are public"), used
+    if used:
+        return warning(name, f"senders pass over those that are not public: {told}", todo), used
+    return bad(name, Reason.OUTBOUND_FAILED, f"none is public: {told}", todo), used
+
+
+def judge_certificate(host: str, found: Certificate, now: float) -> Check:
+    """The check `certificate`."""
+    name = "certificate"
+    match found:
+        case NoTls(why):
+            return bad(name, Reason.OUTBOUND_FAILED, why, f"have an HTTPS server listen there for {host}")
+        case NotBelieved(code, why, shown):
+            told = f"senders do not believe it: {why}" + (f" (it is {_said(shown)})" if shown else "")
+            return bad(name, Reason.OUTBOUND_FAILED, told, _todo(code, host))
+        case Believed(term):
+            told = f"it names {host}, and ends in {time_left(term, now)}"
+            if runs_out(term, now, FEW_DAYS):
+                return warning(name, told, "renew it; find out why that has not happened by itself")
+            return good(name, told)
+
+
+def _said(shown: Shown) -> str:
+    names = quoted(", ".join(shown.names)) or "no name"
+    return f"for {names}, from {_date(shown.term.begins)} to {_date(shown.term.ends)}"
+
+
+def _todo(code: int, host: str) -> str:
+    if code == EXPIRED:
+        return "renew it; find out why that has not happened by itself"
+    if code == NOT_YET_VALID:
+        return "set the clock of who issues it, or wait"
+    if code == HOST_MISMATCH:
+        return f"get one that names {host}"
+    return "get one from an authority that everybody trusts, and have the server send those between, too"
+
+
+def _date(epoch: float) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d")

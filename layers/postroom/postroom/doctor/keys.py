@@ -1,0 +1,62 @@
+"""The domain's key records: proven, readable, and of keys that receivers take."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import dns.name
+
+from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
+from postroom.errors import NotNowError, TheirError
+from postroom.names.dns.records import TxtRecord
+from postroom.names.dnssec import Indeterminate, Secure, Verdict
+from postroom.names.keys import discard_of
+from postroom.nlweb.key_record import parse_key_record
+from postroom.nlweb.keys import PublicKey
+from postroom.reasons import Reason
+
+_PUBLISH: Final = "publish the TXT record that `postroom keygen` prints at {}"
+_TODO: Final = {
+    Reason.KEY_NOT_FOUND: f"{_PUBLISH}, or name the selector that is in use: --selector",
+    Reason.KEY_RECORD_INVALID: f"{_PUBLISH}, and no other key record",
+    Reason.KEY_REVOKED: "publish another key under another selector, and sign with that one",
+    Reason.KEY_UNUSABLE: "make another key, RSA of 2048 bits or Ed25519, with `postroom keygen`, and publish that one",
+    Reason.SENDER_NOT_SIGNED: "sign the zone of {}, and have its DS record published in the zone above it",
+    Reason.DNSSEC_BOGUS: "sign the zone of {} anew",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFound:
+    """The two checks of a selector, and the key where both are good."""
+
+    selector: str
+    record: Check
+    strength: Check
+    key: PublicKey | None = None
+
+
+def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound:
+    """The checks `key record …` and `key …`, from the verdict on the TXT records at `owner`."""
+    record, strength = f"key record {selector}", f"key {selector}"
+    name = owner.to_text(omit_final_dot=True)
+    rests = skipped(strength, "its record is not known to be good")
+    if isinstance(verdict, Indeterminate):
+        return KeyFound(selector, not_found_out(record, NotNowError(verdict.reason, verdict.why)), rests)
+    there = good(record, f"there is one at {name}")
+    try:
+        if not isinstance(verdict, Secure):
+            raise discard_of(owner, verdict)
+        key = parse_key_record([b"".join(it.strings) for it in verdict.records if isinstance(it, TxtRecord)])
+    except TheirError as wrong:
+        todo = _TODO[wrong.reason].format(name)
+        if wrong.reason is Reason.KEY_UNUSABLE:
+            return KeyFound(selector, there, bad(strength, wrong.reason, wrong.detail, todo))
+        return KeyFound(selector, bad(record, wrong.reason, wrong.detail, todo), rests)
+    kind = "Ed25519" if key.algorithm == "ed25519" else f"RSA of {key.bits} bits"
+    return KeyFound(selector, there, good(strength, f"{kind}, {key.fingerprint}"), key)
+
+
+def unknown(selector: str) -> KeyFound:
+    """The same, where the zone is not good: nobody believes a record in it."""
+    why = "the zone is not known to be good"
+    return KeyFound(selector, skipped(f"key record {selector}", why), skipped(f"key {selector}", why))

@@ -1,0 +1,74 @@
+"""A post office as senders meet it: the way to its host, and what it answers there."""
+
+from collections.abc import Callable, Generator, Sequence
+
+from postroom.doctor.answers import judge_inbox, judge_manifest
+from postroom.doctor.checks import Check, not_found_out, skipped
+from postroom.doctor.host import judge_addresses, judge_certificate, judge_host
+from postroom.doctor.outside import Outside
+from postroom.errors import NotNowError
+from postroom.https import Response
+from postroom.names.manifest import read_manifest
+
+Step = Callable[[], Check]
+
+
+def attempt(name: str, step: Step) -> Check:
+    """One check, or why it could not be made just now."""
+    try:
+        return step()
+    except NotNowError as error:
+        return not_found_out(name, error)
+
+
+class PostOffice:
+    """The one at `host`."""
+
+    def __init__(self, host: str, outside: Outside) -> None:
+        self._host = host
+        self._outside = outside
+        self._addresses: Sequence[str] = ()
+        self.buffer: str | None = None
+        """The domain that its manifest names, once that was read."""
+
+    def reach(self) -> Generator[Check, None, bool]:
+        """The checks on the way to it, each resting on those before; whether senders get through."""
+        steps = {"host": self._find, "addresses": self._choose, "certificate": self._knock}
+        gets_through = True
+        for name, step in steps.items():
+            check = attempt(name, step) if gets_through else self.unreached(name)
+            yield check
+            gets_through = check.is_good
+        return gets_through
+
+    def unreached(self, name: str) -> Check:
+        """A check that cannot be made where senders do not get through."""
+        return skipped(name, f"senders do not get through to {self._host}")
+
+    def inbox(self) -> Check:
+        """The check `inbox`."""
+        return attempt("inbox", lambda: judge_inbox(self._host, self._get("/inbox", "*/*")))
+
+    def manifest(self) -> Check:
+        """The check `manifest`."""
+        return attempt("manifest", self._read)
+
+    def _find(self) -> Check:
+        self._addresses = self._outside.addresses(self._host)
+        return judge_host(self._host, self._addresses)
+
+    def _choose(self) -> Check:
+        check, self._addresses = judge_addresses(self._addresses, allow_private=self._outside.allow_private)
+        return check
+
+    def _knock(self) -> Check:
+        found = self._outside.certificate(self._host, self._addresses)
+        return judge_certificate(self._host, found, self._outside.clock())
+
+    def _read(self) -> Check:
+        feedback = read_manifest(self._get("/manifest", "application/yaml, */*"), self._host)
+        self.buffer = feedback.domain
+        return judge_manifest(feedback)
+
+    def _get(self, path: str, accept: str) -> Response:
+        return self._outside.https.get(f"https://{self._host}{path}", accept)

@@ -1,0 +1,133 @@
+"""The domain's zone: is it signed, by keys that the zone above vouches for, with signatures that last?
+
+What is looked up is the SOA record at the domain. That it is proven, or proven not to be there (the domain is then a
+name in a zone above it), proves everything on the way. Where it is bogus, the DS and the DNSKEY records say more.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from postroom.doctor.checks import Check, bad, good, not_found_out, skipped, warning
+from postroom.doctor.terms import Term, runs_out, time_left
+from postroom.errors import NotNowError
+from postroom.names.dnssec import Absent, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Secure, Verdict
+from postroom.names.dnssec.evidence import Window, algorithm_name, digest_name
+from postroom.reasons import Reason
+
+FEW_DAYS: Final = 2
+"""BIND renews five days before the end, Knot (3.2) only an hour before caches might outlast it: which is why this is a
+warning that may pass by itself."""
+
+_TIMES: Final = 2**32
+"""Times of signatures come round (RFC 4034 §3.1.5)."""
+_SIGN: Final = "sign the zone, and have its DS record published in the zone above it: its registrar does that"
+_ELSEWHERE: Final = "or ask another resolver (--resolver), if others find it good"
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneFound:
+    """The verdicts on the SOA record at the domain and, where that is bogus, on the DS and DNSKEY records there."""
+
+    domain: str
+    soa: Verdict
+    ds: Verdict | None = None
+    dnskey: Verdict | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether there can be proven records below the domain (RFC 8020: not where there is no such name)."""
+        return isinstance(self.soa, Secure) or (isinstance(self.soa, Absent) and self.soa.kind == "nodata")
+
+
+class _Lasting(NamedTuple):
+    what: str
+    term: Term
+
+
+def judge_zone(found: ZoneFound, others: Iterable[Verdict], now: float) -> Iterator[Check]:
+    """The checks `delegation`, `ds`, and `signatures`: of the zone, and of `others` that were looked up in it."""
+    delegation = _delegation(found)
+    yield delegation
+    keys = _keys(found) if delegation.is_good else skipped("ds", "the delegation is not known to be good")
+    yield keys
+    if keys.is_good:
+        yield _signatures(found, others, now)
+    else:
+        yield skipped("signatures", "its keys are not known to be good")
+
+
+def _delegation(found: ZoneFound) -> Check:
+    name, domain = "delegation", found.domain
+    # A proven DS shows the delegation sound though the zone below is not.
+    if isinstance(found.soa, Bogus) and isinstance(found.ds, Secure):
+        return good(name, f"there is a DS record for {domain} in the zone above it, {_chain(found.ds.evidence)}")
+    match found.ds if isinstance(found.soa, Bogus) and found.ds else found.soa:
+        case Absent("nxdomain"):
+            todo = "look for a slip in the name; or register the domain and set up its zone"
+            return bad(name, Reason.KEY_NOT_FOUND, f"there is no name {domain}, and that is proven", todo)
+        case Secure(evidence=evidence) | Absent(evidence=evidence):
+            return good(name, f"{_place(domain, evidence)}: {_chain(evidence)}")
+        case Insecure(why):
+            return bad(name, Reason.SENDER_NOT_SIGNED, why, _SIGN)
+        case EndlessAlias(why):
+            return bad(name, Reason.KEY_RECORD_INVALID, why, "end the circle of aliases")
+        case Indeterminate(reason, why):
+            return not_found_out(name, NotNowError(reason, why))
+        case Bogus(why):
+            return bad(name, Reason.DNSSEC_BOGUS, why, f"tell those who run the zone above it; {_ELSEWHERE}")
+
+
+def _keys(found: ZoneFound) -> Check:
+    name = "ds"
+    match found.dnskey if isinstance(found.soa, Bogus) and found.dnskey else found.soa:
+        case Secure(evidence=evidence) | Absent(evidence=evidence):
+            link = evidence.chain[-1]
+            digest = f"{digest_name(link.digest_type)} {link.digest[:16]}…"
+            key = f"{algorithm_name(link.keys.algorithm)} key {link.keys.key_tag}"
+            return good(name, f"{digest} is that of {key} of {link.zone}")
+        case Indeterminate(reason, why):
+            return not_found_out(name, NotNowError(reason, why))
+        case Insecure(why) | Bogus(why) | EndlessAlias(why):
+            todo = "have the zone above publish the DS of a key that the zone has, and signs its keys with, now"
+            return bad(name, Reason.DNSSEC_BOGUS, why, todo)
+
+
+def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> Check:
+    name = "signatures"
+    if isinstance(found.soa, Bogus):
+        return bad(name, Reason.DNSSEC_BOGUS, found.soa.why, f"sign the zone anew; {_ELSEWHERE}")
+    lasting = [one for verdict in (found.soa, *others) for one in _lasting(verdict, now)]
+    ending = [one for one in lasting if runs_out(one.term, now, FEW_DAYS)]
+    first = min(ending or lasting, key=lambda one: one.term.ends)
+    told = f"the first to end is that of {first.what}, in {time_left(first.term, now)}"
+    if ending:
+        return warning(name, told, "find out whether the zone's signer will renew it in time, or sign the zone anew")
+    return good(name, told)
+
+
+def _lasting(verdict: Verdict, now: float) -> Iterator[_Lasting]:
+    """What the zone itself signed: its keys, and what was asked for, or its absence."""
+    if not isinstance(verdict, Secure | Absent):
+        return
+    evidence, link = verdict.evidence, verdict.evidence.chain[-1]
+    absence = "the absence of " if isinstance(verdict, Absent) else ""
+    yield _Lasting(f"{link.zone} DNSKEY", _term(link.keys, now))
+    yield _Lasting(f"{absence}{evidence.owner} {evidence.rdtype}", _term(evidence.signed, now))
+
+
+def _term(window: Window, now: float) -> Term:
+    """Of a signature, by serial number arithmetic (RFC 1982 §3.2)."""
+    ends = now + (window.expiration - int(now) + _TIMES // 2) % _TIMES - _TIMES // 2
+    return Term(ends - (window.expiration - window.inception) % _TIMES, ends)
+
+
+def _place(domain: str, evidence: Evidence) -> str:
+    zone = evidence.chain[-1].zone
+    if evidence.aliases:
+        return f"{domain} leads to {evidence.owner} in the zone {zone}"
+    return f"{zone} is signed" if zone == f"{domain}." else f"{domain} is in the zone {zone}, which is signed"
+
+
+def _chain(evidence: Evidence) -> str:
+    return "proven by " + " → ".join(link.zone for link in evidence.chain)

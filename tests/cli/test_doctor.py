@@ -1,0 +1,543 @@
+"""`postroom doctor` on real zones and real TLS: a domain that has all it needs, and each way in which one may ail."""
+
+import json
+import socket
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.cli.conftest import Postroom
+
+from postroom.local.dns import DnsServer
+from postroom.local.zones import Mode, ZoneTree
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+
+DOMAIN, HOST = "shop.example", "nlweb.shop.example"
+BUFFER_HOST = "nlweb.buffer.example"
+HERE = "nlweb IN A 127.0.0.1\n"
+DAY = 86_400
+MANIFEST = b"About: {Name: shop.example, Feedback: buffer.example}\n"
+ALL = [
+    "delegation", "ds", "signatures", "key record nlweb", "key nlweb", "host", "addresses", "certificate", "inbox",
+    "manifest", "feedback buffer",
+]  # fmt: skip
+Told = dict[str, str | None]
+Answer = tuple[int, bytes]
+Visit = Callable[..., tuple[int, dict[str, Told]]]
+
+
+@dataclass
+class Web:
+    """What hosts answer here; `came`: messages posted, by host."""
+
+    port: int
+    pages: dict[str, Answer] = field(default_factory=dict)
+    came: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+@contextmanager
+def serving(context: ssl.SSLContext) -> Iterator[Web]:
+    """Hosts on loopback, all with the certificate of `context`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.answer("GET")
+
+        def do_POST(self) -> None:
+            host = self.headers["Host"].partition(":")[0]
+            web.came.append((host, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.answer("POST")
+
+        def answer(self, method: str) -> None:
+            host = self.headers["Host"].partition(":")[0]
+            status, body = web.pages.get(f"{method} {host}{self.path}", (404, b""))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        web = Web(server.server_port)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield web
+        server.shutdown()
+        thread.join()
+
+
+@dataclass(frozen=True)
+class World:
+    tree: ZoneTree
+    dns: DnsServer
+    silent_resolver: str
+    folder: Path
+    key: PrivateKey
+    authority: trustme.CA
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        anchor, authority = self.folder / "anchor", self.folder / "ca.pem"
+        return "--resolver", self.dns.address, "--trust-anchor", str(anchor), "--ca-file", str(authority)
+
+    def certificate(self, *names: str, begins: float = -DAY, ends: float = 90 * DAY) -> ssl.SSLContext:
+        """A server's TLS, with a certificate that begins and ends so many seconds from now."""
+        now = datetime.now(UTC)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        issued = self.authority.issue_cert(
+            *names, not_before=now + timedelta(seconds=begins), not_after=now + timedelta(seconds=ends)
+        )
+        issued.configure_cert(context)
+        return context
+
+    def record(self, selector: str = "nlweb", key: PrivateKey | None = None) -> str:
+        return zone_line(f"{selector}._domainkey.{DOMAIN}", record_text((key or self.key).public)) + "\n"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder, tree, authority = tmp_path_factory.mktemp("doctor"), ZoneTree(), trustme.CA()
+    key = PrivateKey.generate("ed25519")
+    (folder / "key.pem").write_bytes(key.to_pem())
+    (folder / "anchor").write_text(tree.anchor_text)
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    tree.put("buffer.example", HERE)
+    with DnsServer(tree) as server, socket.socket() as deaf:
+        # Bound and not listening: it refuses everybody, and nobody else is given its port meanwhile.
+        deaf.bind(("127.0.0.1", 0))
+        silent = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
+        yield World(tree, server, silent, folder, key, authority)
+
+
+@pytest.fixture(scope="module")
+def server(world: World) -> Iterator[Web]:
+    with serving(world.certificate(HOST, BUFFER_HOST)) as web:
+        yield web
+
+
+@pytest.fixture
+def web(world: World, server: Web) -> Web:
+    """A domain that has all it needs: zone, key, host, inbox, manifest, buffer."""
+    world.tree.put("example", "")
+    world.tree.put(DOMAIN, HERE + world.record())
+    server.pages = {
+        f"GET {HOST}/inbox": (200, b"a post office"),
+        f"POST {HOST}/inbox": (200, json.dumps({"Domain": DOMAIN}).encode()),
+        f"GET {HOST}/manifest": (200, MANIFEST),
+        f"GET {BUFFER_HOST}/inbox": (200, b"a post office"),
+    }
+    server.came = []
+    return server
+
+
+@pytest.fixture
+def visit(postroom: Postroom, world: World) -> Visit:
+    """The exit code, and the checks by name, of a visit to a port."""
+
+    def visit(port: int, *options: str, private: bool = True, domain: str = DOMAIN) -> tuple[int, dict[str, Told]]:
+        allowed = ("--allow-private",) if private else ()
+        result = postroom("doctor", domain, "--json", "--port", str(port), *allowed, *world.options, *options)
+        told = json.loads(result.stdout)
+        assert told["domain"] == domain
+        assert all(set(check) == {"name", "status", "found", "next", "reason"} for check in told["checks"])
+        assert all(check["next"] for check in told["checks"] if check["status"] in ("warning", "bad"))
+        statuses = {check["status"] for check in told["checks"]}
+        worst = [status for status in ("bad", "not checked", "warning", "good") if status in statuses]
+        assert told["status"] == worst[0]
+        return result.exit_code, {check["name"]: check for check in told["checks"]}
+
+    return visit
+
+
+def ill(checks: dict[str, Told], status: str = "bad") -> list[str]:
+    return [name for name, check in checks.items() if check["status"] == status]
+
+
+def test_a_domain_that_has_all_it_needs_is_good(visit: Visit, web: Web) -> None:
+    code, checks = visit(web.port)
+    assert (code, ill(checks, "good")) == (0, ALL)
+    assert all((check["next"], check["reason"]) == (None, None) for check in checks.values())
+    assert checks["delegation"]["found"] == "shop.example. is signed: proven by . → example. → shop.example."
+    assert web.came == []
+
+
+def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, world: World, web: Web) -> None:
+    web.pages[f"GET {HOST}/manifest"] = (200, b"About: {Name: shop.example}")
+    web.pages[f"GET {HOST}/inbox"] = (404, b"")
+    result = postroom(
+        "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *world.options, "--sign-with",
+        str(world.folder / "key.pem"),
+    )  # fmt: skip
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[0] == "✓ delegation: shop.example. is signed: proven by . → example. → shop.example."
+    assert lines[-7:] == [
+        "✓ certificate: it names nlweb.shop.example, and ends in 89 days",
+        "✗ inbox: nlweb.shop.example answered 404 to GET /inbox",
+        "  → have nlweb.shop.example hand /inbox to the post office, without a redirect",
+        "! manifest: it names no Feedback buffer: nobody is told when a message is discarded",
+        "  → name a buffer there: About.Feedback; with postroom: `postroom domain add --feedback`",
+        "? round trip: not checked: the inbox is not known to answer",
+        "shop.example: bad",
+    ]
+
+
+def test_no_key_and_no_delegation_is_asked_for_twice(visit: Visit, world: World, web: Web) -> None:
+    world.dns.asked.clear()
+    visit(web.port, "--selector", "nlweb", "--selector", "pk1")
+    asked = {question: times for question, times in world.dns.asked.items() if question[1] in ("DS", "DNSKEY")}
+    assert set(asked.values()) == {1}
+
+
+# --- zone and keys ----------------------------------------------------------------------------------------------
+
+
+def test_a_domain_that_is_not_there(visit: Visit, web: Web) -> None:
+    code, checks = visit(web.port, domain="nothing.example")
+    assert (code, ill(checks), ill(checks, "good")) == (1, ["delegation", "host"], [])
+    assert checks["delegation"]["reason"] == "KeyNotFound"
+    assert "and that is proven" in str(checks["delegation"]["found"])
+
+
+def test_a_domain_may_be_a_name_in_the_zone_above(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put(DOMAIN, "a.b IN A 127.0.0.1")
+    _, checks = visit(web.port, domain=f"b.{DOMAIN}")
+    assert checks["delegation"]["found"] == (
+        "b.shop.example is in the zone shop.example., which is signed: proven by . → example. → shop.example."
+    )
+    assert ill(checks, "good")[:3] == ["delegation", "ds", "signatures"]
+
+
+def test_a_zone_that_is_not_signed(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put(DOMAIN, HERE + world.record(), Mode.UNSIGNED)
+    code, checks = visit(web.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["delegation"], ALL[1:5])
+    assert (checks["delegation"]["reason"], checks["ds"]["reason"]) == ("SenderNotSigned", None)
+    assert checks["delegation"]["found"] == "shop.example. has no DS record in the zone above it"
+
+
+def test_a_zone_whose_signatures_do_not_hold(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put(DOMAIN, HERE + world.record(), Mode.BOGUS)
+    code, checks = visit(web.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["signatures"], ALL[3:5])
+    assert checks["signatures"]["reason"] == "DnssecBogus"
+    assert "does not hold" in str(checks["signatures"]["found"])
+
+
+def test_a_ds_that_is_of_no_key(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put("example", f"shop IN DS 1 13 2 {'00' * 32}")
+    code, checks = visit(web.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["ds"], ALL[2:5])
+    assert checks["ds"]["found"] == "no DNSKEY of shop.example. matches its DS"
+
+
+@pytest.mark.parametrize(("days", "status"), [(26, "good"), (28, "warning")])
+def test_signatures_that_end_soon(
+    postroom: Postroom, world: World, web: Web, tmp_path: Path, days: int, status: str
+) -> None:
+    # Signed so many days ago, for thirty days.
+    tree = ZoneTree(clock=lambda: time.time() - days * DAY)
+    tree.put(DOMAIN, HERE + world.record())
+    (tmp_path / "old").write_text(tree.anchor_text)
+    with DnsServer(tree) as dns:
+        result = postroom(
+            "doctor", DOMAIN, "--json", "--port", str(web.port), "--allow-private", *world.options,
+            "--resolver", dns.address, "--trust-anchor", "old",
+        )  # fmt: skip
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["signatures"]["status"] == status
+    assert checks["key nlweb"]["status"] == "good"
+
+
+def test_no_key_record(visit: Visit, world: World, web: Web) -> None:
+    code, checks = visit(web.port, "--selector", "pk1")
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["key record pk1"], ["key pk1"])
+    assert checks["key record pk1"]["reason"] == "KeyNotFound"
+    assert "pk1._domainkey.shop.example" in str(checks["key record pk1"]["next"])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("v=DKIM1; k=ed25519; p=not base64!", "KeyRecordInvalid"),
+        ("v=DKIM1; p=", "KeyRevoked"),
+        ("v=spf1 -all", "KeyNotFound"),
+    ],
+)
+def test_a_key_record_that_cannot_be_read(visit: Visit, world: World, web: Web, text: str, reason: str) -> None:
+    world.tree.put(DOMAIN, HERE + zone_line(f"nlweb._domainkey.{DOMAIN}", text) + "\n")
+    code, checks = visit(web.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["key record nlweb"], ["key nlweb"])
+    assert checks["key record nlweb"]["reason"] == reason
+
+
+def test_a_weak_key(visit: Visit, world: World, web: Web) -> None:
+    weak = generate_private_key(65537, 1024).public_key()
+    spki = b64encode(weak.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
+    record = zone_line(f"nlweb._domainkey.{DOMAIN}", f"v=DKIM1; k=rsa; p={spki}")
+    world.tree.put(DOMAIN, f"{HERE}{record}\n")
+    code, checks = visit(web.port)
+    assert (code, ill(checks)) == (1, ["key nlweb"])
+    assert checks["key nlweb"]["reason"] == "KeyUnusable"
+    assert "1024 bits" in str(checks["key nlweb"]["found"])
+
+
+def test_the_dialect_of_2026_has_other_places(visit: Visit, world: World, web: Web) -> None:
+    key = zone_line(f"pw1._domainkey.pw.{DOMAIN}", record_text(world.key.public))
+    world.tree.put(DOMAIN, f"pw IN A 127.0.0.1\n{key}\n")
+    with serving(world.certificate(f"pw.{DOMAIN}")) as pw:
+        pw.pages = {f"GET pw.{DOMAIN}/inbox": (200, b""), f"GET pw.{DOMAIN}/manifest": (200, b"About: {}")}
+        code, checks = visit(pw.port, "--dialect", "pollyweb")
+    assert (code, ill(checks, "warning")) == (0, ["manifest"])
+    assert checks["key pw1"]["status"] == "good"
+
+
+# --- host and certificate ---------------------------------------------------------------------------------------
+
+
+def test_no_host(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put(DOMAIN, world.record())
+    code, checks = visit(web.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["host"], ALL[6:])
+    assert checks["host"]["next"] == "give nlweb.shop.example an A or AAAA record"
+
+
+def test_an_address_that_is_not_public(visit: Visit, web: Web) -> None:
+    code, checks = visit(web.port, private=False)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["addresses"], ALL[7:])
+    assert checks["addresses"]["found"] == "none is public: 127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "ends", "found", "todo"),
+    [
+        (HOST, -90 * DAY, -DAY, "certificate has expired", "renew it"),
+        (HOST, DAY, 90 * DAY, "certificate is not yet valid", "set the clock"),
+        ("other.example", -DAY, DAY, "it is for other.example, from ", "get one that names nlweb.shop.example"),
+    ],
+)
+def test_a_certificate_that_is_not_believed(
+    visit: Visit, world: World, web: Web, name: str, begins: float, ends: float, found: str, todo: str
+) -> None:
+    with serving(world.certificate(name, begins=begins, ends=ends)) as ailing:
+        code, checks = visit(ailing.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["certificate"], ALL[8:])
+    assert found in str(checks["certificate"]["found"])
+    assert str(checks["certificate"]["next"]).startswith(todo)
+
+
+def test_a_certificate_of_an_authority_that_nobody_knows(visit: Visit, world: World, web: Web) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert(HOST).configure_cert(context)
+    with serving(context) as ailing:
+        _, checks = visit(ailing.port)
+    assert ill(checks) == ["certificate"]
+    assert "an authority that everybody trusts" in str(checks["certificate"]["next"])
+
+
+def test_a_certificate_that_ends_soon(visit: Visit, world: World, web: Web) -> None:
+    with serving(world.certificate(HOST, BUFFER_HOST, begins=-80 * DAY, ends=10.5 * DAY)) as ailing:
+        ailing.pages = web.pages
+        code, checks = visit(ailing.port)
+    assert (code, ill(checks, "warning")) == (0, ["certificate"])
+    assert checks["certificate"]["found"] == "it names nlweb.shop.example, and ends in 10 days"
+
+
+def test_nobody_listens(visit: Visit, web: Web) -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        port = deaf.getsockname()[1]
+        code, checks = visit(port)
+    assert (code, ill(checks)) == (1, ["certificate"])
+    assert checks["certificate"]["found"] == f"nobody listens at 127.0.0.1, port {port}"
+
+
+@contextmanager
+def listening(say: bytes) -> Iterator[int]:
+    """A port where everybody is told the same, and then left."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.recv(4096)
+                        connection.sendall(say)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_no_tls(visit: Visit, web: Web) -> None:
+    with listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        code, checks = visit(port)
+    assert (code, ill(checks)) == (1, ["certificate"])
+    assert str(checks["certificate"]["found"]).startswith(f"no TLS with 127.0.0.1, port {port}: ")
+
+
+def test_a_connection_that_breaks_off_says_nothing_for_good(visit: Visit, web: Web) -> None:
+    with listening(b"") as port:
+        code, checks = visit(port)
+    assert (code, ill(checks)) == (3, [])
+    assert checks["certificate"]["reason"] == "OutboundFailed"
+    assert checks["certificate"]["found"] == (
+        f"could not be found out: the connection to 127.0.0.1, port {port}, broke off"
+    )
+
+
+# --- inbox, manifest, buffer ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "told"),
+    [(404, 1, "bad"), (403, 1, "bad"), (301, 1, "bad"), (405, 0, "warning"), (503, 3, "not checked")],
+)
+def test_an_inbox_that_does_not_answer_as_it_should(visit: Visit, web: Web, status: int, code: int, told: str) -> None:
+    web.pages[f"GET {HOST}/inbox"] = (status, b"")
+    ended, checks = visit(web.port)
+    assert (ended, ill(checks, told)) == (code, ["inbox"])
+    assert f"answered {status} to GET /inbox" in str(checks["inbox"]["found"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "told", "found"),
+    [
+        ((200, b"About: {"), 1, "bad", "the manifest is no plain YAML"),
+        ((200, b"<!DOCTYPE html>"), 1, "bad", "the manifest is no mapping, and so has no Feedback"),
+        ((200, b"About: {Feedback: 127.0.0.1}"), 1, "bad", "the manifest's Feedback is not a host name"),
+        ((404, b""), 1, "bad", "nlweb.shop.example answered 404 to GET /manifest"),
+        ((200, b"About: {Name: shop.example}"), 0, "warning", "it names no Feedback buffer"),
+        ((502, b""), 3, "not checked", "could not be found out: nlweb.shop.example answered 502 to GET /manifest"),
+    ],
+)
+def test_a_manifest_that_names_no_buffer(
+    visit: Visit, web: Web, answer: Answer, code: int, told: str, found: str
+) -> None:
+    web.pages[f"GET {HOST}/manifest"] = answer
+    ended, checks = visit(web.port)
+    assert (ended, checks["manifest"]["status"]) == (code, told)
+    assert str(checks["manifest"]["found"]).startswith(found)
+    # Where a manifest names none there is none to look at.
+    assert ("feedback buffer" in ill(checks, "not checked")) == (told != "warning")
+
+
+def test_a_buffer_without_a_host(visit: Visit, web: Web) -> None:
+    web.pages[f"GET {HOST}/manifest"] = (200, b"About: {Feedback: nobody.example}")
+    code, checks = visit(web.port)
+    assert (code, ill(checks)) == (1, ["feedback buffer"])
+    assert checks["feedback buffer"]["found"] == "there is no host nlweb.nobody.example"
+
+
+def test_a_buffer_whose_inbox_is_not_there(visit: Visit, web: Web) -> None:
+    del web.pages[f"GET {BUFFER_HOST}/inbox"]
+    code, checks = visit(web.port)
+    assert (code, ill(checks)) == (1, ["feedback buffer"])
+    assert checks["feedback buffer"]["found"] == "nlweb.buffer.example answered 404 to GET /inbox"
+
+
+# --- round trip -------------------------------------------------------------------------------------------------
+
+
+def test_a_message_to_itself_is_signed_and_posted(visit: Visit, world: World, web: Web) -> None:
+    code, checks = visit(web.port, "--sign-with", str(world.folder / "key.pem"))
+    assert (code, checks["round trip"]["status"]) == (0, "good")
+    [(host, body)] = web.came
+    header = json.loads(body)["Header"]
+    assert (host, header["From"], header["To"], header["Subject"]) == (HOST, DOMAIN, DOMAIN, "Identity@Graph")
+
+
+def test_a_message_to_itself_is_signed_under_the_selector_of_its_key(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put(DOMAIN, HERE + world.record("pk1") + world.record("pk2", PrivateKey.generate("ed25519")))
+    visit(web.port, "--selector", "pk2", "--selector", "pk1", "--sign-with", str(world.folder / "key.pem"))
+    assert json.loads(web.came[0][1])["Header"]["DKIM"] == "pk1"
+
+
+def test_a_message_that_nobody_could_believe_is_not_posted(visit: Visit, web: Web, tmp_path: Path) -> None:
+    (tmp_path / "wrong.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
+    code, checks = visit(web.port, "--sign-with", "wrong.pem")
+    assert (code, ill(checks), checks["round trip"]["reason"]) == (1, ["round trip"], "SignatureInvalid")
+    assert web.came == []
+
+
+def test_without_a_good_key_there_is_no_round_trip(visit: Visit, world: World, web: Web) -> None:
+    world.tree.put(DOMAIN, HERE, Mode.UNSIGNED)
+    _, checks = visit(web.port, "--sign-with", str(world.folder / "key.pem"))
+    assert checks["round trip"]["status"] == "not checked"
+    assert web.came == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "status", "reason"),
+    [
+        ((401, b'{"reason": "SignatureInvalid", "detail": "of another key"}'), 1, "bad", "SignatureInvalid"),
+        ((421, b'{"reason": "NotOurs"}'), 1, "bad", "NotOurs"),
+        ((400, b"<html>"), 1, "bad", "OutboundFailed"),
+        ((503, b'{"reason": "KeyLookupFailed"}'), 3, "not checked", "OutboundFailed"),
+        ((200, b'{"Status": "Queued"}'), 0, "warning", None),
+    ],
+)
+def test_a_message_that_is_not_answered(
+    visit: Visit, world: World, web: Web, answer: Answer, code: int, status: str, reason: str | None
+) -> None:
+    web.pages[f"POST {HOST}/inbox"] = answer
+    ended, checks = visit(web.port, "--sign-with", str(world.folder / "key.pem"))
+    assert (ended, ill(checks, status), checks["round trip"]["reason"]) == (code, ["round trip"], reason)
+
+
+def test_what_a_post_office_says_steers_no_terminal(postroom: Postroom, world: World, web: Web) -> None:
+    web.pages[f"POST {HOST}/inbox"] = (400, json.dumps({"detail": "\x1b[2J\u202e" + "x" * 999}).encode())
+    result = postroom(
+        "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *world.options,
+        "--sign-with", str(world.folder / "key.pem"),
+    )  # fmt: skip
+    assert "\\x1b[2J\\u202exxx" in result.stdout
+    assert not {"\x1b", "\u202e"} & set(result.stdout)
+    assert max(map(len, result.stdout.splitlines())) < 400
+
+
+# --- what cannot be found out -----------------------------------------------------------------------------------
+
+
+def test_where_no_resolver_answers_nothing_is_called_bad(postroom: Postroom, world: World) -> None:
+    result = postroom("doctor", DOMAIN, "--json", "--resolver", world.silent_resolver)
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert result.exit_code == 3
+    assert {check["status"] for check in checks.values()} == {"not checked"}
+    reasons = {name: check["reason"] for name, check in checks.items() if check["reason"]}
+    assert reasons == {"delegation": "KeyLookupFailed", "host": "OutboundFailed"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("no host name",), "is not a host name such as receiver.example"),
+        ((".".join(["x" * 48] * 5),), "is longer than the 253 characters of a DNS name"),
+        ((DOMAIN, "--selector", "a b"), "--selector is 'a b'"),
+        ((DOMAIN, "--dialect", "latin"), "--dialect is 'latin'"),
+        ((DOMAIN, "--sign-with", "missing.pem"), "missing.pem: No such file"),
+        ((DOMAIN, "--resolver", "a-name"), "DNS resolver 'a-name' is not of the form"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
+    result = postroom("doctor", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in " ".join(result.stderr.split())

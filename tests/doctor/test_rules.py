@@ -1,0 +1,88 @@
+"""What is called good, a warning, or bad, of a host and of what all comes to."""
+
+import pytest
+
+from postroom.doctor import Status, overall
+from postroom.doctor.checks import LONGEST_QUOTED, bad, good, not_found_out, quoted, skipped, warning
+from postroom.doctor.host import Believed, NotBelieved, Shown, judge_addresses, judge_certificate
+from postroom.doctor.terms import Term, runs_out, time_left
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+
+DAY = 86_400
+FAILED = NotNowError(Reason.OUTBOUND_FAILED, "nobody answered")
+
+
+@pytest.mark.parametrize(
+    ("checks", "status"),
+    [
+        ([], Status.GOOD),
+        ([good("a", "")], Status.GOOD),
+        ([good("a", ""), warning("b", "", "do")], Status.WARNING),
+        ([warning("b", "", "do"), not_found_out("c", FAILED)], Status.NOT_CHECKED),
+        ([not_found_out("c", FAILED), bad("d", None, "", "do"), skipped("e", "d")], Status.BAD),
+    ],
+)
+def test_all_of_it_is_as_bad_as_its_worst_part(checks: list[object], status: Status) -> None:
+    assert overall(checks) is status  # type: ignore[arg-type]
+
+
+def test_only_what_could_not_be_found_out_has_a_reason_though_it_is_not_bad() -> None:
+    assert (not_found_out("a", FAILED).reason, skipped("a", "b").reason) == (Reason.OUTBOUND_FAILED, None)
+
+
+def test_a_stranger_is_quoted_up_to_a_length() -> None:
+    assert quoted("x" * LONGEST_QUOTED) == "x" * LONGEST_QUOTED
+    assert quoted("x" * (LONGEST_QUOTED + 1)) == "x" * LONGEST_QUOTED + "…"
+
+
+@pytest.mark.parametrize(
+    ("days", "left", "ends_soon"),
+    [(90, 15, False), (90, 13, True), (6, 2, False), (6, 1.4, True), (365, 13.9, True), (365, 14, False)],
+)
+def test_what_ends_in_a_few_days_ought_to_have_been_renewed_unless_it_is_short_lived(
+    days: float, left: float, ends_soon: bool
+) -> None:
+    assert runs_out(Term(0, days * DAY), (days - left) * DAY, 14) is ends_soon
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(30 * DAY, "30 days"), (2 * DAY, "2 days"), (2 * DAY - 1, "47 hours"), (-5, "0 hours")]
+)
+def test_the_time_that_is_left_is_told_in_whole_days_or_hours(seconds: float, text: str) -> None:
+    assert time_left(Term(-DAY, seconds), 0) == text
+
+
+@pytest.mark.parametrize(
+    ("addresses", "status", "used"),
+    [
+        (["192.0.1.1", "2606:4700::1"], Status.GOOD, ["192.0.1.1", "2606:4700::1"]),
+        (["10.0.0.1", "192.0.1.1"], Status.WARNING, ["192.0.1.1"]),
+        (["192.168.1.1", "fd00::1", "::1", "::ffff:10.0.0.1"], Status.BAD, []),
+    ],
+)
+def test_senders_pass_over_addresses_that_are_not_public(addresses: list[str], status: Status, used: list[str]) -> None:
+    check, left = judge_addresses(addresses, allow_private=False)
+    assert (check.status, left) == (status, used)
+
+
+def test_where_private_addresses_are_allowed_all_are_used() -> None:
+    check, used = judge_addresses(["10.0.0.1"], allow_private=True)
+    assert (check.status, used) == (Status.GOOD, ["10.0.0.1"])
+
+
+def test_a_certificate_that_cannot_be_read_is_still_told_of() -> None:
+    check = judge_certificate("nlweb.shop.example", NotBelieved(18, "self-signed certificate", None), 0)
+    assert (check.status, check.found) == (Status.BAD, "senders do not believe it: self-signed certificate")
+
+
+def test_a_certificate_for_many_names_is_told_in_short() -> None:
+    shown = Shown(tuple(f"host{n}.example" for n in range(1000)), Term(0, DAY))
+    check = judge_certificate("nlweb.shop.example", NotBelieved(62, "Hostname mismatch", shown), 0)
+    assert len(check.found) < LONGEST_QUOTED + 100
+    assert check.found.endswith("…, from 1970-01-01 to 1970-01-02)")
+
+
+def test_a_certificate_that_lives_for_six_days_is_good_to_nearly_its_end() -> None:
+    check = judge_certificate("nlweb.shop.example", Believed(Term(-3 * DAY, 3 * DAY)), 0)
+    assert check.status is Status.GOOD

@@ -1,0 +1,112 @@
+"""What is said of a zone, from verdicts: the real look-ups are played in tests/cli/test_doctor.py."""
+
+import pytest
+
+from postroom.doctor.checks import Status
+from postroom.doctor.zone import ZoneFound, judge_zone
+from postroom.names.dnssec import Absent, Alias, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Link, Secure
+from postroom.names.dnssec.evidence import Window
+from postroom.names.dnssec.verdicts import Verdict
+from postroom.reasons import Reason
+
+NOW, DAY = 1_800_000_000, 86_400
+
+
+def window(begun_days_ago: float, days_left: float) -> Window:
+    return Window(13, 4711, int(NOW - begun_days_ago * DAY), int(NOW + days_left * DAY))
+
+
+FRESH = window(10, 20)
+
+
+def evidence(
+    rdtype: str = "SOA", *, keys: Window = FRESH, signed: Window = FRESH, aliases: tuple[Alias, ...] = ()
+) -> Evidence:
+    links = tuple(Link(zone, 2, "ab" * 32, keys) for zone in (".", "example.", "shop.example."))
+    return Evidence("shop.example.", rdtype, aliases, links, signed)
+
+
+def secure(rdtype: str = "SOA", *, keys: Window = FRESH, signed: Window = FRESH) -> Secure:
+    return Secure((), 60, evidence(rdtype, keys=keys, signed=signed))
+
+
+UNKNOWN = Indeterminate(Reason.KEY_LOOKUP_FAILED, "no resolver answered")
+G, B, N = Status.GOOD, Status.BAD, Status.NOT_CHECKED
+
+
+@pytest.mark.parametrize(
+    ("soa", "ds", "dnskey", "statuses", "reason"),
+    [
+        (secure(), None, None, (G, G, G), None),
+        (Absent("nodata", 60, evidence()), None, None, (G, G, G), None),
+        (Absent("nxdomain", 60, evidence()), None, None, (B, N, N), Reason.KEY_NOT_FOUND),
+        (Insecure("no DS", 60, None), None, None, (B, N, N), Reason.SENDER_NOT_SIGNED),
+        (EndlessAlias("a circle"), None, None, (B, N, N), Reason.KEY_RECORD_INVALID),
+        (UNKNOWN, None, None, (N, N, N), None),
+        (Bogus("SOA"), Bogus("DS"), Bogus("DNSKEY"), (B, N, N), Reason.DNSSEC_BOGUS),
+        (Bogus("SOA"), UNKNOWN, Bogus("DNSKEY"), (N, N, N), None),
+        (Bogus("SOA"), secure("DS"), Bogus("DNSKEY"), (G, B, N), Reason.DNSSEC_BOGUS),
+        (Bogus("SOA"), secure("DS"), UNKNOWN, (G, N, N), None),
+        (Bogus("SOA"), secure("DS"), secure("DNSKEY"), (G, G, B), Reason.DNSSEC_BOGUS),
+    ],
+)
+def test_what_is_wrong_is_said_once_and_what_rests_on_it_is_not_checked(
+    soa: Verdict, ds: Verdict | None, dnskey: Verdict | None, statuses: tuple[Status, ...], reason: Reason | None
+) -> None:
+    checks = list(judge_zone(ZoneFound("shop.example", soa, ds, dnskey), (), NOW))
+    assert [check.name for check in checks] == ["delegation", "ds", "signatures"]
+    assert tuple(check.status for check in checks) == statuses
+    assert next((check.reason for check in checks if check.status is B), None) == reason
+
+
+def test_where_keys_do_not_hold_that_is_what_is_told() -> None:
+    found = ZoneFound("shop.example", Bogus("the SOA's"), secure("DS"), Bogus("the keys'"))
+    delegation, ds, _ = judge_zone(found, (), NOW)
+    assert delegation.found.startswith("there is a DS record for shop.example in the zone above it, proven by . → ")
+    assert ds.found == "the keys'"
+    assert ds.next.startswith("have the zone above publish the DS of a key that the zone has")
+
+
+def test_where_only_signatures_do_not_hold_that_is_what_is_told() -> None:
+    found = ZoneFound("shop.example", Bogus("the SOA's"), secure("DS"), secure("DNSKEY"))
+    *_, signatures = judge_zone(found, (), NOW)
+    assert signatures.found == "the SOA's"
+    assert signatures.next.startswith("sign the zone anew")
+
+
+def test_an_alias_is_told_with_the_zone_that_it_leads_to() -> None:
+    soa = Secure((), 60, evidence(aliases=(Alias("alias.example.", "shop.example."),)))
+    delegation, _, _ = judge_zone(ZoneFound("alias.example", soa), (), NOW)
+    assert delegation.found.startswith("alias.example leads to shop.example. in the zone shop.example.: ")
+
+
+@pytest.mark.parametrize(
+    ("soa", "others", "status", "found"),
+    [
+        (secure(), (), G, "shop.example. DNSKEY, in 20 days"),
+        (secure(signed=window(10, 15)), (), G, "shop.example. SOA, in 15 days"),
+        (secure(), (secure("TXT", signed=window(20, 1.5)),), Status.WARNING, "shop.example. TXT, in 36 hours"),
+        (secure(), (Absent("nodata", 60, evidence("TXT", signed=window(20, 1))),), Status.WARNING,
+         "the absence of shop.example. TXT, in 24 hours"),
+        (secure(keys=window(20, 1.5)), (), Status.WARNING, "shop.example. DNSKEY, in 36 hours"),
+        # Signed for each answer, for two days: half of its time is left.
+        (secure(signed=window(1, 1)), (), G, "shop.example. SOA, in 24 hours"),
+        # That which ends first is none that ought to have been renewed.
+        (secure(signed=window(1, 1)), (secure("TXT", signed=window(20, 1.5)),), Status.WARNING, "TXT, in 36 hours"),
+        (secure(), (Bogus("TXT"), UNKNOWN), G, "shop.example. DNSKEY, in 20 days"),
+    ],
+)  # fmt: skip
+def test_the_signature_that_ends_first_is_told(
+    soa: Verdict, others: tuple[Verdict, ...], status: Status, found: str
+) -> None:
+    *_, check = judge_zone(ZoneFound("shop.example", soa), others, NOW)
+    assert (check.status, check.found.endswith(found)) == (status, True), check.found
+
+
+def test_times_of_signatures_come_round() -> None:
+    late = 2**32 - DAY
+    round_the_corner = Window(13, 4711, late - 10 * DAY, 20 * DAY)
+    *_, check = judge_zone(
+        ZoneFound("shop.example", secure(keys=round_the_corner, signed=round_the_corner)), (), float(late)
+    )
+    assert (check.status, check.found.endswith("in 21 days")) == (G, True)
