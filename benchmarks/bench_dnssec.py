@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-import dns.message
 import dns.name
 from benchmarks.bare_proof import bare
 from benchmarks.delv import ZONES, must_be_secure, on_loopback

@@ -23,7 +23,6 @@ import botocore.session
 import dns.dnssec
 import dns.message
 import dns.name
-import dns.rcode
 import dns.rrset
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS

@@ -6,7 +6,6 @@ from functools import cache
 from hashlib import sha1
 
 import dns.exception
-import dns.message
 import dns.name
 import dns.rdata
 from dns.rdataclass import IN

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import dns.dnssec
-import dns.flags
 import dns.message
 import dns.name
 import dns.rrset

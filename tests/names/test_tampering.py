@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 
 import dns.dnssec
-import dns.exception
 import dns.message
 import dns.name
 import dns.rcode

@@ -4,7 +4,6 @@ import threading
 import time
 
 import dns.dnssec
-import dns.exception
 import dns.flags
 import dns.message
 import dns.name

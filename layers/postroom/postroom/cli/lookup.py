@@ -178,12 +178,13 @@ def _unproven(rdtype: "RdataType", asked: _Asked) -> list[str]:
     """What the resolver said of a name that is not signed: nobody can know better."""
     from postroom.names.dns import Malformed
 
-    section = asked.first.answer if asked.first else None
-    lines = []
-    for owner in section.of_type(rdtype) if section else ():
-        found = section.find(owner, rdtype) if section else None
-        with suppress(Malformed):
-            lines += [f"{owner} {found.ttl} IN {rdtype.name} {record}" for record in found.read()] if found else []
+    if asked.first is None:
+        return []
+    section, lines = asked.first.answer, []
+    for owner in section.of_type(rdtype):
+        if found := section.find(owner, rdtype):
+            with suppress(Malformed):
+                lines += [f"{owner} {found.ttl} IN {rdtype.name} {record}" for record in found.read()]
     return lines
 
 

@@ -12,7 +12,7 @@ from postroom.doctor.checks import Check, bad, good, not_found_out, skipped, war
 from postroom.doctor.terms import Term, runs_out, time_left
 from postroom.errors import NotNowError
 from postroom.names.dnssec import Absent, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Secure, Verdict
-from postroom.names.dnssec.evidence import Window, algorithm_name, digest_name
+from postroom.names.dnssec.evidence import Window, algorithm_name, digest_name, zones
 from postroom.reasons import Reason
 
 FEW_DAYS: Final = 2
@@ -130,4 +130,4 @@ def _place(domain: str, evidence: Evidence) -> str:
 
 
 def _chain(evidence: Evidence) -> str:
-    return "proven by " + " → ".join(link.zone for link in evidence.chain)
+    return f"proven by {zones(evidence.chain)}"

@@ -1,7 +1,6 @@
 """Why a sender's key is not believed: what anybody finds who looks it up, and what proves that."""
 
 import time
-from collections.abc import Iterable
 
 import dns.name
 from dns.rdatatype import TXT
@@ -10,7 +9,7 @@ from postroom.errors import OurError
 from postroom.local.stack import LocalStack
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import Bogus, Evidence, Insecure, TrustAnchors, validate
-from postroom.names.dnssec.evidence import Link
+from postroom.names.dnssec.evidence import zones
 
 
 def why_not_believed(stack: LocalStack, name: str) -> list[str]:
@@ -22,12 +21,8 @@ def why_not_believed(stack: LocalStack, name: str) -> list[str]:
         case Insecure(why, _, Evidence(chain=chain, deniers=(denier, *_))):
             return [
                 f"insecure: {why}",
-                f"proven by {_zones(chain)}, whose {denier.rdtype} at {denier.owner} lists no DS",
+                f"proven by {zones(chain)}, whose {denier.rdtype} at {denier.owner} lists no DS",
             ]
         case Bogus(why, chain):
-            return [f"bogus: {why}", f"keys are proven as far as {_zones(chain)}"]
+            return [f"bogus: {why}", f"keys are proven as far as {zones(chain)}"]
     raise OurError(f"{name} should not be believed, and is {verdict}")
-
-
-def _zones(chain: Iterable[Link]) -> str:
-    return " → ".join(link.zone for link in chain)

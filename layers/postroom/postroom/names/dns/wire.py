@@ -42,9 +42,13 @@ class Query(NamedTuple):
 
     def to_wire(self) -> bytes:
         """The message (RFC 1035 §4.1, RFC 6891 §6.1.2). `dns.message` takes a fourth of a look-up for it."""
-        head = struct.pack("!6H", self.id, dns.flags.RD | dns.flags.CD, 1, 0, 0, 1)
+        return struct.pack("!6H", self.id, dns.flags.RD | dns.flags.CD, 1, 0, 0, 1) + self.asked + _EDNS
+
+    @property
+    def asked(self) -> bytes:
+        """The question as it stands in a message, in lower case (RFC 1035 §4.1.2)."""
         name, rdtype = self.question
-        return head + name.to_digestable() + struct.pack("!HH", rdtype, IN) + _EDNS
+        return name.to_digestable() + struct.pack("!HH", rdtype, IN)
 
 
 def make_query(question: Question) -> Query:
@@ -58,10 +62,8 @@ def read_answer(query: Query, wire: bytes) -> Answer | None:
         answer = Answer.read(wire)
     except Malformed:
         return None
-    name, rdtype = query.question
-    question = name.to_digestable() + struct.pack("!HH", rdtype, IN)
     # Who could not read the query need not repeat what it asked.
-    repeats = answer.question == question or (not answer.question and answer.rcode in _WITHOUT_QUESTION)
+    repeats = answer.question == query.asked or (not answer.question and answer.rcode in _WITHOUT_QUESTION)
     is_response = answer.flags & dns.flags.QR and dns.opcode.from_flags(answer.flags) == dns.opcode.QUERY
     return answer if is_response and answer.id == query.id and repeats else None
 

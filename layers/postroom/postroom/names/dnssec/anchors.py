@@ -7,7 +7,6 @@ from typing import Self
 import dns.dnssec
 import dns.exception
 import dns.name
-import dns.rdatatype
 import dns.zonefile
 
 from postroom.errors import SettingsError

@@ -1,7 +1,7 @@
 """What a verdict rests on, as data: the zones from the anchor down, their keys, the windows of signatures."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
@@ -50,6 +50,11 @@ class Link:
         return {"zone": self.zone, "ds": f"{digest_name(self.digest_type)}:{self.digest}", "keys": self.keys.as_json()}
 
 
+def zones(chain: Iterable[Link]) -> str:
+    """As in `. → example. → sender.example.`."""
+    return " → ".join(link.zone for link in chain)
+
+
 @dataclass(frozen=True)
 class Alias:
     """A CNAME that was followed, or what a DNAME makes of a name; both names in text form."""
@@ -74,9 +79,8 @@ class Evidence:
 
     def __str__(self) -> str:
         """As in `. → example. → sender.example. (RSASHA256 20326 → ECDSAP256SHA256 7 → …)`."""
-        zones = " → ".join(link.zone for link in self.chain)
         keys = " → ".join(f"{algorithm_name(key.algorithm)} {key.key_tag}" for key in self._windows())
-        return f"{zones} ({keys})"
+        return f"{zones(self.chain)} ({keys})"
 
     def as_json(self) -> Mapping[str, JsonValue]:
         """JSON-ready, at most 2 kB as compact JSON; what had to be left out is counted in `omitted`."""

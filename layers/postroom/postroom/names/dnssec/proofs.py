@@ -8,6 +8,7 @@ anchor down prove that one of them delegates it unsigned, else `Broken`.
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, NamedTuple, TypeVar
 
 import dns.name
@@ -79,6 +80,14 @@ class Reply:
     authority: Section
     proven: dict[dns.name.Name, ProvenDenials] = field(default_factory=dict)
 
+    @cached_property
+    def deniers(self) -> list[Signed]:
+        """The NSEC and NSEC3 RRsets that came with it; raises `Exceeded`."""
+        if self.authority.count(NSEC) + self.authority.count(NSEC3) > MAX_DENIERS:
+            raise Exceeded(f"more than {MAX_DENIERS} NSEC or NSEC3 records came with an answer")
+        owners = [(owner, rdtype) for rdtype in (NSEC, NSEC3) for owner in self.authority.of_type(rdtype)]
+        return [found for owner, rdtype in owners if (found := self.authority.find(owner, rdtype))]
+
 
 class Prover:
     """What one walk has found out, and what it may still spend.
@@ -149,7 +158,7 @@ class Prover:
         self._budget.step()
         what, place = f"{name} {rdtype.name} is said to be absent", place_of(name, rdtype)
         try:
-            signers = _signers(_deniers(reply), place, self._anchor(place))
+            signers = _signers(reply.deniers, place, self._anchor(place))
             if not signers:
                 raise _NotSigned(f"{what}, without a signed proof")
             signer, zone = yield from self._zone_of(signers)
@@ -224,7 +233,7 @@ class Prover:
         nsecs: dict[dns.name.Name, NsecRecord] = {}
         nsec3s: dict[dns.name.Name, Nsec3Record] = {}
         until, signature = zone.until, None
-        for found in _deniers(reply):
+        for found in reply.deniers:
             owner = found.name
             if not owner.is_subdomain(signer):
                 continue
@@ -400,14 +409,6 @@ def _denied_by(records: ProvenDenials, name: dns.name.Name, rdtype: RdataType, h
     if denial is None or records.signature is None:
         return None
     return Denied(Proof(records.chain, records.signature, records.until, denial), denial, records)
-
-
-def _deniers(reply: Reply) -> list[Signed]:
-    """The NSEC and NSEC3 RRsets of an answer."""
-    if reply.authority.count(NSEC) + reply.authority.count(NSEC3) > MAX_DENIERS:
-        raise Exceeded(f"more than {MAX_DENIERS} NSEC or NSEC3 records came with an answer")
-    owners = [(owner, rdtype) for rdtype in (NSEC, NSEC3) for owner in reply.authority.of_type(rdtype)]
-    return [found for owner, rdtype in owners if (found := reply.authority.find(owner, rdtype))]
 
 
 def _signers(sets: list[Signed], place: dns.name.Name, anchor: dns.name.Name) -> list[dns.name.Name]:

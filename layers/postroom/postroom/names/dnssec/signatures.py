@@ -1,4 +1,4 @@
-"""Does this signature, by one of these keys, hold over this RRset now? Pure, over `dns.dnssec` primitives.
+"""Does this signature, by one of these keys, hold over this RRset now? Pure, over `dns.dnssecalgs`.
 
 `dns.dnssec.validate` is not used: it asks neither who may sign for a name, nor about wildcards, nor how much
 work a stranger makes us do, and takes times for numbers that never come round.
@@ -12,11 +12,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 import cryptography.exceptions
-import dns.dnssec
 import dns.dnssecalgs
 import dns.exception
 import dns.name
-import dns.rrset
 from dns.dnssectypes import Algorithm, DSDigest
 from dns.rdataclass import IN
 from dns.rdtypes.dnskeybase import Flag
