@@ -201,6 +201,13 @@ def deployed(clients: Clients) -> Iterator[Deployed]:
         yield deploy(clients)
 
 
+def _generated(clients: Clients, said: Json) -> str:
+    """What CloudFormation makes of GenerateSecretString."""
+    options = {name: value for name, value in said.items() if name in ("PasswordLength", "ExcludePunctuation")}
+    password = clients.secrets.get_random_password(**options)["RandomPassword"]
+    return json.dumps({**json.loads(said["SecretStringTemplate"]), said["GenerateStringKey"]: password})
+
+
 def deploy(clients: Clients, bucket: str = "bucket") -> Deployed:
     """The template's tables, bucket, queues and secrets."""
     made = Deployed(clients, bucket)
@@ -233,5 +240,8 @@ def deploy(clients: Clients, bucket: str = "bucket") -> Deployed:
             attributes["RedrivePolicy"] = json.dumps(policy)
         made.queues[name] = clients.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
     for name, secret in resources("AWS::SecretsManager::Secret").items():
-        made.secrets[name] = clients.secrets.create_secret(Name=name, SecretString=secret["SecretString"])["ARN"]
+        text = (
+            secret["SecretString"] if "SecretString" in secret else _generated(clients, secret["GenerateSecretString"])
+        )
+        made.secrets[name] = clients.secrets.create_secret(Name=name, SecretString=text)["ARN"]
     return made

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from postroom.counter.wiring import build_counter
 from postroom.errors import SettingsError
 from postroom.post import wiring
 from postroom.settings import DAY_SECONDS, Settings, read_settings
@@ -53,6 +54,7 @@ BUILDERS = {
     "WorkerFunction": wiring.build_worker,
     "KeeperFunction": wiring.build_keeper,
     "CourierFunction": wiring.build_courier,
+    "MailboxFunction": build_counter,
 }
 
 
@@ -149,6 +151,7 @@ UNUSED_THERE = {
     "WorkerFunction": set[str](),
     "KeeperFunction": {"seen_table"},  # it buries claims, and never looks for a message's home
     "CourierFunction": set[str](),
+    "MailboxFunction": set[str](),
 }
 
 

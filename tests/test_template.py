@@ -10,6 +10,7 @@ import pytest
 from tests.aws import TEMPLATE, resources, template
 from tests.functions.lambdas import ACCOUNT, translated
 
+from postroom.counter.shapes import MAX_WAIT_SECONDS
 from postroom.local.intrinsics import Evaluator
 from postroom.post import keeper, wiring
 from postroom.post.worker import BEGIN_SECONDS, SUSPECT_AFTER
@@ -18,7 +19,7 @@ from postroom.settings import RETAIN_CEILING_SECONDS, Settings
 Json = dict[str, Any]
 DAY = 86_400
 
-FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction")
+FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction")
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
 LETTER_QUEUES = ("LettersQueue", "CourierLettersQueue")
 FORWARDS = {
@@ -52,11 +53,20 @@ def granted(function: str, **parameters: str) -> set[tuple[str, str]]:
     for policy in evaluator(**parameters).value(role_of(function)["Policies"]):
         for statement in policy["PolicyDocument"]["Statement"]:
             assert statement["Effect"] == "Allow"
-            assert set(statement) == {"Effect", "Action", "Resource"}
+            assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
             for action in _listed(statement["Action"]):
                 for resource in _listed(statement["Resource"]):
-                    given.add((action, _short(resource)))
+                    given.add((action, _short(resource) + _only(statement)))
     return given
+
+
+def _only(statement: Json) -> str:
+    """In words, the keys of rows that a statement is about, where it is not about all."""
+    if "Condition" not in statement:
+        return ""
+    [(test, wanted)] = statement["Condition"].items()
+    assert (test, list(wanted)) == ("ForAllValues:StringLike", ["dynamodb:LeadingKeys"])
+    return f" of {' '.join(key.removesuffix('*') for key in wanted['dynamodb:LeadingKeys'])}"
 
 
 def _listed(value: Any) -> list[Any]:
@@ -117,6 +127,15 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
           for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable")),
         ("secretsmanager:GetSecretValue", "SigningKeys "),
     },
+    "MailboxFunction": {
+        *((action, "logs /aws/lambda/postroom-MailboxFunction-*:*") for action in LOGS),
+        *((f"dynamodb:{verb}", "dynamodb table/PostTable") for verb in ("Query", "GetItem", "UpdateItem")),
+        *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
+        ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3#"),
+        ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
+        *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
+        ("secretsmanager:GetSecretValue", "TokenKeys "),
+    },
 }  # fmt: skip
 
 
@@ -136,7 +155,7 @@ def test_no_managed_policy_widens_a_role(function: str) -> None:
 def test_no_action_has_a_wildcard_and_no_resource_is_everything(function: str) -> None:
     for action, resource in granted(function, **FORWARDS):
         assert "*" not in action
-        assert re.fullmatch(r"(s3 Bucket/(claim|reply|seg)/\*|logs \S+:\*|[^*]+)", resource)
+        assert re.fullmatch(r"(s3 Bucket/(chk|claim|reply|seg)/\*|logs \S+:\*|[^*]+)", resource)
 
 
 def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:
@@ -211,12 +230,20 @@ def test_the_door_does_not_end_while_a_handler_may_still_answer() -> None:
 def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
     once = wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
-    assert wiring.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name != "InboxFunction")
+    # Who waits for an answer is told to ask again.
+    asked = {"InboxFunction", "MailboxFunction"}
+    assert wiring.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in asked)
+
+
+def test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends() -> None:
+    timeout = resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"]
+    assert MAX_WAIT_SECONDS + 5 < timeout < 30
 
 
 def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
-    assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"}
+    counter = {"ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /openapi.json"}
+    assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"} | counter
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------
@@ -384,7 +411,12 @@ def test_uploads_that_were_never_finished_are_not_paid_for_and_only_what_no_row_
 
 
 def test_the_template_holds_no_secret() -> None:
-    assert {secret["SecretString"] for secret in resources("AWS::SecretsManager::Secret").values()} == {"{}"}
+    secrets = resources("AWS::SecretsManager::Secret")
+    made = secrets.pop("TokenKeys")["GenerateSecretString"]
+    assert made["SecretStringTemplate"] == "{}"
+    # As many letters and digits as hold more than the 256 bits of a key.
+    assert made["PasswordLength"] * 5.9 > 256
+    assert {secret["SecretString"] for secret in secrets.values()} == {"{}"}
     text = TEMPLATE.read_text(encoding="utf-8")
     assert not re.search(r"PRIVATE KEY|AKIA|[A-Za-z0-9+/]{40}", text)
 

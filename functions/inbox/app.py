@@ -60,7 +60,7 @@ logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
 doors = build_doors(settings)
-cors = Cors(settings.dm3_cors_origins)
+cors = Cors(settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
 
 
 @metrics.log_metrics

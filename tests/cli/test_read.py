@@ -11,8 +11,9 @@ from typer.testing import Result
 from postroom.names.dnssec import Evidence, Link
 from postroom.names.dnssec.evidence import Window
 from postroom.nlweb.envelope import read_envelope
-from postroom.store.keys import RowKey, row_key, segment_name
-from postroom.store.operators import Operators
+from postroom.store.ids import id_of, row_of
+from postroom.store.keys import row_key, segment_name
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.register import Register
 from postroom.store.segments import Line, Objects, lay_out
 
@@ -74,7 +75,7 @@ def file(rooms: Rooms, mailbox: str, envelope: Envelope) -> File:
         data, [place] = lay_out([line], name)
         objects.put(name, data)
         assert register.file(key, place, line.conversation) is None
-        return f"{at_ms}-{key.claim_id}"
+        return id_of(key)
 
     return file
 
@@ -192,9 +193,9 @@ def test_an_acknowledged_message_is_gone_for_good(
     assert read("--ack", one, "--ack", three).stdout == f"acknowledged {one}\nacknowledged {three}\n"
     assert [m["id"] for m in messages()] == [two]
     assert json.loads(read("--ack", one, "--json").stdout) == {"acknowledged": [one]}
-    row = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"]).find(
-        RowKey(f"{mailbox}#0", "m#" + one.replace("-", "#"))
-    )
+    key = row_of(one, mailbox)
+    assert key is not None
+    row = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"]).find(key)
     assert row is not None
     assert row.why == "acked"
 
@@ -203,7 +204,7 @@ def test_every_shard_is_read_and_acknowledged(
     read: Read, messages: Callable[..., list[dict[str, object]]], file: File, rooms: Rooms, mailbox: str
 ) -> None:
     early = [file(at_ms=RECEIVED_AT_MS + n) for n in range(3)]
-    Operators(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"]).raise_shards(mailbox, 4)
+    Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"]).raise_shards(mailbox, 4)
     late = [file(at_ms=RECEIVED_AT_MS + 10 + n, shards=4) for n in range(6)]
     assert [m["id"] for m in messages()] == early + late
     for told in early + late:
@@ -214,7 +215,7 @@ def test_every_shard_is_read_and_acknowledged(
 @pytest.mark.parametrize("option", ["--id", "--ack"])
 def test_an_unknown_message_is_a_sentence(read: Read, file: File, mailbox: str, option: str) -> None:
     file()
-    unknown = f"{RECEIVED_AT_MS}-{'0' * 32}"
+    unknown = f"{RECEIVED_AT_MS}-{'0' * 32}-0"
     result = read(option, unknown)
     assert (result.exit_code, result.stderr) == (2, f"postroom: there is no message {unknown} in {mailbox}\n")
 

@@ -46,10 +46,11 @@ def translated() -> Json:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of AWS: the action and the resource, as policies name them."""
+    """A call of AWS: the action and the resource, as policies name them; of DynamoDB, the partition it is about."""
 
     action: str
     resource: str
+    partition: str = ""
 
 
 @dataclass
@@ -117,8 +118,15 @@ def allows(statements: list[Json], call: Call) -> bool:
     return any(
         call.action in _listed(statement["Action"])
         and any(fnmatchcase(call.resource, pattern) for pattern in _listed(statement["Resource"]))
+        and any(fnmatchcase(call.partition, pattern) for pattern in _leading_keys(statement))
         for statement in statements
     )
+
+
+def _leading_keys(statement: Json) -> list[str]:
+    """Which partitions a statement is about."""
+    condition = statement.get("Condition", {}).get("ForAllValues:StringLike", {})
+    return _listed(condition.get("dynamodb:LeadingKeys", "*"))
 
 
 def _listed(value: Any) -> list[str]:
@@ -145,7 +153,9 @@ def office(deployed: Deployed, **parameters: str) -> Iterator[Office]:
 
 def call_of(service: str, operation: str, request: Json) -> Call:
     """The call as policies name it. KeyError for a service that no test here knows: its ARN must be said below."""
-    return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request))
+    key = request.get("Key") or request.get("Item") or {}
+    partition = key.get("pk", {}).get("S", "") if isinstance(key, dict) else ""
+    return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request), partition)
 
 
 _ACTIONS = {"Invoke": "InvokeFunction"}

@@ -47,7 +47,10 @@ SENDER, RECEIVER, BUFFER = "sender.example", "receiver.example", "buffer.example
 SELECTOR, SUBJECT = "pk1", "Hello@Host"
 ALICE, BOB, SERVICE = "alice.eth", "bob.eth", "ds.eth"
 """Two users of dm3, and the name that the delivery service here is known by."""
-ROUTES = ("ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default")
+ROUTES = (
+    "ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default",
+    "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /openapi.json",
+)  # fmt: skip
 """Of the API, as the template has them."""
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
 
@@ -128,7 +131,8 @@ def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str
     parts = urlsplit(url)
     routes = [gateway.Route(key, "InboxFunction") for key in ROUTES]
     given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
-    request = gateway.Request(method, parts.path, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1")
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    request = gateway.Request(method, target, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1")
     found = gateway.find_route(routes, method, parts.path)
     assert found is not None
     api = gateway.Api(ACCOUNT, "a1b2c3d4e5", tuple(routes))

@@ -12,12 +12,15 @@ ROOT = TEMPLATE.parent
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 FUNCTIONS = {
     "inbox": "inbox/app.py", "worker": "worker/app.py", "keeper": "worker/keeper.py", "courier": "courier/app.py",
+    "mailbox": "mailbox/app.py",
 }  # fmt: skip
 FATES = {fate.title() for fate in Fate}
 CALLS = {
     r'"(\w+)",': lambda name: {name},
     r'"(\w+)" if answer\.reason else "(\w+)",': lambda one, other: {one, other},
     r'f"Refused\{answer\.reason\}",': lambda: {"Refused…"},
+    r'"(\w+)" if reply\.reason else "(\w+)",': lambda one, other: {one, other},
+    r'f"CounterRefused\{reply\.reason\}",': lambda: {"CounterRefused…"},
     r"fate\.title\(\),": lambda: FATES,
     # Of the fates only these two have a reason that varies.
     r'f"\{fate\.title\(\)\}\{reason\}",': lambda: {"Discarded…", "Retried…"},

@@ -105,7 +105,7 @@ def operators_settings(data: bytes) -> None:
         lambda: read_settings({name: value}),
         lambda: parse_servers(value),
         lambda: TrustAnchors.parse(value),
-        lambda: Cors(value).preflight("https://app.example"),
+        lambda: Cors(value, "DM3_CORS_ORIGINS").preflight("https://app.example"),
     ):
         try:
             read()

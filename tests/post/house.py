@@ -32,6 +32,7 @@ from postroom.post.worker import Record, Report, Worker
 from postroom.store.directory import Directory, Domain
 from postroom.store.keys import RowKey
 from postroom.store.limits import FeedbackLimits
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.queues import Queue
 from postroom.store.reader import Filed, Reader
@@ -81,6 +82,7 @@ class House:
         self._taken = 0
         dynamodb, tables = self.deployed.clients.dynamodb, self.deployed.tables
         self.operators = Operators(dynamodb, tables["DirectoryTable"])
+        self.mailboxes = Mailboxes(dynamodb, tables["DirectoryTable"])
         self.directory = Directory(dynamodb, tables["DirectoryTable"], clock=self.clock, cache_seconds=30)
         self.register = Register(dynamodb, tables["PostTable"])
         self.objects = Objects(self.deployed.clients.s3, self.deployed.bucket)

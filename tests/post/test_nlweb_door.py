@@ -115,7 +115,7 @@ def test_once_queued_the_answer_is_200_with_the_correlation(house: House) -> Non
 
 
 def test_the_claim_is_minted_at_the_door_and_carries_its_row_key(house: House) -> None:
-    house.operators.raise_shards(SHOP, 8)
+    house.mailboxes.raise_shards(SHOP, 8)
     body = house.envelope()
     claim = house.claim(house.queued(body))
     assert claim.received_at_ms == int(house.clock.now * 1000)

@@ -6,6 +6,7 @@ from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store import directory as directory_module
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 
 
@@ -17,6 +18,11 @@ def clock() -> Clock:
 @pytest.fixture
 def operators(deployed: Deployed) -> Operators:
     return Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+
+
+@pytest.fixture
+def mailboxes(deployed: Deployed) -> Mailboxes:
+    return Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
 
 
 @pytest.fixture
@@ -108,12 +114,12 @@ def test_a_wallet_is_found_by_its_uuid(operators: Operators, directory: Director
 
 
 def test_a_mailbox_has_one_shard_unless_it_was_raised_and_the_count_never_falls(
-    operators: Operators, directory: Directory, clock: Clock
+    mailboxes: Mailboxes, directory: Directory, clock: Clock
 ) -> None:
     assert directory.shards("a.com") == 1
-    assert operators.raise_shards("a.com", 8)
-    assert not operators.raise_shards("a.com", 8)
-    assert not operators.raise_shards("a.com", 4)
+    assert mailboxes.raise_shards("a.com", 8)
+    assert not mailboxes.raise_shards("a.com", 8)
+    assert not mailboxes.raise_shards("a.com", 4)
     clock.now += 30
     assert directory.shards("a.com") == 8
 
@@ -131,10 +137,10 @@ def test_a_mailbox_is_read_back_with_its_settings(operators: Operators, director
 
 
 def test_a_mailbox_that_is_closed_is_gone_and_other_things_of_its_name_stay(
-    operators: Operators, directory: Directory
+    operators: Operators, mailboxes: Mailboxes, directory: Directory
 ) -> None:
     operators.put_dm3_mailbox(Dm3Mailbox("bob.eth"))
-    operators.raise_shards("bob.eth", 3)
+    mailboxes.raise_shards("bob.eth", 3)
     assert operators.remove_dm3_mailbox("bob.eth")
     assert not operators.remove_dm3_mailbox("bob.eth")
     assert directory.dm3_mailbox("bob.eth") is None

@@ -191,6 +191,56 @@ class Reason(Enum):
         "dm3 §2.2.8; settlement dm3 6",
     )  # fmt: skip
 
+    # --- refusals at the counter: to owners, and to whoever says to be one ------------------------------------
+    NOT_A_REQUEST = (
+        "NotARequest", Kind.REFUSAL, 400,
+        "The request does not have the form that this address takes; GET /openapi.json says which.",
+        "settlement dm3 16",
+    )  # fmt: skip
+    NO_MAILBOX_NAME = (
+        "NoMailboxName", Kind.REFUSAL, 400,
+        "The name in the address is no name that a mailbox can have.", "settlement dm3 10, NLWeb 13",
+    )  # fmt: skip
+    CHALLENGE_INVALID = (
+        "ChallengeInvalid", Kind.REFUSAL, 401,
+        "The challenge is not one of ours for this name, or its time is over, or it was answered before.",
+        "settlement dm3 16",
+    )  # fmt: skip
+    NOT_THE_OWNER = (
+        "NotTheOwner", Kind.REFUSAL, 401,
+        "The signature is by no key of this mailbox, or there is no such mailbox.", "settlement dm3 16",
+    )  # fmt: skip
+    TOKEN_INVALID = (
+        "TokenInvalid", Kind.REFUSAL, 401,
+        "This takes a token of the mailbox (Authorization: Bearer), as POST /auth/{name} gives one, "
+        "whose time is not over and which was not revoked.",
+        "RFC 6750 §3.1; settlement dm3 16",
+    )  # fmt: skip
+    ANOTHERS_MAILBOX = (
+        "AnothersMailbox", Kind.REFUSAL, 403,
+        "The token is that of another mailbox.", "RFC 6750 §3.1; settlement dm3 16",
+    )  # fmt: skip
+    CURSOR_INVALID = (
+        "CursorInvalid", Kind.REFUSAL, 400,
+        "The cursor is not one that this mailbox gave.", "store protocol: Reader",
+    )  # fmt: skip
+    MESSAGE_UNKNOWN = (
+        "MessageUnknown", Kind.REFUSAL, 404,
+        "There is no such message waiting in this mailbox.", "store protocol: Reader",
+    )  # fmt: skip
+    RANGE_UNSATISFIABLE = (
+        "RangeUnsatisfiable", Kind.REFUSAL, 416,
+        "The message has no such bytes.", "RFC 9110 §15.5.17",
+    )  # fmt: skip
+    CHANGED_MEANWHILE = (
+        "ChangedMeanwhile", Kind.REFUSAL, 412,
+        "It is not any more what If-Match says; read it again.", "RFC 9110 §13.1.1",
+    )  # fmt: skip
+    MATCH_NEEDED = (
+        "MatchNeeded", Kind.REFUSAL, 428,
+        "This takes If-Match with the ETag of what is to be changed, so that no change is lost.", "RFC 6585 §3",
+    )  # fmt: skip
+
     # --- discards: by the worker, or said at once in answer to a synchronous request -----------------------
     SIGNATURE_INVALID = (
         "SignatureInvalid", Kind.DISCARD, 401,
@@ -297,6 +347,14 @@ class Reason(Enum):
         "ProfileLookupFailed", Kind.RETRY, 503,
         "The dm3 profile of a name could not be looked up just now.",
         "dm3 §2.1; settlement dm3 7, 8",
+    )  # fmt: skip
+    TOO_MANY_REQUESTS = (
+        "TooManyRequests", Kind.RETRY, 429,
+        "The mailbox was asked too often; come again in a moment.", "RFC 6585 §4",
+    )  # fmt: skip
+    COUNTER_CLOSED = (
+        "CounterClosed", Kind.RETRY, 503,
+        "The mailbox could not be looked into just now; ask again.", "settlement dm3 16",
     )  # fmt: skip
     FILTER_RULE_UNCHECKED = (
         "FilterRuleUnchecked", Kind.RETRY, 503,

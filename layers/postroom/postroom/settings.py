@@ -47,6 +47,7 @@ class Settings:
     courier_queue_url: str = ""
     signing_keys_secret: str = ""
     dm3_keys_secret: str = ""
+    token_keys_secret: str = ""
 
     nlweb_max_age_seconds: int = DAY_SECONDS
     nlweb_max_skew_seconds: int = 120
@@ -64,6 +65,9 @@ class Settings:
     dm3_registry_seconds: int = 30
     dm3_lookup_seconds: float = 1.0
     dm3_unverified_seconds: int = 3600
+
+    counter_cors_origins: str = "*"
+    counter_requests_a_second: int = 20
 
     resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
     trust_anchors: str = ""

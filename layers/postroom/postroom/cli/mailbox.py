@@ -32,7 +32,7 @@ def shards(
 ) -> None:
     """Spread a busy mailbox over more shards (each takes some 1000 messages a second); the count never falls."""
     office = open_office(stack_name, local, deployment)
-    if not office.operators().raise_shards(name, count):
+    if not office.mailboxes().raise_shards(name, count):
         stands = office.directory().shards(name)
         if stands != count:
             raise UsageFault(f"{name} has {stands} shards already; the count is only ever raised")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from postroom.store.directory import Directory
     from postroom.store.gather import Premises
+    from postroom.store.mailboxes import Mailboxes
     from postroom.store.operators import Operators
     from postroom.store.reader import Reader
     from postroom.store.register import Register
@@ -70,6 +71,12 @@ class Office:
         from postroom.store.directory import Directory
 
         return Directory(self.dynamodb, self._output("DirectoryTable"), clock=time.monotonic, cache_seconds=0)
+
+    def mailboxes(self) -> "Mailboxes":
+        """What writes who picks mail up."""
+        from postroom.store.mailboxes import Mailboxes
+
+        return Mailboxes(self.dynamodb, self._output("DirectoryTable"))
 
     def register(self) -> "Register":
         """The rows of mailboxes."""

@@ -51,6 +51,8 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """List what is filed in a mailbox, oldest first; with --ack, take messages out of it."""
+    from postroom.store.ids import id_of
+
     office = open_office(stack_name, local, deployment)
     if ack:
         _acknowledge(office, mailbox, ack, as_json=as_json)
@@ -73,18 +75,13 @@ def read(
         print(f"there may be more: --cursor {last}")
 
 
-def id_of(row: "RowKey") -> str:
-    """What people call a message: `<received at, epoch ms>-<claim id>`."""
-    return f"{row.received_at_ms:013d}-{row.claim_id}"
+def _row(text: str, mailbox: str, option: str) -> "RowKey":
+    from postroom.store.ids import row_of
 
-
-def _sort_key(text: str, option: str) -> str:
-    from postroom.store.keys import ROW_PREFIX
-
-    received_at, dash, claim_id = text.partition("-")
-    if not (dash and claim_id and len(received_at) == 13 and received_at.isdecimal()):
+    row = row_of(text, mailbox)
+    if row is None:
         raise UsageFault(f"{option} is {text!r}; it must be the id of a message as `postroom read` prints it")
-    return f"{ROW_PREFIX}{received_at}#{claim_id}"
+    return row
 
 
 def _fetch(
@@ -93,33 +90,33 @@ def _fetch(
     from postroom.nlweb.feedback import conversation_about
 
     reader = office.reader()
+    if message:
+        row = office.register().find(_row(message, mailbox, "--id"))
+        found = reader.fetch_all([row] if row else [])
+        if not found:
+            raise UsageFault(f"there is no message {message} in {mailbox}")
+        return list(found)
     filed: list[Filed] = []
     rows = reader.list(
         mailbox,
         office.directory().shards(mailbox),
         now=int(time.time()),
-        cursor=_sort_key(cursor, "--cursor") if cursor else "",
+        cursor=_row(cursor, mailbox, "--cursor").sk if cursor else "",
         conversation=conversation_about(about) if about else "",
+        wanted=limit,
     )
-    wanted = _sort_key(message, "--id") if message else None
-    chosen = (row for row in rows if not wanted or row.key.sk == wanted)
-    while len(filed) < limit and (page := list(islice(chosen, limit - len(filed)))):
+    while len(filed) < limit and (page := list(islice(rows, limit - len(filed)))):
         filed += reader.fetch_all(page)
-    if wanted and not filed:
-        raise UsageFault(f"there is no message {message} in {mailbox}")
     return filed
 
 
 def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool) -> None:
-    from postroom.store.keys import RowKey, partition
-
-    keys = [_sort_key(each, "--ack") for each in ids]
-    register, shards = office.register(), office.directory().shards(mailbox)
+    keys = [_row(each, mailbox, "--ack") for each in ids]
+    register = office.register()
     # The longest any deployment may be set to remember: a tombstone that stays longer does no harm.
     forget_at = int(time.time()) + RETAIN_CEILING_SECONDS
-    for each, sk in zip(ids, keys, strict=True):
-        # A row stands in the shard it was given when the mailbox had fewer: each is asked.
-        if not any(register.acknowledge(RowKey(partition(mailbox, n), sk), forget_at) for n in range(shards)):
+    for each, key in zip(ids, keys, strict=True):
+        if not register.acknowledge(key, forget_at):
             raise UsageFault(f"there is no message {each} in {mailbox}")
     if as_json:
         print_json({"acknowledged": list(ids)})
@@ -130,6 +127,7 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
 
 def _describe(filed: "Filed") -> dict[str, JsonValue]:
     from postroom.nlweb.timestamp import write_timestamp
+    from postroom.store.ids import id_of
 
     return {
         "id": id_of(filed.row.key),

@@ -114,7 +114,7 @@ def build_doors(settings: Settings) -> Doors:
     """What functions/inbox runs."""
     settings.need("directory_table", "seen_table", "bucket", "claims_queue_url", "dm3_keys_secret")
     aws = _Aws()
-    objects, directory = aws.objects(settings.bucket), _directory(settings, aws)
+    objects, directory = aws.objects(settings.bucket), build_directory(settings, aws.dynamodb)
     intake = Intake(directory=directory, claims=aws.queue(settings.claims_queue_url), objects=objects, new_id=new_id)
     return Doors(
         nlweb=_nlweb_door(settings, aws, objects, directory, intake),
@@ -149,7 +149,7 @@ def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake
         properties=properties,
         directory=directory,
         keys=_dm3_keys(settings),
-        profiles=_profiles(settings, objects),
+        profiles=build_profiles(settings, objects),
         timebox=TimeBox(ThreadPoolExecutor(LOOK_UPS), settings.dm3_lookup_seconds),
         intake=intake,
         clock=time.time,
@@ -166,10 +166,10 @@ def build_worker(settings: Settings) -> Worker:
     objects = aws.objects(settings.bucket)
     return Worker(
         judges={
-            "nlweb": _judge(settings, _directory(settings, aws)),
+            "nlweb": _judge(settings, build_directory(settings, aws.dynamodb)),
             "dm3": Dm3Judge(
                 keys=_dm3_keys(settings),
-                profiles=_profiles(settings, objects),
+                profiles=build_profiles(settings, objects),
                 clock=time.time,
                 times=_times(settings),
                 unverified_seconds=settings.dm3_unverified_seconds,
@@ -276,7 +276,8 @@ def _dm3_keys(settings: Settings) -> DeliveryServiceKeys:
     return DeliveryServiceKeys(boto3.client("secretsmanager", config=AWS), settings.dm3_keys_secret, time.time)
 
 
-def _profiles(settings: Settings, objects: Objects) -> Profiles:
+def build_profiles(settings: Settings, objects: Objects) -> Profiles:
+    """The dm3 profiles of the deployment's registry."""
     registry = PinnedRegistry(
         lambda: _registry_document(objects, settings.dm3_registry), time.time, settings.dm3_registry_seconds
     )
@@ -316,9 +317,10 @@ def _named(setting: str) -> Iterator[None]:
         raise SettingsError(f"{setting}: {error}") from error
 
 
-def _directory(settings: Settings, aws: _Aws) -> Directory:
+def build_directory(settings: Settings, dynamodb: "DynamoDBClient") -> Directory:
+    """What operators set, read through a cache."""
     return Directory(
-        aws.dynamodb, settings.directory_table, clock=time.time, cache_seconds=settings.directory_cache_seconds
+        dynamodb, settings.directory_table, clock=time.time, cache_seconds=settings.directory_cache_seconds
     )
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from postroom.dm3.extension import ProfileExtension, read_extension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import passing_faults
+from postroom.store.mailboxes import PREFIX as MAILBOX
+from postroom.store.mailboxes import Mailbox, read_mailbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SELF: Final = "!"
-_DOMAIN, _SUBJECT, _MAILBOX, _WALLET, _DM3 = "domain#", "subject#", "mailbox#", "wallet#", "dm3#"
+_DOMAIN, _SUBJECT, _WALLET, _DM3 = "domain#", "subject#", "wallet#", "dm3#"
 MAX_CACHED: Final = 10_000
 """Strangers choose the names that are asked for: the cache must not grow with them."""
 
@@ -85,7 +87,7 @@ class Directory:
         self._table = table
         self._domains: _Cache[Domain | None] = _Cache(clock, cache_seconds)
         self._wallets: _Cache[bytes | None] = _Cache(clock, cache_seconds)
-        self._shards: _Cache[int] = _Cache(clock, cache_seconds)
+        self._mailboxes: _Cache[Mailbox] = _Cache(clock, cache_seconds)
         self._dm3: _Cache[Dm3Mailbox | None] = _Cache(clock, cache_seconds)
 
     def domain(self, name: str) -> Domain | None:
@@ -98,7 +100,11 @@ class Directory:
 
     def shards(self, mailbox: str) -> int:
         """The shard count of a mailbox (1 unless it was raised). Raises NotNowError(STORE_UNAVAILABLE)."""
-        return self._shards.get(mailbox, lambda: self._read_shards(mailbox))
+        return self.mailbox(mailbox).shards
+
+    def mailbox(self, name: str) -> Mailbox:
+        """Who may pick a mailbox's mail up, and how it is spread. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._mailboxes.get(name, lambda: self._read_mailbox(name))
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         """A mailbox of the delivery service, by its normalised name. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -125,9 +131,8 @@ class Directory:
         item = next(self._query(_WALLET + uuid), None)
         return base64.b64decode(item["spki"]["S"]) if item else None
 
-    def _read_shards(self, mailbox: str) -> int:
-        item = next(self._query(_MAILBOX + mailbox), None)
-        return int(item["shards"]["N"]) if item else 1
+    def _read_mailbox(self, name: str) -> Mailbox:
+        return read_mailbox(name, next(self._query(MAILBOX + name), None))
 
     def _query(self, pk: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":
         pages = self._dynamodb.get_paginator("query").paginate(

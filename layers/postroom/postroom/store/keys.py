@@ -8,11 +8,12 @@
 | table `post` | `<mailbox>#<shard>` / `m#<received_at_ms, 13 digits>#<claim id>` | the register of a claim |
 | table `directory` | `domain#<domain>` / `!` | a domain we serve |
 | table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
-| table `directory` | `mailbox#<mailbox>` / `!` | a mailbox and its shard count |
+| table `directory` | `mailbox#<mailbox>` / `!` | who may pick a mailbox's mail up, and its shard count |
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
 | table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to it, whosever it was about |
+| table `limits` | `challenge#<id>` | that somebody signed in with it |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
 | queue of notices | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from postroom.nlweb.subjects import SubjectRule
-from postroom.store.aws import RefusedError, conditional
 from postroom.store.directory import Dm3Mailbox, Domain, read_dm3_mailbox
 
 if TYPE_CHECKING:
@@ -90,21 +89,6 @@ class Operators:
         """All mailboxes of the delivery service, by name."""
         found = [read_dm3_mailbox(item) for item in self._scan() if _is(item, "dm3#")]
         return sorted(found, key=lambda mailbox: mailbox.name)
-
-    def raise_shards(self, mailbox: str, shards: int) -> bool:
-        """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
-        try:
-            with conditional():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key={"pk": {"S": f"mailbox#{mailbox}"}, "sk": {"S": "!"}},
-                    UpdateExpression="SET shards = :shards",
-                    ConditionExpression="attribute_not_exists(shards) OR shards < :shards",
-                    ExpressionAttributeValues={":shards": {"N": str(shards)}},
-                )
-        except RefusedError:
-            return False
-        return True
 
     def _delete(self, pk: str) -> bool:
         gone = self._dynamodb.delete_item(

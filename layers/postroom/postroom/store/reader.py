@@ -7,7 +7,7 @@ belongs to one pass, because a row may be filed behind it hours late: the next p
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from postroom.store.aws import passing_faults
 from postroom.store.keys import ROW_PREFIX, RowKey, partition
@@ -16,6 +16,10 @@ from postroom.store.segments import Line, Objects, decode_line, neighbours
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
+
+MOST_ROWS: Final = 5_000
+"""Asked for at once: DynamoDB returns 1 MB at most, and a row has some 200 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +39,16 @@ class Reader:
         self._register = register
         self._objects = objects
 
-    def list(self, mailbox: str, shards: int, *, now: int, cursor: str = "", conversation: str = "") -> Iterator[Row]:
+    def list(
+        self, mailbox: str, shards: int, *, now: int, cursor: str = "", conversation: str = "", wanted: int = MOST_ROWS
+    ) -> Iterator[Row]:
         """The live rows of a mailbox after `cursor`, by time of arrival. `now`: epoch seconds.
 
-        Raises NotNowError(STORE_UNAVAILABLE).
+        `wanted`: how many will be taken, most likely; to read more than that is paid for. Raises
+        NotNowError(STORE_UNAVAILABLE).
         """
-        passes = [self._shard(partition(mailbox, shard), cursor, now) for shard in range(shards)]
-        for row in heapq.merge(*passes, key=lambda row: row.key.sk):
-            if not conversation or row.conversation == conversation:
-                yield row
+        passes = [self._shard(partition(mailbox, shard), cursor, conversation, now, wanted) for shard in range(shards)]
+        yield from heapq.merge(*passes, key=lambda row: row.key.sk)
 
     def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
         """The messages of rows, in their order, without those that are gone meanwhile; neighbours share a request.
@@ -76,20 +81,32 @@ class Reader:
                 current = again
         return None
 
-    def _shard(self, pk: str, cursor: str, now: int) -> Iterator[Row]:
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :pk AND sk BETWEEN :after AND :end",
-            ExpressionAttributeValues={
+    def _shard(self, pk: str, cursor: str, conversation: str, now: int, wanted: int) -> Iterator[Row]:
+        # Tombstones and other conversations are read, and paid for, but not sent.
+        only = "st = :live AND (attribute_not_exists(#ttl) OR #ttl >= :now)" + (" AND c = :c" if conversation else "")
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :after AND :end",
+            "FilterExpression": only,
+            "ExpressionAttributeNames": {"#ttl": "ttl"},
+            "ExpressionAttributeValues": {
                 ":pk": {"S": pk},
-                ":after": {"S": cursor or ROW_PREFIX},
+                # No row is at the very beginning, nor at a cursor that is one character longer.
+                ":after": {"S": cursor + "!" if cursor else ROW_PREFIX},
                 ":end": {"S": ROW_PREFIX + "~"},
+                ":live": {"S": LIVE},
+                ":now": {"N": str(now)},
+                **({":c": {"S": conversation}} if conversation else {}),
             },
-            ConsistentRead=True,
-        )
-        with passing_faults():
-            for page in pages:
-                for item in page["Items"]:
-                    expired = "ttl" in item and int(item["ttl"]["N"]) < now
-                    if item["st"]["S"] == LIVE and not expired and item["sk"]["S"] > cursor:
-                        yield read_row(item)
+            "ConsistentRead": True,
+            "Limit": min(wanted, MOST_ROWS),
+        }
+        while True:
+            with passing_faults():
+                page = self._dynamodb.query(**query)
+            yield from map(read_row, page["Items"])
+            if "LastEvaluatedKey" not in page:
+                return
+            query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+            # Whoever takes more than was said, or met tombstones only, is served with fewer and fewer requests.
+            query["Limit"] = min(query["Limit"] * 4, MOST_ROWS)

@@ -24,12 +24,20 @@ DISCARDED: Final = "discarded:"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A register. Live: `place` and `conversation` say where its bytes are. Gone: `why`."""
+    """A register. Live: `place` and `conversation` say where its bytes are. Gone: `why`.
+
+    `ttl` (live): when its time is over (epoch seconds), whether it is swept by then or not; None: never.
+    """
 
     key: RowKey
     place: Place | None = None
     conversation: str = ""
     why: str = ""
+    ttl: int | None = None
+
+    def waits(self, now: int) -> bool:
+        """Whether the message is there for its owner."""
+        return self.place is not None and (self.ttl is None or self.ttl >= now)
 
     @property
     def live(self) -> bool:
@@ -123,7 +131,8 @@ def read_row(item: "Mapping[str, AttributeValueTypeDef]") -> Row:
     if state != LIVE:
         raise OurError(f"row {key.pk} {key.sk} is in state {state!r}; this release knows {LIVE} and {GONE}")
     # Rows of one batch point to one object: whoever holds many rows holds its name once.
-    return Row(key, Place(sys.intern(item["o"]["S"]), int(item["off"]["N"]), int(item["len"]["N"])), item["c"]["S"])
+    place = Place(sys.intern(item["o"]["S"]), int(item["off"]["N"]), int(item["len"]["N"]))
+    return Row(key, place, item["c"]["S"], ttl=int(item["ttl"]["N"]) if "ttl" in item else None)
 
 
 def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":

@@ -54,7 +54,7 @@ ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
 ALARMS: Final = 6
-SECRETS: Final = 2
+SECRETS: Final = 3
 QUEUES_POLLED: Final = 4
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1

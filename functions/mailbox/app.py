@@ -1,0 +1,106 @@
+"""The counter as a Lambda function: an API Gateway HTTP API event (payload 2.0) in, its answer out."""
+
+import base64
+import os
+from collections.abc import Mapping
+from typing import Final, TypedDict
+
+from aws_lambda_powertools import Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from postroom.counter.asked import Asked
+from postroom.counter.reply import Reply
+from postroom.counter.wiring import build_counter
+from postroom.post.answers import MAX_ANSWER_BYTES
+from postroom.post.cors import Cors
+from postroom.post.logs import json_logger
+from postroom.settings import read_settings
+
+CORS: Final = {
+    "methods": "GET, PATCH, POST",
+    "allowed": "authorization, content-type, if-match, if-none-match, range",
+    "exposed": "content-range, etag, retry-after",
+}
+
+
+class Http(TypedDict):
+    """The part `requestContext.http` of an event."""
+
+    method: str
+
+
+class RequestContext(TypedDict):
+    """The part `requestContext` of an event."""
+
+    http: Http
+    domainName: str
+
+
+class HttpEvent(TypedDict, total=False):
+    """What is read of an HTTP API event."""
+
+    rawPath: str
+    headers: dict[str, str]
+    queryStringParameters: dict[str, str]
+    body: str
+    isBase64Encoded: bool
+    requestContext: RequestContext
+
+
+class HttpResult(TypedDict):
+    """What API Gateway makes an HTTP response of."""
+
+    statusCode: int
+    headers: dict[str, str]
+    body: str
+    isBase64Encoded: bool
+
+
+logger = json_logger()
+metrics = Metrics()
+settings = read_settings(os.environ)
+desk = build_counter(settings)
+cors = Cors(settings.counter_cors_origins, "COUNTER_CORS_ORIGINS", **CORS)
+
+
+@metrics.log_metrics
+def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
+    """Answer one request."""
+    asked = _asked(event)
+    origin = asked.headers.get("origin", "")
+    if asked.method == "OPTIONS":
+        reply, headers = Reply(204, "text/plain", b""), cors.preflight(origin)
+    else:
+        reply, headers = desk.answer(asked), cors.headers(origin)
+    metrics.add_metric("CounterRefused" if reply.reason else "CounterAnswered", MetricUnit.Count, 1)
+    if reply.reason:
+        metrics.add_metric(f"CounterRefused{reply.reason}", MetricUnit.Count, 1)
+        # No name of a mailbox: who asks for one need not have it.
+        logger.info("refused", reason=str(reply.reason), status=reply.status, request=context.aws_request_id)
+    return _result(reply, headers, head=asked.method == "HEAD")
+
+
+def _asked(event: HttpEvent) -> Asked:
+    body = event.get("body", "")
+    return Asked(
+        method=event["requestContext"]["http"]["method"],
+        path=event.get("rawPath", ""),
+        host=event["requestContext"]["domainName"],
+        query=event.get("queryStringParameters", {}),
+        # API Gateway lower-cases header names, other front doors may not.
+        headers={name.lower(): value for name, value in event.get("headers", {}).items()},
+        body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode(errors="replace"),
+    )
+
+
+def _result(reply: Reply, headers: Mapping[str, str], *, head: bool = False) -> HttpResult:
+    body = b"" if head else reply.body
+    # As text in JSON it may be three times as long, and Lambda returns 6 MB.
+    encoded = len(body) > MAX_ANSWER_BYTES
+    return {
+        "statusCode": reply.status,
+        "headers": {"Content-Type": reply.content_type, **reply.headers, **headers},
+        "body": base64.b64encode(body).decode() if encoded else body.decode(),
+        "isBase64Encoded": encoded,
+    }

@@ -1,0 +1,66 @@
+"""A request as it reaches the counter, and how its parts are read."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from postroom.errors import TheirError
+from postroom.reasons import Reason
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{0,18})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`host`: where it was sent to. Names of `headers` are in lower case; of a parameter of the query that stands
+    twice, the values are one, with a comma."""
+
+    method: str
+    path: str
+    host: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @property
+    def bearer(self) -> str:
+        """The token that came with it; empty: none."""
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def read_query(query: Mapping[str, str], shape: type[S]) -> S:
+    """The parameters in a shape; others are passed over. Raises TheirError(NOT_A_REQUEST)."""
+    try:
+        return msgspec.convert(dict(query), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise TheirError(Reason.NOT_A_REQUEST, f"query: {error}") from None
+
+
+def read_body(asked: Asked, media_type: str, shape: type[S]) -> S:
+    """The body in a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
+    given = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != media_type:
+        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {media_type}")
+    try:
+        return msgspec.json.decode(asked.body, type=shape)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise TheirError(Reason.NOT_A_REQUEST, f"body: {error}") from None
+
+
+def read_range(header: str, size: int, most: int) -> tuple[int, int]:
+    """First byte and the one after the last, of a Range (RFC 9110 §14.1.2) on `size` bytes; at most `most` are given.
+
+    Raises TheirError(RANGE_UNSATISFIABLE).
+    """
+    found = _RANGE.fullmatch(header.strip())
+    first = int(found[1]) if found else size
+    last = int(found[2]) if found and found[2] else size - 1
+    if first >= size or last < first:
+        raise TheirError(Reason.RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
+    return first, min(last + 1, size, first + most)

@@ -1,0 +1,229 @@
+"""Every request to the counter: who asks, what for, may they, and what they are told."""
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from postroom.counter import by_hash
+from postroom.counter.asked import Asked, read_body, read_query, read_range
+from postroom.counter.names import read_mailbox_name
+from postroom.counter.openapi import document
+from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_operations
+from postroom.counter.preferences import Preferences
+from postroom.counter.rate import Rate
+from postroom.counter.reply import Reply, not_modified, refused, said, said_as_json
+from postroom.counter.shapes import (
+    Acknowledged,
+    Acknowledgements,
+    PageQuery,
+    ReferenceAcknowledgements,
+    SettingsChange,
+    SignedChallenge,
+    SignedOut,
+)
+from postroom.counter.shelves import MAX_MESSAGE_BYTES, Shelves, Shown, encoded
+from postroom.counter.sign_in import SignIn
+from postroom.errors import NotNowError, TheirError
+from postroom.nlweb.timestamp import write_timestamp
+from postroom.post.side_by_side import side_by_side
+from postroom.reasons import Reason
+from postroom.store.ids import row_of
+from postroom.store.keys import RowKey
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.register import Register
+
+POLL_SECONDS: Final = 1.0
+"""Between two looks into a mailbox that somebody waits at: each is paid for."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class _Call(NamedTuple):
+    """A request that was led to its operation. `id`: of a message, empty where the address has none."""
+
+    asked: Asked
+    mailbox: str
+    id: str
+
+
+class Desk:
+    """Answers. `clock`: epoch seconds; `sleep`: waits for so many; `retain_seconds`: how long tombstones stay."""
+
+    def __init__(
+        self,
+        *,
+        sign_in: SignIn,
+        shelves: Shelves,
+        register: Register,
+        mailboxes: Mailboxes,
+        preferences: Preferences,
+        rate: Rate,
+        pool: Executor,
+        retain_seconds: int,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._sign_in = sign_in
+        self._shelves = shelves
+        self._register = register
+        self._mailboxes = mailboxes
+        self._preferences = preferences
+        self._rate = rate
+        self._pool = pool
+        self._retain_seconds = retain_seconds
+        self._clock = clock
+        self._sleep = sleep
+
+    def answer(self, asked: Asked) -> Reply:
+        """The answer to a request; whatever goes wrong is one, too."""
+        try:
+            return self._lead(asked)
+        except (TheirError, NotNowError) as error:
+            return refused(error)
+        except Exception:
+            # Nothing was given away that could not be asked for again. Nobody is shown a stack.
+            _log.exception("the counter failed")
+            return refused(NotNowError(Reason.COUNTER_CLOSED))
+
+    def _lead(self, asked: Asked) -> Reply:
+        found = find_operations(asked.path)
+        if not found:
+            raise TheirError(Reason.NO_SUCH_ROUTE)
+        # What may be read may be asked for without its body (RFC 9110 §9.3.2).
+        method = "GET" if asked.method == "HEAD" else asked.method
+        for operation, parts in found:
+            if operation.method == method:
+                return self._do(operation, asked, parts)
+        allowed = ", ".join(sorted({it.method for it, _ in found} | {"OPTIONS"}))
+        return refused(TheirError(Reason.METHOD_NOT_ALLOWED), {"Allow": allowed})
+
+    def _do(self, operation: Operation, asked: Asked, parts: Mapping[str, str]) -> Reply:
+        mailbox = read_mailbox_name(parts[NAME]) if NAME in parts else ""
+        if operation.signed_in:
+            if not asked.bearer:
+                raise TheirError(Reason.TOKEN_INVALID)
+            self._sign_in.check(asked.bearer, mailbox, asked.host)
+            self._rate.take(mailbox)
+        does: Callable[[_Call], Reply] = getattr(self, operation.does)
+        return does(_Call(asked, mailbox, parts.get(ID, "")))
+
+    # --- signing in ---------------------------------------------------------------------------------------------
+    def challenge(self, call: _Call) -> Reply:
+        """A JSON string, as dm3's reference has it."""
+        return said(self._sign_in.challenge(call.mailbox, call.asked.host))
+
+    def token(self, call: _Call) -> Reply:
+        """The same."""
+        signed = read_body(call.asked, "application/json", SignedChallenge)
+        return said(self._sign_in.token(call.mailbox, call.asked.host, signed.challenge, signed.signature))
+
+    def sign_out(self, call: _Call) -> Reply:
+        """Of all devices."""
+        now = self._clock()
+        self._mailboxes.revoke_tokens(call.mailbox, now)
+        return said(SignedOut(write_timestamp(int(now * 1000))))
+
+    # --- reading ------------------------------------------------------------------------------------------------
+    def messages(self, call: _Call) -> Reply:
+        """A page; where there is none, and it is wished for, the first that comes within some seconds."""
+        wanted = read_query(call.asked.query, PageQuery)
+        until = self._clock() + wanted.wait
+        while True:
+            page = self._shelves.page(call.mailbox, wanted.after, wanted.limit, wanted.bytes, wanted.conversation)
+            left = until - self._clock()
+            if page.messages or page.more or left <= 0:
+                return self._page(call.mailbox, page)
+            self._sleep(min(POLL_SECONDS, left))
+
+    def message(self, call: _Call) -> Reply:
+        """One, by its id."""
+        filed = self._shelves.filed(call.mailbox, call.id)
+        # What an id names never changes.
+        etag = f'"{call.id}"'
+        if call.asked.headers.get("if-none-match") == etag:
+            return not_modified(etag)
+        return Reply(200, "application/json", encoded(filed), {"Cache-Control": "no-store", "ETag": etag})
+
+    def envelope(self, call: _Call) -> Reply:
+        """Bit for bit; where it is larger than an answer may be, part by part."""
+        data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
+        asked_range = call.asked.headers.get("range", "")
+        headers = {"Cache-Control": "no-store", "Accept-Ranges": "bytes"}
+        if not asked_range and len(data) <= MAX_MESSAGE_BYTES:
+            return Reply(200, "application/json", data, headers)
+        first, end = read_range(asked_range, len(data), MAX_MESSAGE_BYTES)
+        span = f"bytes {first}-{end - 1}/{len(data)}"
+        return Reply(206, "application/json", data[first:end], {**headers, "Content-Range": span})
+
+    def conversations(self, call: _Call) -> Reply:
+        """Whom they are exchanged with."""
+        return said(self._shelves.conversations(call.mailbox))
+
+    def status(self, call: _Call) -> Reply:
+        """How much there is."""
+        return said(self._shelves.status(call.mailbox))
+
+    def incoming(self, call: _Call) -> Reply:
+        """As dm3's reference asks for it: as many as an answer holds."""
+        return said_as_json(by_hash.joined(self._shelves.all_filed(call.mailbox), MAX_MESSAGE_BYTES))
+
+    # --- acknowledging ------------------------------------------------------------------------------------------
+    def acknowledge(self, call: _Call) -> Reply:
+        """Each by itself: what could be done is done."""
+        ids = list(dict.fromkeys(read_body(call.asked, "application/json", Acknowledgements).ids))
+        done = side_by_side(self._pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
+        became = list(zip(ids, done, strict=True))
+        return said(
+            Acknowledged(
+                [it for it, gone in became if gone is True],
+                [it for it, gone in became if gone is False],
+                [it for it, gone in became if gone is None],
+            )
+        )
+
+    def acknowledge_by_hash(self, call: _Call) -> Reply:
+        """As dm3's reference does; an answer without a body, or a failure that makes it ask again."""
+        wanted = read_body(call.asked, "application/json", ReferenceAcknowledgements).acknowledgements
+        for partner, hashes in by_hash.by_partner(wanted).items():
+            rows = list(by_hash.named(self._shelves.all_filed(call.mailbox, partner), hashes))
+            if None in side_by_side(self._pool, self._acknowledged, rows):
+                raise NotNowError(Reason.STORE_UNAVAILABLE)
+        return said_as_json(b"")
+
+    def _acknowledged(self, row: RowKey | None) -> bool | None:
+        """Whether the row is gone now; False: there is none; None: it could not be done now."""
+        if row is None:
+            return False
+        try:
+            return self._register.acknowledge(row, int(self._clock()) + self._retain_seconds)
+        except NotNowError:
+            return None
+
+    # --- settings, and about this ---------------------------------------------------------------------------------
+    def settings(self, call: _Call) -> Reply:
+        """What the owner set, and its ETag."""
+        settings, etag = self._preferences.get(call.mailbox)
+        return said(settings, {"ETag": etag})
+
+    def change_settings(self, call: _Call) -> Reply:
+        """Some of them, if nobody changed them meanwhile."""
+        change = read_body(call.asked, MERGE_PATCH, SettingsChange)
+        settings, etag = self._preferences.change(call.mailbox, change, call.asked.headers.get("if-match", ""))
+        return said(settings, {"ETag": etag})
+
+    def openapi(self, call: _Call) -> Reply:
+        """What all of this looks like."""
+        data = document()
+        etag = f'"{sha256(data).hexdigest()[:32]}"'
+        if call.asked.headers.get("if-none-match") == etag:
+            return not_modified(etag)
+        return Reply(200, "application/json", data, {"ETag": etag, "Cache-Control": "max-age=300"})
+
+    def _page(self, mailbox: str, page: Shown) -> Reply:
+        status = b"" if page.messages else b',"status":' + bytes(said(self._shelves.status(mailbox)).body)
+        cursor, more = said(page.cursor).body, b"true" if page.more else b"false"
+        return said_as_json(
+            b'{"messages":[' + b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + status + b"}"
+        )

@@ -1,0 +1,122 @@
+"""The counter's OpenAPI 3.1 document, written from the list of its operations."""
+
+import re
+from functools import cache
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from postroom.counter.operations import OPERATIONS, Operation
+from postroom.counter.shapes import Problem
+from postroom.reasons import Reason
+
+Json = dict[str, Any]
+
+_SCHEMAS: Final = "#/components/schemas/{name}"
+_TOKEN: Final = "token"  # noqa: S105 - the name of a scheme
+_WITH_TOKEN: Final = (Reason.TOKEN_INVALID, Reason.ANOTHERS_MAILBOX, Reason.TOO_MANY_REQUESTS)
+_ALWAYS: Final = (
+    Reason.NO_MAILBOX_NAME, Reason.COUNTER_CLOSED, Reason.STORE_UNAVAILABLE, Reason.SIGNING_KEY_UNAVAILABLE,
+    Reason.PROFILE_LOOKUP_FAILED,
+)  # fmt: skip
+
+
+@cache
+def document() -> bytes:
+    """The document in JSON."""
+    shapes = {shape for it in OPERATIONS for shape in (it.answer, it.body) if shape} | {Problem}
+    _, components = msgspec.json.schema_components(sorted(shapes, key=lambda it: it.__name__), ref_template=_SCHEMAS)
+    paths: dict[str, Json] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "postroom: the counter",
+                "version": "1",
+                "description": "Owners of mailboxes pick up their mail.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "paths": paths,
+            "components": {
+                "schemas": components,
+                "securitySchemes": {_TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+            },
+        }
+    )
+
+
+def _described(operation: Operation) -> Json:
+    told: Json = {
+        "operationId": operation.does,
+        "summary": operation.summary,
+        "tags": [operation.tag],
+        "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation)],
+        "responses": _responses(operation),
+        "security": [{_TOKEN: []}] if operation.signed_in else [],
+    }
+    if operation.body:
+        content = {operation.body_type: {"schema": _ref(operation.body)}}
+        told["requestBody"] = {"required": True, "content": content}
+    return told
+
+
+def _of_path(operation: Operation) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+
+
+def _of_query(operation: Operation) -> list[Json]:
+    if operation.query is None:
+        return []
+    shape = msgspec.json.schema(operation.query, ref_template=_SCHEMAS)["$defs"][operation.query.__name__]
+    return [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in shape["properties"].items()
+    ]
+
+
+def _of_headers(operation: Operation) -> list[Json]:
+    if operation.matches:
+        return [{"name": "If-Match", "in": "header", "required": True, "schema": {"type": "string"}}]
+    if operation.does == "envelope":
+        return [{"name": "Range", "in": "header", "required": False, "schema": {"type": "string"}}]
+    return []
+
+
+def _responses(operation: Operation) -> Json:
+    answer: Json = _ref(operation.answer) if operation.answer else {}
+    responses: Json = {"200": {"description": "Done.", "content": {"application/json": {"schema": answer}}}}
+    if operation.does == "envelope":
+        responses["206"] = {"description": "A part.", "content": {"application/json": {}}}
+    by_status: dict[int, list[Reason]] = {}
+    for reason in _refusals(operation):
+        by_status.setdefault(reason.status, []).append(reason)
+    for status, reasons in sorted(by_status.items()):
+        responses[str(status)] = {
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(map(str, reasons))}.",
+            "content": {"application/problem+json": {"schema": _ref(Problem)}},
+        }
+    return responses
+
+
+def _refusals(operation: Operation) -> list[Reason]:
+    found = [*operation.refusals]
+    if operation.query or operation.body:
+        found.append(Reason.NOT_A_REQUEST)
+    if operation.body:
+        found.append(Reason.WRONG_CONTENT_TYPE)
+    if operation.signed_in:
+        found += _WITH_TOKEN
+    if "{" in operation.path:
+        found += _ALWAYS
+    return found
+
+
+def _ref(shape: type[msgspec.Struct]) -> Json:
+    return {"$ref": _SCHEMAS.format(name=shape.__name__)}

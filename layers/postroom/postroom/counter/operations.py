@@ -1,0 +1,119 @@
+"""All that the counter answers: one list, from which requests are led on and the OpenAPI document is written."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+
+from postroom.counter.shapes import (
+    Acknowledged,
+    Acknowledgements,
+    Conversations,
+    Message,
+    Page,
+    PageQuery,
+    ReferenceAcknowledgements,
+    Settings,
+    SettingsChange,
+    SignedChallenge,
+    SignedOut,
+    Status,
+)
+from postroom.reasons import Reason
+
+NAME, ID = "{name}", "{id}"
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A method of an address. `path`: its segments, `NAME` and `ID` stand for any. `does`: a method of `Desk`.
+
+    `answer`: the shape of a 200; None: it is JSON of no shape of ours, or none at all.
+    """
+
+    method: str
+    path: str
+    does: str
+    summary: str
+    answer: type[Struct] | None = None
+    query: type[Struct] | None = None
+    body: type[Struct] | None = None
+    body_type: str = "application/json"
+    signed_in: bool = True
+    refusals: tuple[Reason, ...] = ()
+    tag: str = "mailbox"
+    matches: bool = False
+    """Whether it takes If-Match."""
+
+    def match(self, segments: list[str]) -> dict[str, str] | None:
+        """What stands for `NAME` and `ID` in these segments of an address; None: it is another one's."""
+        own = self.path.split("/")[1:]
+        if len(own) != len(segments):
+            return None
+        found = {}
+        for pattern, segment in zip(own, segments, strict=True):
+            if pattern in (NAME, ID):
+                found[pattern] = segment
+            elif pattern != segment:
+                return None
+        return found
+
+
+_OF_SIGNATURE: Final = (Reason.CHALLENGE_INVALID, Reason.NOT_THE_OWNER)
+OPERATIONS: Final = (
+    Operation(
+        "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
+        signed_in=False, tag="sign-in",
+    ),
+    Operation(
+        "POST", "/auth/{name}", "token", "A token, good for an hour, for who signed a challenge by the mailbox's key.",
+        body=SignedChallenge, signed_in=False, refusals=_OF_SIGNATURE, tag="sign-in",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/sign-out", "sign_out", "Let no token count that was given before.",
+        SignedOut, tag="sign-in",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/messages", "messages", "What waits, oldest first.",
+        Page, query=PageQuery, refusals=(Reason.CURSOR_INVALID,),
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/messages/{id}", "message", "One message that waits.",
+        Message, refusals=(Reason.MESSAGE_UNKNOWN,),
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope", "Its envelope as it was received, or a part.",
+        refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE),
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/acknowledgements", "acknowledge", "Say which messages are safe at home.",
+        Acknowledged, body=Acknowledgements,
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/conversations", "conversations", "Whom waiting messages are exchanged with.",
+        Conversations,
+    ),
+    Operation("GET", "/mailboxes/{name}/status", "status", "How much waits.", Status),
+    Operation("GET", "/mailboxes/{name}/settings", "settings", "What the owner set.", Settings),
+    Operation(
+        "PATCH", "/mailboxes/{name}/settings", "change_settings", "Change settings.",
+        Settings, body=SettingsChange, body_type=MERGE_PATCH, matches=True,
+        refusals=(Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.PROFILE_INVALID),
+    ),
+    Operation(
+        "GET", "/delivery/messages/incoming/{name}", "incoming", "What waits, as dm3's reference asks.",
+        tag="dm3",
+    ),
+    Operation(
+        "POST", "/delivery/messages/{name}/syncAcknowledgements", "acknowledge_by_hash",
+        "Acknowledge, as dm3's reference does.", body=ReferenceAcknowledgements, tag="dm3",
+    ),
+    Operation("GET", "/openapi.json", "openapi", "This document.", signed_in=False, tag="about"),
+)  # fmt: skip
+
+
+def find_operations(path: str) -> list[tuple[Operation, dict[str, str]]]:
+    """The operations of an address, by whatever method, and what stands in it. A slash at its end says nothing."""
+    segments = path.removesuffix("/").split("/")[1:]
+    return [(each, found) for each in OPERATIONS if (found := each.match(segments)) is not None]

@@ -1,0 +1,67 @@
+"""What the owner of a mailbox sets for it; the door sees a change within a minute."""
+
+import json
+
+from msgspec import UNSET
+
+from postroom.counter.shapes import Settings, SettingsChange
+from postroom.dm3.extension import read_extension
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+from postroom.reasons import Reason
+from postroom.store.mailboxes import Mailboxes, StoredSettings
+
+
+class Preferences:
+    """Reads and changes settings."""
+
+    def __init__(self, mailboxes: Mailboxes) -> None:
+        self._mailboxes = mailboxes
+
+    def get(self, mailbox: str) -> tuple[Settings, str]:
+        """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
+        stored = self._mailboxes.settings(mailbox)
+        return (Settings(), '"none"') if stored is None else _told(stored)
+
+    def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
+        """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
+
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, PROFILE_INVALID or NAME_INVALID in the
+        extension; NotNowError(STORE_UNAVAILABLE).
+        """
+        if not if_match:
+            raise TheirError(Reason.MATCH_NEEDED)
+        stored = self._mailboxes.settings(mailbox)
+        if stored is None:
+            raise TheirError(Reason.NOT_A_REQUEST, "a mailbox of NLWeb messages has no such settings")
+        if if_match != _etag(stored):
+            raise TheirError(Reason.CHANGED_MEANWHILE)
+        extension = stored.extension
+        if change.extension is not UNSET:
+            try:
+                extension = json.dumps(read_extension(_merged(json.loads(extension), change.extension)).as_json())
+            except TheirError as error:
+                raise TheirError(Reason.NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
+        unverified = stored.unverified if change.unverified is UNSET else change.unverified
+        changed = StoredSettings(extension, unverified)
+        if not self._mailboxes.change_settings(mailbox, stored, changed):
+            raise TheirError(Reason.CHANGED_MEANWHILE)
+        return _told(changed)
+
+
+def _merged(value: JsonValue, change: JsonValue) -> JsonValue:
+    """A value with a merge patch applied to it (RFC 7396 §2)."""
+    if not isinstance(change, dict):
+        return change
+    members = dict(value) if isinstance(value, dict) else {}
+    for name, wanted in change.items():
+        members[name] = _merged(members.get(name), wanted)
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _told(stored: StoredSettings) -> tuple[Settings, str]:
+    return Settings(json.loads(stored.extension), stored.unverified), _etag(stored)
+
+
+def _etag(stored: StoredSettings) -> str:
+    return f'"{stored.mark}"'

@@ -1,0 +1,50 @@
+"""What the counter answers: plain values that any HTTP skin can shape."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from postroom.errors import NotNowError, TheirError
+from postroom.post.answers import problem
+from postroom.reasons import Reason
+
+_JSON: Final = "application/json"
+_PRIVATE: Final = {"Cache-Control": "no-store"}
+"""What is somebody's own is kept by nobody in between."""
+_ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Status, media type, body, further headers; `reason` of a refusal, for logs and metrics."""
+
+    status: int
+    content_type: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reason: Reason | None = None
+
+
+def said(value: object, headers: Mapping[str, str] | None = None) -> Reply:
+    """A 200 with a value in JSON."""
+    return Reply(200, _JSON, msgspec.json.encode(value), {**_PRIVATE, **(headers or {})})
+
+
+def said_as_json(body: bytes) -> Reply:
+    """A 200 with what is JSON already."""
+    return Reply(200, _JSON, body, _PRIVATE)
+
+
+def not_modified(etag: str) -> Reply:
+    """A 304: what was asked for is there already."""
+    return Reply(304, _JSON, b"", {**_PRIVATE, "ETag": etag})
+
+
+def refused(error: TheirError | NotNowError, headers: Mapping[str, str] | None = None) -> Reply:
+    """A refusal as a problem document."""
+    answer = problem(error)
+    challenge = _ASKS_FOR_TOKEN if error.reason.status == 401 else {}
+    said_too = {**_PRIVATE, **answer.headers, **challenge, **(headers or {})}
+    return Reply(answer.status, answer.content_type, answer.body.encode(), said_too, error.reason)

@@ -1,0 +1,147 @@
+"""What goes over the counter: the shapes of requests and answers, from which `openapi` tells them to the world."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+MAX_WAIT_SECONDS: Final = 20
+MAX_PAGE_MESSAGES: Final = 1000
+MAX_PAGE_BYTES: Final = 4_000_000
+"""Of an answer. Lambda returns 6 MB, and this is base64 by then."""
+MAX_ACKNOWLEDGED: Final = 1000
+_MAX_CURSOR: Final = 200
+_MAX_ID: Final = 100
+
+MessageId = Annotated[str, Meta(max_length=_MAX_ID, description="Of one message, for ever.")]
+Time = Annotated[str, Meta(description="RFC 3339, in UTC.", extra_json_schema={"format": "date-time"})]
+
+
+class SignedChallenge(Struct, frozen=True):
+    """A challenge and its signature by one of the mailbox's keys."""
+
+    challenge: Annotated[str, Meta(max_length=2048, description="As GET gave it; the whole text is signed.")]
+    signature: Annotated[str, Meta(max_length=2048, description="In base64: Ed25519, secp256k1 (r ‖ s) or RSA.")]
+
+
+class PageQuery(Struct, frozen=True):
+    """Which messages."""
+
+    after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE_MESSAGES, description="At most so many messages.")] = 100
+    bytes: Annotated[
+        int, Meta(ge=1, le=MAX_PAGE_BYTES, description="At most so many bytes, unless one message alone has more.")
+    ] = 1_000_000
+    conversation: Annotated[str, Meta(max_length=300, description="Only this conversation.")] = ""
+    wait: Annotated[
+        float,
+        Meta(ge=0, le=MAX_WAIT_SECONDS, description="So many seconds are waited for a message, if none is there."),
+    ] = 0.0
+
+
+class Status(Struct, frozen=True):
+    """How much waits."""
+
+    waiting: Annotated[int, Meta(description="Messages.")]
+    bytes: Annotated[int, Meta(description="As they are filed.")]
+    more: Annotated[bool, Meta(description="Whether there are more than were counted.")]
+    oldest: Annotated[Time | None, Meta(description="When the first of them came in.")]
+    age_seconds: Annotated[int, Meta(description="For how long that one waits.")]
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """A message."""
+
+    id: MessageId
+    received_at: Time
+    conversation: Annotated[str, Meta(description="Whom it is exchanged with.")]
+    receipt: Annotated[dict[str, Any], Meta(description="How it was verified, by us.")]
+    envelope: Annotated[
+        str | UnsetType,
+        Meta(description="As it was received, bit for bit; absent where it is too large: …/envelope has it."),
+    ] = UNSET
+
+
+class Page(Struct, frozen=True, omit_defaults=True):
+    """Messages, oldest first."""
+
+    messages: list[Message]
+    cursor: Annotated[str, Meta(description="Where the next page of this pass begins.")]
+    more: Annotated[bool, Meta(description="Whether there is a next page now.")]
+    status: Annotated[Status | UnsetType, Meta(description="On a page without messages.")] = UNSET
+
+
+class Conversation(Struct, frozen=True):
+    """Messages that are exchanged with one partner."""
+
+    partner: str
+    waiting: int
+    oldest: Time
+    newest: Time
+
+
+class Conversations(Struct, frozen=True):
+    """All that have messages waiting, the one that has waited longest first."""
+
+    conversations: list[Conversation]
+    more: Annotated[bool, Meta(description="Whether more messages wait than were looked at.")]
+
+
+class Acknowledgements(Struct, frozen=True):
+    """Messages that are safe at home."""
+
+    ids: Annotated[list[MessageId], Meta(max_length=MAX_ACKNOWLEDGED)]
+
+
+class Acknowledged(Struct, frozen=True):
+    """What became of each: what is `acknowledged` never comes again, `unknown` is in no mailbox of this name, and
+    `again` could not be done just now."""
+
+    acknowledged: list[str]
+    unknown: list[str]
+    again: list[str]
+
+
+class SignedOut(Struct, frozen=True):
+    """All tokens that were given until then count no more; it takes up to a minute to be seen everywhere."""
+
+    signed_out_at: Time
+
+
+class Settings(Struct, frozen=True, omit_defaults=True):
+    """What the owner sets. Of a mailbox of the dm3 delivery service: what senders are told, and held to."""
+
+    extension: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="As dm3_getProfileExtension tells it (dm3 §2.3.3).")
+    ] = UNSET
+    unverified: Annotated[
+        bool | UnsetType, Meta(description="Whether senders who cannot be verified are let in, and marked.")
+    ] = UNSET
+
+
+class SettingsChange(Struct, frozen=True):
+    """A change of settings: what is absent stays (RFC 7396)."""
+
+    extension: dict[str, Any] | UnsetType = UNSET
+    unverified: bool | UnsetType = UNSET
+
+
+class Problem(Struct, frozen=True):
+    """A refusal (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str
+    reason: Annotated[str, Meta(description="One of docs/reasons.md.")]
+
+
+class ReferenceAcknowledgement(Struct, frozen=True, rename="camel"):
+    """As dm3's reference names a message: by its hash."""
+
+    contact_address: str
+    message_hash: str
+
+
+class ReferenceAcknowledgements(Struct, frozen=True):
+    """As dm3's reference sends them."""
+
+    acknowledgements: Annotated[list[ReferenceAcknowledgement], Meta(max_length=MAX_ACKNOWLEDGED)]

@@ -1,0 +1,131 @@
+"""Who owns a mailbox: challenge, signature, token (settlement dm3 16).
+
+Nothing here tells a name that has a mailbox from one that has none: a challenge takes no look-up, and a signature is
+checked against some key in any case.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import pybase64
+
+from postroom.counter.owner_keys import OwnerKey, read_owner_key
+from postroom.counter.tokens import Token, Tokens
+from postroom.dm3.keys import PublicSigningKey
+from postroom.dm3.profile import UserProfile
+from postroom.errors import NotNowError, TheirError
+from postroom.reasons import Reason
+from postroom.store.answered import AnsweredChallenges
+from postroom.store.directory import Dm3Mailbox
+from postroom.store.mailboxes import Mailbox
+
+MAX_SIGNATURE_CHARACTERS: Final = 2048
+"""In base64; one of RSA with 8192 bits has 1,368."""
+_CLOCK_SECONDS: Final = 60
+"""By how much clocks differ: so much longer it is remembered that a challenge was answered."""
+_NOBODYS: Final = PublicSigningKey.from_bytes(
+    bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")  # RFC 8032 §7.1
+)
+
+
+class Directory(Protocol):
+    """What is known of mailboxes."""
+
+    def mailbox(self, name: str) -> Mailbox:
+        """Who may pick its mail up."""
+        ...
+
+    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        """Its settings at the delivery service; None: it is none of that."""
+        ...
+
+
+class Users(Protocol):
+    """Where profiles come from."""
+
+    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """The profile of a user. Raises TheirError, NotNowError(PROFILE_LOOKUP_FAILED)."""
+        ...
+
+
+class SignIn:
+    """Lets owners in. `clock`: epoch seconds."""
+
+    def __init__(
+        self,
+        *,
+        tokens: Tokens,
+        directory: Directory,
+        users: Users,
+        answered: AnsweredChallenges,
+        clock: Callable[[], float],
+    ) -> None:
+        self._tokens = tokens
+        self._directory = directory
+        self._users = users
+        self._answered = answered
+        self._clock = clock
+
+    def challenge(self, name: str, audience: str) -> str:
+        """A text to sign. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        return self._tokens.challenge(name, audience)
+
+    def token(self, name: str, audience: str, challenge: str, signature: str) -> str:
+        """A token for who signed a challenge, the whole text of it, by one of the mailbox's keys.
+
+        `signature`: base64. Raises TheirError (CHALLENGE_INVALID, NOT_THE_OWNER) or NotNowError.
+        """
+        asked = self._tokens.read_challenge(challenge, name, audience)
+        raw = _decoded(signature)
+        keys = self._keys(name)
+        signed = [key for key in keys or (_NOBODYS,) if key.verify(raw, challenge.encode())]
+        if not keys or not signed:
+            raise TheirError(Reason.NOT_THE_OWNER)
+        # Only now: who cannot sign in must not make us write.
+        if not self._answered.answer(asked.id, asked.expires_at + _CLOCK_SECONDS):
+            raise TheirError(Reason.CHALLENGE_INVALID)
+        return self._tokens.token(name, audience, signed[0].fingerprint)
+
+    def check(self, text: str, name: str, audience: str) -> Token:
+        """A token that lets into the mailbox `name`.
+
+        Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX) or NotNowError.
+        """
+        token = self._tokens.read_token(text, audience)
+        if token.name != name:
+            raise TheirError(Reason.ANOTHERS_MAILBOX)
+        # Of a mailbox that is closed, of a key that is taken away, from before all were signed out.
+        still = {key.fingerprint for key in self._keys(name)}
+        if token.key not in still or token.issued_at <= self._directory.mailbox(name).tokens_after:
+            raise TheirError(Reason.TOKEN_INVALID)
+        return token
+
+    def _keys(self, name: str) -> list[OwnerKey]:
+        """The keys of a mailbox; none: there is no such mailbox, or it is closed."""
+        mailbox, at_delivery_service = self._directory.mailbox(name), self._directory.dm3_mailbox(name)
+        # For every name: it takes its time.
+        of_profile = self._profile_key(name)
+        if mailbox.closed:
+            return []
+        keys = list(map(read_owner_key, mailbox.keys))
+        if at_delivery_service is None or of_profile is None:
+            return keys
+        if isinstance(of_profile, NotNowError):
+            raise of_profile
+        return [*keys, of_profile]
+
+    def _profile_key(self, name: str) -> OwnerKey | NotNowError | None:
+        """What the dm3 profile of a name signs with; None: it has none."""
+        try:
+            return self._users.user(name).signing_key
+        except TheirError:
+            return None
+        except NotNowError as error:
+            return error
+
+
+def _decoded(signature: str) -> bytes:
+    try:
+        return pybase64.b64decode(signature[: MAX_SIGNATURE_CHARACTERS + 1], validate=True)
+    except ValueError:
+        return b""

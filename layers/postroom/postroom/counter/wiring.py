@@ -1,0 +1,50 @@
+"""Fits the real things to the counter: what functions/mailbox runs."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import boto3
+
+from postroom.counter.desk import Desk
+from postroom.counter.preferences import Preferences
+from postroom.counter.rate import Rate
+from postroom.counter.shelves import Shelves
+from postroom.counter.sign_in import SignIn
+from postroom.counter.tokens import Tokens
+from postroom.post.side_by_side import THREADS
+from postroom.post.wiring import AWS, build_directory, build_profiles, new_id
+from postroom.settings import Settings
+from postroom.store.answered import AnsweredChallenges
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.reader import Reader
+from postroom.store.register import Register
+from postroom.store.segments import Objects
+from postroom.store.token_keys import TokenKeys
+
+
+def build_counter(settings: Settings) -> Desk:
+    """The counter of a deployment."""
+    settings.need("directory_table", "post_table", "limits_table", "bucket", "token_keys_secret")
+    dynamodb = boto3.client("dynamodb", config=AWS)
+    objects, directory = Objects(boto3.client("s3", config=AWS), settings.bucket), build_directory(settings, dynamodb)
+    register = Register(dynamodb, settings.post_table)
+    mailboxes = Mailboxes(dynamodb, settings.directory_table)
+    keys = TokenKeys(boto3.client("secretsmanager", config=AWS), settings.token_keys_secret, time.time)
+    return Desk(
+        sign_in=SignIn(
+            tokens=Tokens(keys, time.time, new_id),
+            directory=directory,
+            users=build_profiles(settings, objects),
+            answered=AnsweredChallenges(dynamodb, settings.limits_table),
+            clock=time.time,
+        ),
+        shelves=Shelves(Reader(dynamodb, settings.post_table, register, objects), register, directory, time.time),
+        register=register,
+        mailboxes=mailboxes,
+        preferences=Preferences(mailboxes),
+        rate=Rate(settings.counter_requests_a_second, time.monotonic),
+        pool=ThreadPoolExecutor(THREADS - 1),
+        retain_seconds=settings.retain_seconds,
+        clock=time.time,
+        sleep=time.sleep,
+    )

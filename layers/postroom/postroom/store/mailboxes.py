@@ -1,0 +1,136 @@
+"""Who may pick a mailbox's mail up: row `mailbox#<name>` of table `directory`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from postroom.store.aws import RefusedError, conditional, passing_faults
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, UpdateItemInputTypeDef
+
+PREFIX, DM3 = "mailbox#", "dm3#"
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """A mailbox, whether its owner is known or not.
+
+    `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `tokens_after`: tokens that
+    were given until then count no more (epoch seconds). `closed`: nobody picks anything up.
+    """
+
+    name: str
+    keys: tuple[str, ...] = ()
+    shards: int = 1
+    tokens_after: float = 0.0
+    closed: bool = False
+
+
+def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") -> Mailbox:
+    """The mailbox of this name, from its row if it has one."""
+    if item is None:
+        return Mailbox(name)
+    return Mailbox(
+        name,
+        tuple(json.loads(item["owner_keys"]["S"])) if "owner_keys" in item else (),
+        int(item["shards"]["N"]) if "shards" in item else 1,
+        float(item["tokens_after"]["N"]) if "tokens_after" in item else 0.0,
+        "closed" in item,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSettings:
+    """What row `dm3#<name>` says, word for word: so it is known whether somebody changed it meanwhile."""
+
+    extension: str
+    unverified: bool
+
+    @property
+    def mark(self) -> str:
+        """Another for each other setting."""
+        return sha256(f"{self.unverified}{self.extension}".encode()).hexdigest()[:32]
+
+
+class Mailboxes:
+    """The same rows, written; each attribute by itself, so that no writer undoes another's change."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+
+    def set_keys(self, name: str, keys: Sequence[str]) -> None:
+        """Say which keys are the owner's; the mailbox is open from now on."""
+        self._update(name, "SET owner_keys = :keys REMOVE closed", {":keys": {"S": json.dumps(list(keys))}})
+
+    def close(self, name: str) -> None:
+        """Let nobody in any more; what is filed stays, until its time is over."""
+        self._update(name, "SET closed = :true", {":true": {"BOOL": True}})
+
+    def revoke_tokens(self, name: str, at: float) -> None:
+        """Let no token count that was given until `at` (epoch seconds). An earlier call's later time stands."""
+        try:
+            with conditional():
+                self._update(
+                    name, "SET tokens_after = :at", {":at": {"N": repr(at)}},
+                    condition="attribute_not_exists(tokens_after) OR tokens_after < :at",
+                )  # fmt: skip
+        except RefusedError:
+            return
+
+    def settings(self, name: str) -> StoredSettings | None:
+        """The settings of a mailbox of the dm3 delivery service, as they are now; None: it is none of that."""
+        with passing_faults():
+            item = self._dynamodb.get_item(TableName=self._table, Key=_key(DM3 + name), ConsistentRead=True).get("Item")
+        return StoredSettings(item["extension"]["S"], item["unverified"]["BOOL"]) if item else None
+
+    def change_settings(self, name: str, old: StoredSettings, new: StoredSettings) -> bool:
+        """Set new settings in place of the old; False: these are not there any more."""
+        try:
+            with conditional():
+                self._dynamodb.update_item(
+                    TableName=self._table,
+                    Key=_key(DM3 + name),
+                    UpdateExpression="SET extension = :extension, unverified = :unverified",
+                    ConditionExpression="extension = :old_extension AND unverified = :old_unverified",
+                    ExpressionAttributeValues={
+                        ":extension": {"S": new.extension}, ":unverified": {"BOOL": new.unverified},
+                        ":old_extension": {"S": old.extension}, ":old_unverified": {"BOOL": old.unverified},
+                    },
+                )  # fmt: skip
+        except RefusedError:
+            return False
+        return True
+
+    def raise_shards(self, name: str, shards: int) -> bool:
+        """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
+        try:
+            with conditional():
+                self._update(
+                    name, "SET shards = :shards", {":shards": {"N": str(shards)}},
+                    condition="attribute_not_exists(shards) OR shards < :shards",
+                )  # fmt: skip
+        except RefusedError:
+            return False
+        return True
+
+    def _update(
+        self, name: str, change: str, values: "Mapping[str, AttributeValueTypeDef]", *, condition: str = ""
+    ) -> None:
+        update: UpdateItemInputTypeDef = {
+            "TableName": self._table,
+            "Key": _key(PREFIX + name),
+            "UpdateExpression": change,
+            "ExpressionAttributeValues": values,
+        }
+        if condition:
+            update["ConditionExpression"] = condition
+        self._dynamodb.update_item(**update)
+
+
+def _key(pk: str) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": pk}, "sk": {"S": "!"}}

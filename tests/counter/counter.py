@@ -1,0 +1,213 @@
+"""A counter over the template's store: the real desk, with a clock of its own; and owners who come to it."""
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from tests.aws import Deployed
+from tests.post.ports import Clock, InTurn
+
+from postroom.counter.asked import Asked
+from postroom.counter.desk import Desk
+from postroom.counter.preferences import Preferences
+from postroom.counter.rate import Rate
+from postroom.counter.reply import Reply
+from postroom.counter.shelves import Shelves
+from postroom.counter.sign_in import SignIn
+from postroom.counter.tokens import Tokens
+from postroom.dm3.keys import PrivateSigningKey
+from postroom.dm3.profile import UserProfile
+from postroom.dm3.sealing import EncryptionKey
+from postroom.errors import NotNowError, TheirError
+from postroom.nlweb.keys import PrivateKey
+from postroom.reasons import Reason
+from postroom.store.answered import AnsweredChallenges
+from postroom.store.directory import Directory, Dm3Mailbox
+from postroom.store.ids import id_of
+from postroom.store.keys import RowKey, row_key
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.operators import Operators
+from postroom.store.reader import Reader
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects, lay_out
+from postroom.store.token_keys import TokenKeys
+
+NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
+DAY = 86_400
+HOST = "nlweb.shop.com"
+SHOP, BOB = "shop.com", "bob.eth"
+RETAIN = 22 * DAY
+SHOP_KEY = PrivateKey.generate("ed25519")
+BOB_KEY = PrivateSigningKey.generate()
+Json = Any
+
+
+@dataclass
+class Users:
+    """A registry of profiles in memory. `away`: it cannot be asked."""
+
+    keys: dict[str, PrivateSigningKey] = field(default_factory=lambda: {BOB: BOB_KEY})
+    away: bool = False
+
+    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        if self.away:
+            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED)
+        if name not in self.keys:
+            raise TheirError(Reason.PROFILE_UNKNOWN)
+        return UserProfile(EncryptionKey.generate().public, self.keys[name].public, ("ds.eth",))
+
+
+class Counter:
+    """The counter of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
+
+    def __init__(self, deployed: Deployed) -> None:
+        self.deployed = deployed
+        self.clock = Clock(NOW)
+        self.users = Users()
+        self.slept: list[float] = []
+        self._numbers = count(1)
+        dynamodb, tables = deployed.clients.dynamodb, deployed.tables
+        self.register = Register(dynamodb, tables["PostTable"])
+        self.objects = Objects(deployed.clients.s3, deployed.bucket)
+        self.mailboxes = Mailboxes(dynamodb, tables["DirectoryTable"])
+        self.operators = Operators(dynamodb, tables["DirectoryTable"])
+        self.directory = Directory(dynamodb, tables["DirectoryTable"], clock=self.clock, cache_seconds=30)
+        self.token_keys = TokenKeys(deployed.clients.secrets, deployed.secrets["TokenKeys"], self.clock)
+        self.tokens = Tokens(self.token_keys, self.clock, self.new_id)
+        self.desk = self._desk()
+        self.mailboxes.set_keys(SHOP, [b64encode(SHOP_KEY.public.spki()).decode()])
+        self.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
+
+    def new_id(self) -> str:
+        return f"{next(self._numbers):032x}"
+
+    # --- mail that is there -----------------------------------------------------------------------------------------
+    def file(
+        self, *envelopes: str, mailbox: str = SHOP, conversation: str = "b.com", at: float = 0.0, shards: int = 1
+    ) -> list[str]:
+        """One segment with these messages, which came in `at` so many seconds after NOW; their ids."""
+        at_ms = int((NOW + at) * 1000)
+        keys = [row_key(mailbox, shards, at_ms, self.new_id()) for _ in envelopes]
+        lines = [
+            Line(key, conversation, text, {"protocol": "nlweb"}) for key, text in zip(keys, envelopes, strict=True)
+        ]
+        self.put(f"seg/{self.new_id()}", lines, conversation)
+        return [id_of(key) for key in keys]
+
+    def put(self, name: str, lines: Sequence[Line], conversation: str) -> None:
+        data, places = lay_out(lines, name)
+        self.objects.put(name, data)
+        for line, place in zip(lines, places, strict=True):
+            self.register.file(line.row, place, conversation)
+
+    def expire(self, key: RowKey, at: float) -> None:
+        """Give a row the time at which it is over."""
+        self.deployed.clients.dynamodb.update_item(
+            TableName=self.deployed.tables["PostTable"],
+            Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
+            UpdateExpression="SET #ttl = :ttl",
+            ExpressionAttributeNames={"#ttl": "ttl"},
+            ExpressionAttributeValues={":ttl": {"N": str(int(at))}},
+        )
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        token: str = "",
+        body: object = None,
+        query: dict[str, str] | None = None,
+        host: str = HOST,
+        headers: dict[str, str] | None = None,
+    ) -> Reply:
+        given = {"content-type": "application/json", **(headers or {})}
+        if token:
+            given["authorization"] = f"Bearer {token}"
+        data = b"" if body is None else json.dumps(body).encode()
+        return self.desk.answer(Asked(method, path, host, query or {}, given, data))
+
+    def challenge(self, name: str = SHOP, host: str = HOST) -> str:
+        return said(self.ask("GET", f"/auth/{name}", host=host))
+
+    def sign_in(self, name: str = SHOP, key: PrivateKey | PrivateSigningKey = SHOP_KEY) -> str:
+        """A token, the way an owner gets one."""
+        challenge = self.challenge(name)
+        return said(self.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
+
+    def _desk(self) -> Desk:
+        reader = Reader(self.deployed.clients.dynamodb, self.deployed.tables["PostTable"], self.register, self.objects)
+        return Desk(
+            sign_in=SignIn(
+                tokens=self.tokens,
+                directory=self.directory,
+                users=self.users,
+                answered=AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
+                clock=self.clock,
+            ),
+            shelves=Shelves(reader, self.register, self.directory, self.clock),
+            register=self.register,
+            mailboxes=self.mailboxes,
+            preferences=Preferences(self.mailboxes),
+            rate=Rate(20, self.clock),
+            pool=InTurn(),
+            retain_seconds=RETAIN,
+            clock=self.clock,
+            sleep=self._sleep,
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.clock.now += seconds
+
+
+class Owner:
+    """Somebody who is signed in."""
+
+    def __init__(self, counter: Counter, name: str = SHOP, key: PrivateKey | PrivateSigningKey = SHOP_KEY) -> None:
+        self.counter = counter
+        self.name = name
+        self.token = counter.sign_in(name, key)
+
+    def ask(self, method: str, path: str, **more: Any) -> Reply:
+        return self.counter.ask(method, f"/mailboxes/{self.name}{path}", token=self.token, **more)
+
+    def page(self, **query: object) -> Json:
+        return said(self.ask("GET", "/messages", query={name: str(value) for name, value in query.items()}))
+
+    def all_pages(self, after: str = "", **query: object) -> list[Json]:
+        """The messages of a whole pass, or of what is left of it after a cursor."""
+        found: list[Json] = []
+        while True:
+            page = self.page(after=after, **query)
+            found += page["messages"]
+            after = page["cursor"]
+            if not page["more"]:
+                return found
+
+    def acknowledge(self, *ids: str) -> Json:
+        return said(self.ask("POST", "/acknowledgements", body={"ids": list(ids)}))
+
+
+def signed(challenge: str, key: PrivateKey | PrivateSigningKey) -> Json:
+    return {"challenge": challenge, "signature": b64encode(key.sign(challenge.encode())).decode()}
+
+
+def said(reply: Reply) -> Json:
+    """What a good answer says."""
+    assert reply.status == 200, reply.body
+    assert reply.content_type == "application/json"
+    return json.loads(reply.body) if reply.body else None
+
+
+def reason(reply: Reply) -> str:
+    """Why a refusal is one."""
+    assert reply.content_type == "application/problem+json", reply.body
+    problem = json.loads(reply.body)
+    assert problem["status"] == reply.status
+    assert problem["reason"] == str(reply.reason)
+    return str(problem["reason"])

@@ -1,0 +1,200 @@
+"""functions/mailbox: HTTP around the counter."""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from tests.aws import Deployed
+from tests.functions.delivery_service import open_service
+from tests.functions.lambdas import Json, Office, office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import (
+    ALICE,
+    BOB,
+    MADE_AT,
+    RECEIVER,
+    http,
+    profile_uri,
+    published_key,
+    service_keys,
+    user_keys,
+)
+
+from postroom.store.directory import Dm3Mailbox
+from postroom.store.keys import row_key
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects, lay_out
+
+HOST = "https://nlweb.receiver.example"
+PAGE, OTHER = "https://app.example", "https://evil.example"
+ENVELOPE = '{"🤝":"nlweb.org/MSG:1.0"}'
+
+
+@pytest.fixture
+def opened(deployed: Deployed) -> Deployed:
+    """A deployment with a mailbox of each protocol, its keys set or in a profile."""
+    open_service(
+        deployed, service_keys(), {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}, [Dm3Mailbox(BOB)]
+    )
+    key = base64.b64encode(published_key().public.spki()).decode()
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(RECEIVER, [key])
+    return deployed
+
+
+@pytest.fixture
+def running(opened: Deployed) -> Iterator[Office]:
+    with office(opened) as office_running:
+        yield office_running
+
+
+def file(deployed: Deployed, text: str, number: int = 1) -> None:
+    key = row_key(RECEIVER, 1, MADE_AT * 1000, f"{number:032x}")
+    data, [place] = lay_out([Line(key, "b.com", text, {})], f"seg/{number}")
+    Objects(deployed.clients.s3, deployed.bucket).put(f"seg/{number}", data)
+    Register(deployed.clients.dynamodb, deployed.tables["PostTable"]).file(key, place, "b.com")
+
+
+def ask(
+    running: Office,
+    method: str,
+    path: str,
+    body: object = None,
+    headers: Mapping[str, str] | None = None,
+    token: str = "",
+) -> Json:
+    data = b"" if body is None else json.dumps(body).encode()
+    given = {"content-type": "application/json", **(headers or {})}
+    if token:
+        given["authorization"] = f"Bearer {token}"
+    answer: Json = running.invoke("MailboxFunction", http(method, HOST + path, MADE_AT, data, given))
+    return answer
+
+
+def said(answer: Json) -> Any:
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json"), answer
+    body = base64.b64decode(answer["body"]) if answer["isBase64Encoded"] else answer["body"]
+    return json.loads(body)
+
+
+def sign_in(running: Office, name: str = RECEIVER) -> str:
+    key: Any = published_key() if name == RECEIVER else user_keys(name).signing
+    challenge = said(ask(running, "GET", f"/auth/{name}"))
+    signature = base64.b64encode(key.sign(challenge.encode())).decode()
+    token: str = said(ask(running, "POST", f"/auth/{name}", {"challenge": challenge, "signature": signature}))
+    return token
+
+
+def test_an_owner_signs_in_reads_and_acknowledges_by_calls_that_the_role_allows(
+    opened: Deployed, running: Office
+) -> None:
+    file(opened, ENVELOPE)
+    token = sign_in(running)
+    at = f"/mailboxes/{RECEIVER}"
+    [message] = said(ask(running, "GET", f"{at}/messages?limit=5", token=token))["messages"]
+    assert message["envelope"] == ENVELOPE
+    for path in (f"/messages/{message['id']}", f"/messages/{message['id']}/envelope", "/conversations", "/status"):
+        assert said(ask(running, "GET", at + path, token=token))
+    done = said(ask(running, "POST", f"{at}/acknowledgements", {"ids": [message["id"]]}, token=token))
+    assert done["acknowledged"] == [message["id"]]
+    assert said(ask(running, "GET", f"{at}/messages", token=token))["messages"] == []
+    assert said(ask(running, "POST", f"{at}/sign-out", token=token))
+
+
+def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(running: Office) -> None:
+    token, at = sign_in(running, BOB), f"/mailboxes/{BOB}/settings"
+    answer = ask(running, "GET", at, token=token)
+    headers = {"content-type": "application/merge-patch+json", "if-match": answer["headers"]["ETag"]}
+    assert said(ask(running, "PATCH", at, {"unverified": True}, headers, token))["unverified"] is True
+    assert said(ask(running, "GET", f"/delivery/messages/incoming/{BOB}/", token=token)) == []
+    wanted = {"acknowledgements": [{"contactAddress": ALICE, "messageHash": "0x12"}]}
+    done = ask(running, "POST", f"/delivery/messages/{BOB}/syncAcknowledgements/", wanted, token=token)
+    assert (done["statusCode"], done["body"]) == (200, "")
+
+
+def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, running: Office) -> None:
+    for number in range(3):
+        file(opened, json.dumps(["\U0001f91d" * 200_000, number], ensure_ascii=False), number)
+    answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/messages?bytes=4000000", token=sign_in(running))
+    assert answer["isBase64Encoded"] is True
+    assert len(said(answer)["messages"]) == 3
+    assert len(json.dumps(answer)) < 6 * 1024 * 1024
+
+
+def test_the_largest_page_of_all_is_one_that_lambda_can_return(opened: Deployed, running: Office) -> None:
+    # Each character is two in JSON: the worst that a sender can do.
+    file(opened, json.dumps('"' * 999_000), 1)
+    file(opened, json.dumps('"' * 999_000), 2)
+    answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/messages?bytes=4000000", token=sign_in(running))
+    assert said(answer)["messages"]
+    assert len(json.dumps(answer)) < 6 * 1024 * 1024
+
+
+def test_head_is_answered_without_a_body(running: Office) -> None:
+    answer = ask(running, "HEAD", "/openapi.json")
+    assert (answer["statusCode"], answer["body"]) == (200, "")
+
+
+def test_a_page_may_ask_and_read_what_it_needs(running: Office) -> None:
+    preflight = ask(running, "OPTIONS", f"/mailboxes/{RECEIVER}/messages", headers={"origin": PAGE})
+    assert preflight["statusCode"] == 204
+    assert preflight["headers"]["Access-Control-Allow-Origin"] == "*"
+    assert "authorization" in preflight["headers"]["Access-Control-Allow-Headers"]
+    assert "PATCH" in preflight["headers"]["Access-Control-Allow-Methods"]
+    answer = ask(running, "GET", f"/auth/{RECEIVER}", headers={"origin": PAGE})
+    assert answer["headers"]["Access-Control-Allow-Origin"] == "*"
+    assert "etag" in answer["headers"]["Access-Control-Expose-Headers"]
+
+
+def test_no_page_may_where_the_operator_says_so(opened: Deployed) -> None:
+    with office(opened, CounterCorsOrigins=PAGE) as running:
+        for origin, allowed in ((PAGE, True), (OTHER, False)):
+            for method in ("GET", "OPTIONS"):
+                answer = ask(running, method, f"/auth/{RECEIVER}", headers={"origin": origin})
+                assert (answer["headers"].get("Access-Control-Allow-Origin") == origin) is allowed
+
+
+def test_a_body_in_base64_is_read_and_one_that_is_no_text_is_refused(running: Office) -> None:
+    event = http("POST", f"{HOST}/auth/{RECEIVER}", MADE_AT, b"\xff\xfe", {"content-type": "application/json"})
+    assert event["isBase64Encoded"] is True
+    assert json.loads(running.invoke("MailboxFunction", event)["body"])["reason"] == "NotARequest"
+
+
+def test_a_refusal_is_a_problem_document_and_counted_by_reason(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/status")
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (401, "application/problem+json")
+    printed = capsys.readouterr().out
+    assert metrics(printed)["CounterRefusedTokenInvalid"] == [1]
+    assert RECEIVER not in json.dumps(log_lines(printed)), "who asks for a mailbox need not have it"
+
+
+def test_nothing_that_a_run_prints_holds_a_token_or_a_key(
+    opened: Deployed, running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = sign_in(running)
+    ask(running, "GET", f"/mailboxes/{RECEIVER}/status", token=token + "x")
+    ask(running, "GET", f"/mailboxes/{RECEIVER}/status", token=token)
+    secret = opened.clients.secrets.get_secret_value(SecretId=opened.secrets["TokenKeys"])["SecretString"]
+    printed = capsys.readouterr().out
+    for hidden in (token.rpartition(".")[2], json.loads(secret)["0"]):
+        assert hidden not in printed
+
+
+def test_the_document_tells_every_operation(running: Office) -> None:
+    document = said(ask(running, "GET", "/openapi.json"))
+    assert document["openapi"] == "3.1.0"
+    assert set(document["paths"]) >= {"/auth/{name}", "/mailboxes/{name}/messages", "/mailboxes/{name}/settings"}
+    etag = ask(running, "GET", "/openapi.json")["headers"]["ETag"]
+    assert ask(running, "GET", "/openapi.json", headers={"if-none-match": etag})["statusCode"] == 304
+
+
+def test_a_deployment_without_a_key_for_tokens_says_to_come_again(opened: Deployed) -> None:
+    opened.clients.secrets.put_secret_value(SecretId=opened.secrets["TokenKeys"], SecretString="{}")
+    with office(opened) as running:
+        answer = ask(running, "GET", f"/auth/{RECEIVER}")
+    assert answer["statusCode"] == 503
+    assert json.loads(answer["body"])["reason"] == "SigningKeyUnavailable"
