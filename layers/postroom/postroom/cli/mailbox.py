@@ -1,24 +1,178 @@
-"""`postroom mailbox`: what an operator sets for one mailbox."""
+"""`postroom mailbox`: who picks a mailbox's mail up, and how it is spread. Seen within a minute."""
 
-from typing import Annotated
+import time
+from base64 import b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson
-from postroom.cli.office import DeploymentName, StackName, open_office
-from postroom.cli.output import print_either
+from postroom.cli.inputs import AsJson, load_public_key
+from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.output import print_either, print_json, print_table
+from postroom.errors import OurError, TheirError
+from postroom.ijson import JsonValue
 
-app = typer.Typer(help="Settings of mailboxes.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from postroom.store.mailboxes import Mailbox
+
+app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
 
 _MOST_SHARDS = 1000
 """A reader asks every shard, and the count never falls: a slip of the finger would stay."""
+_SEEN_BY_THEN_SECONDS = 120
+"""Every instance of a function has read a changed secret by then."""
 
 
-@app.callback()
-def mailbox() -> None:
-    """Settings of mailboxes."""
+def _name(text: str) -> str:
+    from postroom.counter.names import read_mailbox_name
+
+    try:
+        return read_mailbox_name(text)
+    except TheirError:
+        raise typer.BadParameter(f"{text!r} is no name such as orders.receiver.example or bob.eth") from None
+
+
+Name = Annotated[str, typer.Argument(help="The mailbox; a domain's own is named as the domain.", parser=_name)]
+KeyFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--key", metavar="FILE", help="A public key of the owner's, as PEM; repeat it for more."),
+]
+KeyTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--public-key",
+        metavar="BASE64",
+        help="The same as base64: of a SubjectPublicKeyInfo, or as a dm3 profile has it; repeat it for more.",
+    ),
+]
+
+
+@app.command("create")
+def create(
+    name: Name,
+    key: KeyFiles = None,
+    public_key: KeyTexts = None,
+    dm3: Annotated[
+        bool, typer.Option("--dm3", help="It receives dm3 letters; its profile's key is one of the owner's.")
+    ] = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let an owner pick a mailbox's mail up, or let one in again."""
+    from postroom.store.directory import Dm3Mailbox
+
+    keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
+    directory, operators = office.directory(), office.operators()
+    letters = directory.dm3_mailbox(name) is not None
+    if not keys and not dm3 and not letters:
+        raise UsageFault("say --key FILE or --public-key BASE64: the owner signs in by that; or --dm3")
+    if dm3 and name in operators.domains():
+        raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
+    if dm3 and not letters:
+        operators.put_dm3_mailbox(Dm3Mailbox(name))
+    office.mailboxes().set_keys(name, keys)
+    _print_one(office, name, as_json=as_json)
+
+
+@app.command("set")
+def change(
+    name: Name,
+    key: KeyFiles = None,
+    public_key: KeyTexts = None,
+    sign_out: Annotated[bool, typer.Option("--sign-out", help="Let no token count that was given before.")] = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replace the owner's keys, or sign the owner out everywhere."""
+    keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
+    _open_one(office, name)
+    if not keys and not sign_out:
+        raise UsageFault("say what to change: --key FILE or --public-key BASE64, or --sign-out")
+    if keys:
+        office.mailboxes().set_keys(name, keys)
+    if sign_out:
+        office.mailboxes().revoke_tokens(name, time.time())
+    _print_one(office, name, as_json=as_json)
+
+
+@app.command("list")
+def list_mailboxes(
+    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
+) -> None:
+    """List the mailboxes that have an owner, or had one."""
+    office = open_office(stack_name, local, deployment)
+    names = {it.name for it in office.operators().mailboxes()} | {it.name for it in office.operators().dm3_mailboxes()}
+    found = [_describe(office, name) for name in sorted(names)]
+    if as_json:
+        print_json(list(found))
+        return
+    rows = [(str(it["name"]), str(it["protocol"]), _told(it), "closed" if it["closed"] else "open") for it in found]
+    print_table(("mailbox", "protocol", "owner's keys", ""), rows)
+
+
+@app.command("show")
+def show(
+    name: Name,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is set for a mailbox, and how much waits in it."""
+    from itertools import islice
+
+    from postroom.counter.shelves import MOST_COUNTED
+
+    office = open_office(stack_name, local, deployment)
+    described = _describe(office, name)
+    rows = office.reader().list(name, office.directory().shards(name), now=int(time.time()))
+    waiting = sum(1 for _ in islice(rows, MOST_COUNTED))
+    if as_json:
+        print_json({**described, "waiting": waiting})
+        return
+    print(f"{name}: {described['protocol']}, {'closed' if described['closed'] else 'open'}")
+    print(f"    the owner signs in by {_told(described)}")
+    print(
+        f"    {'at least ' if waiting == MOST_COUNTED else ''}{waiting} messages wait, in {described['shards']} shards"
+    )
+
+
+@app.command("close")
+def close(
+    name: Name,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let nobody in any more; mail that is filed stays, and what comes in is filed."""
+    office = open_office(stack_name, local, deployment)
+    _open_one(office, name)
+    office.mailboxes().close(name)
+    print_either(as_json, {"name": name, "closed": True}, f"{name}: closed")
+
+
+@app.command("rotate-keys")
+def rotate_keys(
+    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
+) -> None:
+    """Let a new key sign owners' tokens; nobody is signed out."""
+    import secrets
+
+    from postroom.counter.tokens import TOKEN_SECONDS
+
+    now = int(time.time())
+    begins_at = now + _SEEN_BY_THEN_SECONDS
+    keys = open_office(stack_name, local, deployment).token_keys()
+    keys.add(secrets.token_urlsafe(48), begins_at, drop_before=now - TOKEN_SECONDS)
+    print_either(as_json, {"begins_at": begins_at}, f"a new key signs tokens in {_SEEN_BY_THEN_SECONDS} s")
 
 
 @app.command("shards")
@@ -37,3 +191,51 @@ def shards(
         if stands != count:
             raise UsageFault(f"{name} has {stands} shards already; the count is only ever raised")
     print_either(as_json, {"mailbox": name, "shards": count}, f"{name}: {count} shards")
+
+
+def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
+    """The keys that were named, in base64. Raises UsageFault."""
+    from postroom.counter.owner_keys import read_owner_key
+
+    keys = [b64encode(load_public_key(file).spki()).decode() for file in files or ()]
+    for text in texts or ():
+        try:
+            read_owner_key(text)
+        except OurError as error:
+            raise UsageFault(f"--public-key: {error}") from None
+        keys.append(text)
+    return keys
+
+
+def _open_one(office: Office, name: str) -> "Mailbox":
+    mailbox = office.directory().mailbox(name)
+    if mailbox.closed or not (mailbox.keys or office.directory().dm3_mailbox(name)):
+        raise UsageFault(f"{name} has no owner here; `postroom mailbox create` lets one in")
+    return mailbox
+
+
+def _describe(office: Office, name: str) -> dict[str, JsonValue]:
+    from postroom.counter.owner_keys import read_owner_key
+
+    directory = office.directory()
+    mailbox, letters = directory.mailbox(name), directory.dm3_mailbox(name)
+    return {
+        "name": name,
+        "protocol": "dm3" if letters else "nlweb",
+        "keys": [read_owner_key(key).fingerprint for key in mailbox.keys],
+        "key_of_profile": letters is not None,
+        "shards": mailbox.shards,
+        "closed": mailbox.closed,
+    }
+
+
+def _print_one(office: Office, name: str, *, as_json: bool) -> None:
+    described = _describe(office, name)
+    print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_told(described)}")
+
+
+def _told(described: dict[str, JsonValue]) -> str:
+    """By which keys the owner signs in, in words."""
+    keys = described["keys"]
+    named = [str(key) for key in keys] if isinstance(keys, list) else []
+    return ", ".join([*named, *(["the key of its dm3 profile"] if described["key_of_profile"] else [])]) or "no key"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from postroom.store.secret import Secret
     from postroom.store.secrets import SigningKeys
     from postroom.store.segments import Objects
+    from postroom.store.token_keys import TokenKeys
 
 StackName = Annotated[
     str | None,
@@ -101,6 +102,12 @@ class Office:
         from postroom.store.secrets import SigningKeys
 
         return SigningKeys(self.secrets, self._output("SigningKeysSecret"), time.monotonic)
+
+    def token_keys(self) -> "TokenKeys":
+        """What signs owners' tokens."""
+        from postroom.store.token_keys import TokenKeys
+
+        return TokenKeys(self.secrets, self._output("TokenKeysSecret"), time.time)
 
     def delivery_service_keys(self) -> "Secret":
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from postroom.nlweb.subjects import SubjectRule
 from postroom.store.directory import Dm3Mailbox, Domain, read_dm3_mailbox
+from postroom.store.mailboxes import PREFIX as MAILBOX
+from postroom.store.mailboxes import Mailbox, read_mailbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -89,6 +91,11 @@ class Operators:
         """All mailboxes of the delivery service, by name."""
         found = [read_dm3_mailbox(item) for item in self._scan() if _is(item, "dm3#")]
         return sorted(found, key=lambda mailbox: mailbox.name)
+
+    def mailboxes(self) -> list[Mailbox]:
+        """All mailboxes of which anything was ever set, by name."""
+        names = {item["pk"]["S"].removeprefix(MAILBOX): item for item in self._scan() if _is(item, MAILBOX)}
+        return [read_mailbox(name, item) for name, item in sorted(names.items())]
 
     def _delete(self, pk: str) -> bool:
         gone = self._dynamodb.delete_item(

@@ -1,0 +1,118 @@
+"""`postroom mailbox`: who picks a mailbox's mail up."""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from tests.cli.conftest import Postroom, Rooms
+from typer.testing import Result
+
+from postroom.dm3.keys import PrivateSigningKey
+from postroom.nlweb.keys import PrivateKey, PublicKey
+from postroom.store.directory import Directory
+from postroom.store.mailboxes import Mailboxes
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
+
+Operate = Callable[..., Result]
+
+
+@pytest.fixture
+def operate(postroom: Postroom, rooms: Rooms) -> Operate:
+    return lambda *arguments: postroom("mailbox", *arguments, *rooms.options)
+
+
+@pytest.fixture
+def directory(rooms: Rooms) -> Directory:
+    return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=lambda: 0.0, cache_seconds=-1)
+
+
+def base64(key: PublicKey) -> str:
+    return b64encode(key.spki()).decode()
+
+
+def pem(path: Path, key: PublicKey) -> str:
+    path.write_bytes(load_der_public_key(key.spki()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return str(path)
+
+
+def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, directory: Directory, tmp_path: Path) -> None:
+    one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
+    letters = PrivateSigningKey.generate().public
+    made = operate(
+        "create", "One.Example", "--key", pem(tmp_path / "one.pem", one), "--public-key", base64(two),
+        "--public-key", letters.encode(), "--json",
+    )  # fmt: skip
+    described = {
+        "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, letters.fingerprint],
+        "key_of_profile": False, "shards": 1, "closed": False,
+    }  # fmt: skip
+    assert json.loads(made.stdout) == described
+    assert directory.mailbox("one.example").keys == (base64(one), base64(two), letters.encode())
+    assert json.loads(operate("show", "one.example", "--json").stdout) == {**described, "waiting": 0}
+    assert described in json.loads(operate("list", "--json").stdout)
+    shown = operate("show", "one.example").stdout
+    assert f"the owner signs in by {one.fingerprint}, {two.fingerprint}" in shown
+    assert "0 messages wait, in 1 shards" in shown
+    assert operate("close", "one.example").stdout == "one.example: closed\n"
+    assert directory.mailbox("one.example").closed
+    [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("one.example")]
+    assert line.endswith("closed")
+
+
+def test_a_mailbox_of_dm3_needs_no_key_but_that_of_its_profile(operate: Operate, directory: Directory) -> None:
+    told = operate("create", "carol.eth", "--dm3").stdout
+    assert told == "carol.eth: dm3, the owner signs in by the key of its dm3 profile\n"
+    assert directory.dm3_mailbox("carol.eth") is not None
+    assert operate("create", "carol.eth").exit_code == 0, "it is one already"
+
+
+def test_keys_are_replaced_and_what_else_was_set_stays(operate: Operate, directory: Directory, rooms: Rooms) -> None:
+    one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
+    operate("create", "two.example", "--public-key", base64(one))
+    Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"]).raise_shards("two.example", 3)
+    assert operate("set", "two.example", "--public-key", base64(two), "--sign-out").exit_code == 0
+    mailbox = directory.mailbox("two.example")
+    assert (mailbox.keys, mailbox.shards, mailbox.tokens_after > 0) == ((base64(two),), 3, True)
+
+
+def test_who_was_closed_is_let_in_again(operate: Operate, directory: Directory) -> None:
+    key = base64(PrivateKey.generate("ed25519").public)
+    operate("create", "three.example", "--public-key", key)
+    operate("close", "three.example")
+    assert operate("set", "three.example", "--sign-out").exit_code == 2
+    assert operate("create", "three.example", "--public-key", key).exit_code == 0
+    assert not directory.mailbox("three.example").closed
+
+
+def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, rooms: Rooms) -> None:
+    begins = json.loads(operate("rotate-keys", "--json").stdout)["begins_at"]
+    text = rooms.clients("secretsmanager").get_secret_value(SecretId=rooms.outputs["TokenKeysSecret"])["SecretString"]
+    assert {"0", str(begins)} <= set(json.loads(text))
+    assert len(json.loads(text)["0"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("create", "four.example"), "say --key FILE or --public-key BASE64"),
+        (("create", "a..b", "--dm3"), "'a..b' is no name such as"),
+        (("create", "four.example", "--public-key", "x"), "--public-key: 'x'… is no base64 of a public key"),
+        (("create", "four.example", "--public-key", "AAAA"), "--public-key: 'AAAA'… is no key"),
+        (("create", "four.example", "--key", "none.pem"), "none.pem: No such file"),
+        (("set", "four.example", "--sign-out"), "four.example has no owner here"),
+        (("close", "four.example"), "four.example has no owner here"),
+    ],
+)
+def test_a_wrong_use_is_a_sentence(operate: Operate, command: tuple[str, ...], sentence: str) -> None:
+    result = operate(*command)
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+
+
+def test_nothing_to_change_is_a_sentence(operate: Operate) -> None:
+    operate("create", "five.example", "--public-key", base64(PrivateKey.generate("ed25519").public))
+    result = operate("set", "five.example")
+    assert (result.exit_code, "say what to change" in result.stderr) == (2, True)
