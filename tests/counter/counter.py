@@ -31,7 +31,7 @@ from postroom.store.keys import RowKey, row_key
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.reader import Reader
-from postroom.store.register import Register
+from postroom.store.register import Register, Row
 from postroom.store.segments import Line, Objects, lay_out
 from postroom.store.token_keys import TokenKeys
 
@@ -84,7 +84,7 @@ class Counter:
     def new_id(self) -> str:
         return f"{next(self._numbers):032x}"
 
-    # --- mail that is there -----------------------------------------------------------------------------------------
+    # --- mail that is there ------------------------------------------------------------------------------------------
     def file(
         self, *envelopes: str, mailbox: str = SHOP, conversation: str = "b.com", at: float = 0.0, shards: int = 1
     ) -> list[str]:
@@ -97,11 +97,11 @@ class Counter:
         self.put(f"seg/{self.new_id()}", lines, conversation)
         return [id_of(key) for key in keys]
 
-    def put(self, name: str, lines: Sequence[Line], conversation: str) -> None:
+    def put(self, name: str, lines: Sequence[Line], conversation: str) -> list[Row | None]:
+        """A segment, and the rows of its lines, as far as they are absent; what stands where they are not."""
         data, places = lay_out(lines, name)
         self.objects.put(name, data)
-        for line, place in zip(lines, places, strict=True):
-            self.register.file(line.row, place, conversation)
+        return [self.register.file(line.row, place, conversation) for line, place in zip(lines, places, strict=True)]
 
     def expire(self, key: RowKey, at: float) -> None:
         """Give a row the time at which it is over."""
@@ -113,7 +113,7 @@ class Counter:
             ExpressionAttributeValues={":ttl": {"N": str(int(at))}},
         )
 
-    # --- requests -----------------------------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------------------------
     def ask(
         self,
         method: str,

@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from tests.counter.compaction import compact
 from tests.counter.counter import BOB, BOB_KEY, NOW, SHOP, Counter, Owner, reason, said
 
 from postroom.counter import shelves
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
 from postroom.store.ids import row_of
-from postroom.store.segments import Line, lay_out
 
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
 
@@ -89,7 +89,7 @@ def test_a_cursor_holds_under_arrival_acknowledgement_and_compaction(counter: Co
     first = owner.page(limit=2)
     owner.acknowledge(filed[1], filed[2])
     [late], [newest] = counter.file(TEXT, at=0.5), counter.file(TEXT, at=9)
-    _compact(counter, filed[3:5])
+    compact(counter, filed[3:5])
     assert ids(owner.all_pages(after=first["cursor"], limit=2)) == [*filed[3:6], newest]
     # Filed behind the cursor: the next pass shows it.
     assert ids(owner.all_pages()) == [filed[0], late, *filed[3:6], newest]
@@ -103,7 +103,7 @@ def test_what_is_swung_between_listing_and_fetching_is_shown_from_where_it_lies_
 
     def first_swing(place: object) -> bytes:
         monkeypatch.setattr(counter.objects, "get_range", get_range)
-        _compact(counter, filed, collect=True)
+        compact(counter, filed, delete=True)
         return get_range(place)  # type: ignore[arg-type]
 
     monkeypatch.setattr(counter.objects, "get_range", first_swing)
@@ -366,33 +366,3 @@ def test_another_method_is_told_which_there_are(counter: Counter) -> None:
 
 def test_what_may_be_read_may_be_asked_for_without_its_body(owner: Owner) -> None:
     assert owner.ask("HEAD", "/status").status == 200
-
-
-def _compact(counter: Counter, message_ids: list[str], *, collect: bool = False) -> str:
-    """What the job of compaction does: lines of these messages copied into a chunk, and their rows swung to it."""
-    keys = [key for each in message_ids if (key := row_of(each, SHOP))]
-    rows = [row for key in keys if (row := counter.register.find(key))]
-    lines = []
-    for row in rows:
-        assert row.place is not None
-        value = json.loads(counter.objects.get_range(row.place))
-        lines.append(Line(row.key, value["c"], value["envelope"], value["receipt"]))
-    name = f"chk/{counter.new_id()}"
-    data, places = lay_out(lines, name)
-    counter.objects.put(name, data)
-    for row, place in zip(rows, places, strict=True):
-        assert row.place is not None
-        counter.deployed.clients.dynamodb.update_item(
-            TableName=counter.deployed.tables["PostTable"],
-            Key={"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}},
-            UpdateExpression="SET o = :o, off = :off, #len = :len",
-            ConditionExpression="st = :live AND o = :src",
-            ExpressionAttributeNames={"#len": "len"},
-            ExpressionAttributeValues={
-                ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
-                ":live": {"S": "L"}, ":src": {"S": row.place.object},
-            },
-        )  # fmt: skip
-        if collect:
-            counter.deployed.clients.s3.delete_object(Bucket=counter.deployed.bucket, Key=row.place.object)
-    return name
