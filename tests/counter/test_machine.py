@@ -8,7 +8,16 @@ import json
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
 from moto import mock_aws
 from tests.aws import deploy, new_clients
 from tests.counter.compaction import collect, compact
@@ -38,6 +47,7 @@ class Mailbox(RuleBasedStateMachine):
         self._aws = mock_aws()
         self._aws.start()
         self.counter = Counter(deploy(new_clients()))
+        self.steps = 0
         self.waiting: dict[str, str] = {}
         self.acknowledged: set[str] = set()
         self.passes: list[Pass | None] = [None, None]
@@ -50,15 +60,14 @@ class Mailbox(RuleBasedStateMachine):
         self.owners = [Owner(self.counter), Owner(self.counter)]
 
     # --- what comes in -----------------------------------------------------------------------------------------------
-    @rule(target=filed, late=st.integers(0, 1000), conversation=st.sampled_from(["b.com", "c.com"]))
-    def deliver(self, late: int, conversation: str) -> str:
-        """A message, that may have come in at the door a while before it is filed."""
+    @rule(target=filed, many=st.integers(1, 4), late=st.sampled_from([0, 30, 1000]))
+    def deliver(self, many: int, late: int) -> MultipleResults[str]:
+        """A batch, whose messages may have come in at the door a while before they are filed."""
         self.counter.clock.now += 1
-        number = len(self.waiting) + len(self.acknowledged)
-        text = json.dumps({"n": number, "of": conversation})
-        [made] = self.counter.file(text, conversation=conversation, at=self.counter.clock.now - NOW - late)
-        self.waiting[made] = text
-        return made
+        texts = [json.dumps({"n": number, "at": self.counter.clock.now}) for number in range(many)]
+        made = self.counter.file(*texts, at=self.counter.clock.now - NOW - late)
+        self.waiting |= dict(zip(made, texts, strict=True))
+        return multiple(*made)
 
     @rule(message=filed)
     def redeliver(self, message: str) -> None:
@@ -96,12 +105,13 @@ class Mailbox(RuleBasedStateMachine):
         else:
             assert reply.status == 404
 
-    @rule(device=DEVICES, message=filed)
-    def acknowledge(self, device: int, message: str) -> None:
+    @rule(device=DEVICES, messages=st.lists(filed, min_size=1, max_size=4))
+    def acknowledge(self, device: int, messages: list[str]) -> None:
         """Of what waits, or once more: it is the same."""
-        done = self.owners[device].acknowledge(message)
-        assert done == {"acknowledged": [message], "unknown": [], "again": []}
-        if self.waiting.pop(message, None) is not None:
+        done = self.owners[device].acknowledge(*messages)
+        assert done == {"acknowledged": list(dict.fromkeys(messages)), "unknown": [], "again": []}
+        for message in messages:
+            self.waiting.pop(message, None)
             self.acknowledged.add(message)
 
     @rule(device=DEVICES)
@@ -145,8 +155,9 @@ class Mailbox(RuleBasedStateMachine):
     @invariant()
     def a_fresh_pass_shows_exactly_what_waits(self) -> None:
         if hasattr(self, "owners"):
-            self.counter.clock.now += 1  # no mailbox is asked so often
-            shown = [message["id"] for message in self.owners[0].all_pages(limit=1000)]
+            self.steps += 1
+            self.counter.clock.now += 5  # no mailbox is asked too often
+            shown = [message["id"] for message in self.owners[0].all_pages(limit=1 + self.steps % 3)]
             assert sorted(shown) == sorted(self.waiting)
 
 
@@ -155,5 +166,5 @@ def _when(message: str) -> tuple[str, str]:
     return received_at, claim
 
 
-Mailbox.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+Mailbox.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 TestMailbox = Mailbox.TestCase
