@@ -106,6 +106,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/SeenTable"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
         ("dynamodb:GetItem", "dynamodb table/PostTable"),
+        ("dynamodb:UpdateItem", "dynamodb table/PostTable"),
         ("s3:PutObject", "s3 Bucket/seg/*"),
         ("s3:GetObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),

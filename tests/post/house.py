@@ -30,6 +30,7 @@ from postroom.post.times import Times
 from postroom.post.verdicts import Judge
 from postroom.post.worker import Record, Report, Worker
 from postroom.store.directory import Directory, Domain
+from postroom.store.head import Heads
 from postroom.store.keys import RowKey
 from postroom.store.limits import FeedbackLimits
 from postroom.store.mailboxes import Mailboxes
@@ -178,6 +179,7 @@ class House:
         return Filing(
             seen=Seen(at.dynamodb, self.deployed.tables["SeenTable"]),
             register=Register(at.dynamodb, self.deployed.tables["PostTable"]),
+            heads=Heads(at.dynamodb, self.deployed.tables["PostTable"]),
             objects=Objects(at.s3, self.deployed.bucket),
             courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             forwarding=self.forwarding,

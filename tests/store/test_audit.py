@@ -622,7 +622,7 @@ def test_nobody_is_told_of_a_message_that_is_kept(office: Office, why: str, told
     "changed",
     [
         {"st": None}, {"st": {"S": "X"}}, {"o": None}, {"off": {"N": "1.5"}}, {"sk": {"S": "m#x#y"}},
-        {"sk": {"S": "!head"}},
+        {"sk": {"S": "!other"}},
     ],
 )  # fmt: skip
 def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[str, Any]) -> None:

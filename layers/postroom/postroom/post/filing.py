@@ -19,6 +19,7 @@ from postroom.post.side_by_side import side_by_side
 from postroom.post.times import Times
 from postroom.post.verdicts import Accepted, Discarded
 from postroom.reasons import Reason
+from postroom.store.head import LATE_MS, Heads
 from postroom.store.keys import RowKey, segment_name
 from postroom.store.register import Register, Row
 from postroom.store.seen import Seen
@@ -68,6 +69,7 @@ class Filing:
         *,
         seen: Seen,
         register: Register,
+        heads: Heads,
         objects: Objects,
         courier: SendQueue,
         forwarding: Forwarding,
@@ -78,6 +80,7 @@ class Filing:
     ) -> None:
         self._seen = seen
         self._register = register
+        self._heads = heads
         self._objects = objects
         self._courier = courier
         self._forwarding = forwarding
@@ -163,6 +166,7 @@ class Filing:
         stands = self._register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
+        self._show(item.home)
         return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.correlation)
 
     def _forward(self, item: _Homed) -> Outcome:
@@ -184,9 +188,16 @@ class Filing:
     def _met(self, claim: Claim, verdict: Accepted, stands: Row) -> Outcome:
         """The home was taken before. Filed or acknowledged: done. Discarded: whoever meets that row tells."""
         if stands.discarded is None:
+            if stands.live:
+                self._show(stands.key)
             return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
         self._tell(stands.key, stands.discarded, verdict.telling)
         return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=verdict.correlation)
+
+    def _show(self, row: RowKey) -> None:
+        """See to it that the next pass comes by a row that was filed late; a helper may have died before he did."""
+        if int(self._clock() * 1000) - row.received_at_ms > LATE_MS:
+            self._heads.lower_to(row)
 
     def _tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
         """Step 6, our half: the courier's queue."""

@@ -46,6 +46,7 @@ from postroom.reasons import Reason
 from postroom.settings import DAY_SECONDS, Settings
 from postroom.store.directory import Directory
 from postroom.store.dm3_keys import DeliveryServiceKeys
+from postroom.store.head import Heads
 from postroom.store.limits import FeedbackLimits
 from postroom.store.queues import Queue
 from postroom.store.register import Register
@@ -262,6 +263,7 @@ def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExe
     return Filing(
         seen=Seen(aws.dynamodb, settings.seen_table),
         register=Register(aws.dynamodb, settings.post_table),
+        heads=Heads(aws.dynamodb, settings.post_table),
         objects=objects,
         courier=aws.queue(settings.courier_queue_url),
         forwarding=_LazyForwarding(),

@@ -6,6 +6,7 @@
 | table `seen` | `d#` sha256(to, from, sha256(message)) | a dm3 message by a verified sender: its home |
 | table `seen` | `u#` sha256(to, from, sha256(message)) | a dm3 message whose sender was not verified: its home |
 | table `post` | `<mailbox>#<shard>` / `m#<received_at_ms, 13 digits>#<claim id>` | the register of a claim |
+| table `post` | `<mailbox>#<shard>` / `!head` | where a pass through it may begin |
 | table `directory` | `domain#<domain>` / `!` | a domain we serve |
 | table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
 | table `directory` | `mailbox#<mailbox>` / `!` | who may pick a mailbox's mail up, and its shard count |

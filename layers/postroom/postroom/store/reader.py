@@ -6,10 +6,13 @@ belongs to one pass, because a row may be filed behind it hours late: the next p
 
 import heapq
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from postroom.errors import NotNowError
 from postroom.store.aws import passing_faults
+from postroom.store.head import WORTH_RAISING, Heads
 from postroom.store.keys import ROW_PREFIX, RowKey, partition
 from postroom.store.register import LIVE, Register, Row, read_row
 from postroom.store.segments import Line, Objects, decode_line, neighbours
@@ -30,12 +33,24 @@ class Filed:
     line: Line
 
 
+@dataclass(slots=True)
+class _Pass:
+    """A way through a partition. `begins`: the first key; `passed_over`: rows that were read and are not shown."""
+
+    pk: str
+    begins: str
+    conversation: str
+    now: int
+    passed_over: int = 0
+
+
 class Reader:
-    """Lists and fetches; writes nothing."""
+    """Lists and fetches; writes nothing but where the next pass may begin."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: Objects) -> None:
         self._dynamodb = dynamodb
         self._table = table
+        self._heads = Heads(dynamodb, table)
         self._register = register
         self._objects = objects
 
@@ -82,21 +97,38 @@ class Reader:
         return None
 
     def _shard(self, pk: str, cursor: str, conversation: str, now: int, wanted: int) -> Iterator[Row]:
+        if cursor:
+            yield from self._rows(_Pass(pk, cursor + "!", conversation, now), wanted)
+            return
+        head = self._heads.read(pk)
+        going = _Pass(pk, head.sk, conversation, now)
+        rows = self._rows(going, wanted)
+        first = next(rows, None)
+        # Of a conversation it is not known what else lies before its first row.
+        if going.passed_over >= WORTH_RAISING and not conversation:
+            with suppress(NotNowError):  # it saves the next pass something, and this one nothing
+                self._heads.raise_to(pk, head, first.key.sk if first else None, now * 1000)
+        if first:
+            yield first
+            yield from rows
+
+    def _rows(self, going: "_Pass", wanted: int) -> Iterator[Row]:
         # Tombstones and other conversations are read, and paid for, but not sent.
-        only = "st = :live AND (attribute_not_exists(#ttl) OR #ttl >= :now)" + (" AND c = :c" if conversation else "")
+        only = "st = :live AND (attribute_not_exists(#ttl) OR #ttl >= :now)" + (
+            " AND c = :c" if going.conversation else ""
+        )
         query: QueryInputTypeDef = {
             "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :after AND :end",
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :from AND :end",
             "FilterExpression": only,
             "ExpressionAttributeNames": {"#ttl": "ttl"},
             "ExpressionAttributeValues": {
-                ":pk": {"S": pk},
-                # No row is at the very beginning, nor at a cursor that is one character longer.
-                ":after": {"S": cursor + "!" if cursor else ROW_PREFIX},
+                ":pk": {"S": going.pk},
+                ":from": {"S": going.begins},
                 ":end": {"S": ROW_PREFIX + "~"},
                 ":live": {"S": LIVE},
-                ":now": {"N": str(now)},
-                **({":c": {"S": conversation}} if conversation else {}),
+                ":now": {"N": str(going.now)},
+                **({":c": {"S": going.conversation}} if going.conversation else {}),
             },
             "ConsistentRead": True,
             "Limit": min(wanted, MOST_ROWS),
@@ -104,6 +136,7 @@ class Reader:
         while True:
             with passing_faults():
                 page = self._dynamodb.query(**query)
+            going.passed_over += page["ScannedCount"] - page["Count"]
             yield from map(read_row, page["Items"])
             if "LastEvaluatedKey" not in page:
                 return
