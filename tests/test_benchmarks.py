@@ -50,6 +50,14 @@ ROWS = {
         *(f"nlweb, {kind}, batch 10" for kind in ("large", "sent again", "discarded")),
         *(f"batches of {size}" for size in (1, 10, 100)),
     ],
+    "pickup": [
+        "segments of 10",
+        "a chunk",
+        "acknowledging",
+        "without the head",
+        "with it",
+        *(f"nlweb, {size} kB" for size in (2, 20)),
+    ],
     "memory": ["one sender", "all of different senders"],
     "fairness": [
         "the quiet senders",
@@ -58,7 +66,7 @@ ROWS = {
         "the quiet senders, beside invented names",
     ],
 }
-COUNTED = ("requests",)
+COUNTED = ("requests", "pickup")
 """What holds counts, and the milliseconds that Lambda bills, instead of ratios."""
 
 

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -43,6 +43,7 @@ RETAIN = 22 * DAY
 SHOP_KEY = PrivateKey.generate("ed25519")
 BOB_KEY = PrivateSigningKey.generate()
 Json = Any
+RECEIPT = {"protocol": "nlweb"}
 
 
 @dataclass
@@ -86,14 +87,18 @@ class Counter:
 
     # --- mail that is there ------------------------------------------------------------------------------------------
     def file(
-        self, *envelopes: str, mailbox: str = SHOP, conversation: str = "b.com", at: float = 0.0, shards: int = 1
+        self,
+        *envelopes: str,
+        mailbox: str = SHOP,
+        conversation: str = "b.com",
+        at: float = 0.0,
+        shards: int = 1,
+        receipt: Mapping[str, object] = RECEIPT,
     ) -> list[str]:
         """One segment with these messages, which came in `at` so many seconds after NOW; their ids."""
         at_ms = int((NOW + at) * 1000)
         keys = [row_key(mailbox, shards, at_ms, self.new_id()) for _ in envelopes]
-        lines = [
-            Line(key, conversation, text, {"protocol": "nlweb"}) for key, text in zip(keys, envelopes, strict=True)
-        ]
+        lines = [Line(key, conversation, text, receipt) for key, text in zip(keys, envelopes, strict=True)]
         self.put(f"seg/{self.new_id()}", lines, conversation)
         return [id_of(key) for key in keys]
 

@@ -15,6 +15,7 @@ from tests.faults.tellings import Tellings
 from postroom.post.claims import unpack
 from postroom.store.audit import audit
 from postroom.store.gather import gather
+from postroom.store.head import is_head
 from postroom.store.ledger import Accepted, read_ledger
 from postroom.store.register import ACKED, FORWARDED, Row, read_row
 from postroom.store.segments import Objects
@@ -39,6 +40,8 @@ class Judge:
         whose = self._whose()
         rows: dict[str, list[Row]] = {who: [] for who in self.sent}
         for item in self.town.deployed.rows("PostTable"):
+            if is_head(item):
+                continue
             row = read_row(item)
             rows.setdefault(whose.get(row.key.claim_id, f"nobody's {row.key}"), []).append(row)
         discarded = {who for who, each in rows.items() if any(row.discarded for row in each)}

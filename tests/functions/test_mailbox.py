@@ -111,7 +111,7 @@ def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(ru
     assert said(ask(running, "GET", f"/delivery/messages/incoming/{BOB}/", token=token)) == []
     wanted = {"acknowledgements": [{"contactAddress": ALICE, "messageHash": "0x12"}]}
     done = ask(running, "POST", f"/delivery/messages/{BOB}/syncAcknowledgements/", wanted, token=token)
-    assert (done["statusCode"], done["body"]) == (200, "")
+    assert (done["statusCode"], done["body"]) == (200, "null")
 
 
 def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, running: Office) -> None:

@@ -15,6 +15,7 @@ from postroom.cli.story.names import BOB
 from postroom.store.audit import audit
 from postroom.store.findings import Findings
 from postroom.store.gather import ClaimQueues, Premises, gather
+from postroom.store.head import is_head
 from postroom.store.ledger import read_ledger
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, read_row
@@ -97,7 +98,7 @@ def _known_by(message: Filed) -> tuple[str, bytes]:
 
 
 def _discards(town: Town) -> dict[str, Discard]:
-    rows = ((read_row(item), "sent" in item) for item in _scan(town, "PostTable"))
+    rows = ((read_row(item), "sent" in item) for item in _scan(town, "PostTable") if not is_head(item))
     return {row.key.claim_id: Discard(str(row.discarded), told) for row, told in rows if row.discarded}
 
 

@@ -198,7 +198,7 @@ class Reason(Enum):
         "settlement dm3 16",
     )  # fmt: skip
     NO_MAILBOX_NAME = (
-        "NoMailboxName", Kind.REFUSAL, 400,
+        "NoMailboxName", Kind.REFUSAL, 404,
         "The name in the address is no name that a mailbox can have.", "settlement dm3 10, NLWeb 13",
     )  # fmt: skip
     CHALLENGE_INVALID = (

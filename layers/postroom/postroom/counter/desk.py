@@ -23,7 +23,7 @@ from postroom.counter.shapes import (
     SignedChallenge,
     SignedOut,
 )
-from postroom.counter.shelves import MAX_MESSAGE_BYTES, Shelves, Shown, encoded
+from postroom.counter.shelves import MAX_MESSAGE_BYTES, NOTHING_WAITS, Shelves, Shown, encoded
 from postroom.counter.sign_in import SignIn
 from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.timestamp import write_timestamp
@@ -134,7 +134,7 @@ class Desk:
             page = self._shelves.page(call.mailbox, wanted.after, wanted.limit, wanted.bytes, wanted.conversation)
             left = until - self._clock()
             if page.messages or page.more or left <= 0:
-                return self._page(call.mailbox, page)
+                return self._page(call.mailbox, page, whole=not (wanted.after or wanted.conversation))
             self._sleep(min(POLL_SECONDS, left))
 
     def message(self, call: _Call) -> Reply:
@@ -184,13 +184,13 @@ class Desk:
         )
 
     def acknowledge_by_hash(self, call: _Call) -> Reply:
-        """As dm3's reference does; an answer without a body, or a failure that makes it ask again."""
+        """As dm3's reference does; a failure makes it ask again."""
         wanted = read_body(call.asked, "application/json", ReferenceAcknowledgements).acknowledgements
         for partner, hashes in by_hash.by_partner(wanted).items():
             rows = list(by_hash.named(self._shelves.all_filed(call.mailbox, partner), hashes))
             if None in side_by_side(self._pool, self._acknowledged, rows):
                 raise NotNowError(Reason.STORE_UNAVAILABLE)
-        return said_as_json(b"")
+        return said(None)
 
     def _acknowledged(self, row: RowKey | None) -> bool | None:
         """Whether the row is gone now; False: there is none; None: it could not be done now."""
@@ -221,8 +221,11 @@ class Desk:
             return not_modified(etag)
         return Reply(200, "application/json", data, {"ETag": etag, "Cache-Control": "max-age=300"})
 
-    def _page(self, mailbox: str, page: Shown) -> Reply:
-        status = b"" if page.messages else b',"status":' + bytes(said(self._shelves.status(mailbox)).body)
+    def _page(self, mailbox: str, page: Shown, *, whole: bool) -> Reply:
+        status = b""
+        if not page.messages:
+            nothing = whole and not page.more
+            status = b',"status":' + said(NOTHING_WAITS if nothing else self._shelves.status(mailbox)).body
         cursor, more = said(page.cursor).body, b"true" if page.more else b"false"
         return said_as_json(
             b'{"messages":[' + b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + status + b"}"

@@ -22,6 +22,8 @@ MOST_COUNTED: Final = 10_000
 MAX_MESSAGE_BYTES: Final = 4_000_000
 """Of a message in JSON; of a larger one the envelope is fetched by itself, in parts."""
 
+NOTHING_WAITS: Final = Status(waiting=0, bytes=0, more=False, oldest=None, age_seconds=0)
+
 _encode: Final = msgspec.json.Encoder().encode
 
 

@@ -15,7 +15,7 @@ from postroom.errors import OurError
 from postroom.store.aws import passing_faults
 from postroom.store.contents import held_in
 from postroom.store.evidence import Evidence, Held, Remembered, Standing
-from postroom.store.head import SK as HEAD
+from postroom.store.head import is_head
 from postroom.store.keys import ROW_PREFIX, RowKey
 from postroom.store.ledger import text_of
 from postroom.store.problems import Problem
@@ -132,7 +132,7 @@ class _Gatherer:
             yield from page["Items"]
 
     def _note_row(self, item: "Item") -> None:
-        if item["sk"].get("S") == HEAD:
+        if is_head(item):
             return
         try:
             standing = read_standing(item)

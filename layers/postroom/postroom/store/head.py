@@ -5,6 +5,7 @@ look into it would read, and pay for, all of them. `gen` counts how often someth
 head; whoever raises the head must have read it before the first query (docs/store-protocol.md, Head hint).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from postroom.store.keys import ROW_PREFIX, RowKey
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 SK: Final = "!head"
 LATE_MS: Final = 10 * 60 * 1000
@@ -93,6 +95,11 @@ class Heads:
         except RefusedError:
             return False
         return True
+
+
+def is_head(item: "Mapping[str, AttributeValueTypeDef]") -> bool:
+    """Whether an item of table `post` is no register, but a head."""
+    return item["sk"].get("S") == SK
 
 
 def _key(pk: str) -> "dict[str, dict[str, str]]":

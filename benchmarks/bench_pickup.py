@@ -1,0 +1,181 @@
+"""What an owner who picks mail up asks of AWS and of the network, and what the counter adds to the bytes it reads."""
+
+import json
+import math
+from collections import Counter as Numbers
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+from benchmarks.harness import Benchmark, Effort, Table, ratios
+from moto import mock_aws
+from tests.aws import deploy, new_clients
+from tests.cost.items import item_bytes
+from tests.counter.compaction import compact
+from tests.counter.counter import Counter, Owner
+from tests.post.house import NOTIFY, House
+
+from postroom.cli.cost import counted
+from postroom.counter.shelves import encoded
+from postroom.store import head
+from postroom.store.ids import row_of
+from postroom.store.reader import Filed
+from postroom.store.register import ACKED, GONE, Row
+from postroom.store.segments import Line, decode_line
+
+MESSAGES: Final = 1_000
+SEGMENT: Final = 10
+TOMBSTONES: Final = 20_000
+READ_UNIT_BYTES: Final = 4096
+_DAY: Final = 86_400
+
+NOTES: Final = f"""\
+An owner's whole pass through a mailbox, in pages of a hundred, over the counter as it is deployed and AWS in memory;
+{MESSAGES:,} messages of 2,000 bytes lie in segments of {SEGMENT}, as a worker that is not busy files them, and then in
+a chunk, as compaction will leave them. *Requests* are of S3; *units* are read units of DynamoDB, reckoned by the size
+of what is read consistently, and 1 for each head; *bytes* are those of all answers by those of the messages, receipts
+included, as they are filed. Then they are acknowledged, by one write unit each.
+
+Below that: one look into a mailbox in which nothing waits, behind the {TOMBSTONES:,} tombstones of mail that was picked
+up within three weeks, without the head hint and with it. Whoever waits for messages looks once a second.
+
+The last table is a ratio of times: what the counter does with a line between S3 and the network, by bare `orjson` that
+reads the line and writes it again.
+
+Wanted: ≤ 120 requests from segments of ten, ≤ 15 from chunks, bytes ≤ 1.1.
+"""
+
+
+@dataclass
+class Asked:
+    """What was asked of AWS."""
+
+    calls: Numbers[str] = field(default_factory=Numbers)
+    read_units: int = 0
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """Three tables: passes, looks, and processor time."""
+    messages, tombstones = (MESSAGES, TOMBSTONES) if effort.rounds > 1 else (30, 300)
+    with mock_aws():
+        passes = tuple(_passes(messages))
+    with mock_aws():
+        looks = tuple(_looks(tombstones))
+    columns = ("a pass", "requests", "units", "bytes", "write units")
+    return [
+        Table("Picking up", columns, passes),
+        Table("Looking", ("a look", "queries", "units"), looks),
+        Table("Between S3 and the network", ("a line", "by bare orjson"), tuple(_times(effort))),
+    ]
+
+
+def _passes(messages: int) -> Iterator[tuple[str, ...]]:
+    counter = Counter(deploy(new_clients()))
+    text, receipt = _envelope(counter), {"protocol": "nlweb", "evidence": "e" * (counted.LINE_BYTES_BESIDE - 200)}
+    ids: list[str] = []
+    for number in range(0, messages, SEGMENT):
+        ids += counter.file(*[text] * SEGMENT, at=number / 10, receipt=receipt)
+    owner = Owner(counter)
+    yield f"segments of {SEGMENT}", *_pass(counter, owner)
+    compact(counter, ids)
+    yield "a chunk", *_pass(counter, owner)
+    with _asked(counter) as asked:
+        for start in range(0, len(ids), 100):
+            owner.acknowledge(*ids[start : start + 100])
+    yield "acknowledging", "0", "0", "0", f"{asked.calls['UpdateItem'] / len(ids):.2f}"
+
+
+def _pass(counter: Counter, owner: Owner) -> tuple[str, ...]:
+    filed = sum(int(row["len"]["N"]) for row in counter.deployed.rows("PostTable") if "len" in row)
+    sent, after, more = 0, "", True
+    with _asked(counter) as asked:
+        while more:
+            counter.clock.now += 1
+            reply = owner.ask("GET", "/messages", query={"limit": "100", "after": after})
+            sent += len(reply.body)
+            page = json.loads(reply.body)
+            after, more = page["cursor"], page["more"]
+    return str(asked.calls["GetObject"]), str(asked.read_units), f"{sent / filed:.2f}", "0.00"
+
+
+def _looks(tombstones: int) -> Iterator[tuple[str, ...]]:
+    counter = Counter(deploy(new_clients()))
+    [key] = counter.file("{}")
+    row = row_of(key, "shop.com")
+    assert row is not None
+    for number in range(tombstones):
+        at_ms = int((counter.clock.now - 21 * _DAY + number * 21 * _DAY / tombstones - 3600) * 1000)
+        counter.deployed.clients.dynamodb.put_item(
+            TableName=counter.deployed.tables["PostTable"],
+            Item={
+                "pk": {"S": row.pk}, "sk": {"S": f"m#{at_ms:013d}#{number:032x}"}, "st": {"S": GONE},
+                "why": {"S": ACKED}, "ttl": {"N": str(int(counter.clock.now) + _DAY)},
+            },
+        )  # fmt: skip
+    owner = Owner(counter)
+    owner.acknowledge(key)
+    for name in ("without the head", "with it"):
+        with _asked(counter) as asked:
+            owner.page()
+        yield name, str(asked.calls["Query"]), f"{asked.read_units:.2f}"
+    assert tombstones > head.WORTH_RAISING
+
+
+@contextmanager
+def _asked(counter: Counter) -> Iterator[Asked]:
+    """What is asked of DynamoDB and S3 meanwhile."""
+    asked, originals = Asked(), {}
+    clients = counter.deployed.clients
+    rows = counter.deployed.rows("PostTable")
+    row_bytes = sum(map(item_bytes, rows)) / len(rows)
+
+    def watch(client: Any) -> None:
+        original = originals[client] = client._make_api_call
+
+        def call(operation: str, request: dict[str, Any]) -> Any:
+            asked.calls[operation] += 1
+            answer = original(operation, request)
+            if request.get("TableName") == counter.deployed.tables["PostTable"]:
+                asked.read_units += _read_units(operation, answer, row_bytes)
+            return answer
+
+        client._make_api_call = call
+
+    for client in (clients.dynamodb, clients.s3):
+        watch(client)
+    yield asked
+    for client, original in originals.items():
+        client._make_api_call = original
+
+
+def _read_units(operation: str, answer: dict[str, Any], row_bytes: float) -> int:
+    if operation == "GetItem":
+        return 1
+    # What is filtered out was read all the same.
+    return max(1, math.ceil(answer["ScannedCount"] * row_bytes / READ_UNIT_BYTES)) if operation == "Query" else 0
+
+
+def _envelope(counter: Counter) -> str:
+    return House(counter.deployed).envelope(NOTIFY, "x" * 1_450).decode()
+
+
+def _times(effort: Effort) -> Iterator[tuple[str, str]]:
+    for name, text in (("nlweb, 2 kB", "x" * 1_500), ("nlweb, 20 kB", "x" * 19_000)):
+        row = row_of(f"{1_795_253_400_000}-{'a' * 32}-0", "shop.com")
+        assert row is not None
+        envelope = json.dumps({"Header": {"From": "b.com", "To": "shop.com"}, "Body": text})
+        data = Line(row, "b.com", envelope, {"evidence": "e" * 1000}).encode()
+        of_row = Row(row, conversation="b.com")
+
+        def bare(data: bytes = data) -> bytes:
+            return orjson.dumps(orjson.loads(data))
+
+        def ours(data: bytes = data, of_row: Row = of_row) -> bytes:
+            return encoded(Filed(of_row, decode_line(data)))
+
+        yield name, f"{ratios([bare, ours], effort)[1]:.2f}"
+
+
+BENCHMARK: Final = Benchmark("pickup", "an owner picks mail up", NOTES, measure)

@@ -1,0 +1,78 @@
+"""Whatever fits the counter's OpenAPI document is answered as it says; what does not is refused as it says."""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from tests.aws import Deployed
+from tests.functions.lambdas import Office, office
+from tests.functions.samples import BOB, MADE_AT, RECEIVER, http
+from tests.functions.test_mailbox import ENVELOPE, HOST, file, opened, sign_in
+
+from postroom.counter.operations import OPERATIONS
+from postroom.store.ids import id_of
+from postroom.store.keys import row_key
+
+__all__ = ["opened"]
+
+Json = dict[str, Any]
+MESSAGE = id_of(row_key(RECEIVER, 1, MADE_AT * 1000, f"{1:032x}"))
+EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture
+def running(opened: Deployed) -> Iterator[Office]:
+    file(opened, ENVELOPE)
+    with office(opened, CounterRequestsASecond="1000000") as office_running:
+        yield office_running
+
+
+class App:
+    """The function behind API Gateway, as a WSGI application."""
+
+    def __init__(self, running: Office) -> None:
+        self._running = running
+
+    def __call__(self, environ: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
+        headers = {
+            name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+            for name, value in environ.items()
+            if name.startswith("HTTP_") or name == "CONTENT_TYPE"
+        }
+        # WSGI has a path decoded, as latin-1; a target has it as it was sent.
+        target = environ["REQUEST_URI"]
+        body = environ["wsgi.input"].read()
+        event = http(environ["REQUEST_METHOD"], HOST + target, MADE_AT, body, headers)
+        answer: Json = self._running.invoke("MailboxFunction", event)
+        status = HTTPStatus(answer["statusCode"])
+        start(f"{status.value} {status.phrase}", list(answer["headers"].items()))
+        text = answer["body"]
+        return [base64.b64decode(text) if answer["isBase64Encoded"] else text.encode()]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda it: it.does)
+def test_an_operation_is_as_the_document_says(running: Office, operation: Any) -> None:
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", App(running))
+    # What fits and is refused all the same: a range beyond the end, settings that are other ones by now.
+    taken = schema.config.checks.positive_data_acceptance
+    taken.expected_statuses = [*taken.expected_statuses, "412", "416"]
+    name = BOB if "settings" in operation.does else RECEIVER
+    token = sign_in(running, name)
+
+    @schema.hook
+    def map_path_parameters(_context: object, parameters: Json | None) -> Json | None:
+        """Half of all addresses are those of a mailbox and a message that there are."""
+        if parameters and "name" in parameters and len(parameters["name"]) % 2:
+            return {each: {"name": name, "id": MESSAGE}[each] for each in parameters}
+        return parameters
+
+    @EXAMPLES
+    @given(case=schema[operation.path][operation.method].as_strategy())
+    def is_answered(case: Any) -> None:
+        case.call_and_validate(headers={"Authorization": f"Bearer {token}"} if operation.signed_in else {})
+
+    is_answered()
