@@ -232,6 +232,11 @@ def test_so_many_values_are_read_and_more_are_refused_before_they_take_memory(mo
     assert most < 100_000
 
 
+def test_the_caller_may_let_more_values_in() -> None:
+    text = many(MAX_VALUES + 1)
+    assert parse(text, max_bytes=len(text), max_values=MAX_VALUES + 1) == [0] * (MAX_VALUES + 1)
+
+
 @pytest.mark.parametrize("text", [b'"' + b"[," * MAX_VALUES + b'"', many(10, b'"' + b'\\",{' * MAX_VALUES + b'"')])
 def test_commas_and_brackets_in_strings_are_no_values(text: bytes) -> None:
     parse(text, max_bytes=len(text))

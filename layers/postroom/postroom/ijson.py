@@ -70,10 +70,10 @@ _NOT_I_JSON = {
 }
 
 
-def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> JsonValue:
+def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> JsonValue:
     """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
 
-    It may hold `MAX_VALUES` values. A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`,
+    It may hold `max_values` values. A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`,
     whatever it holds. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, never
     what, the sender wrote.
     """
@@ -81,8 +81,8 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> JsonVal
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
     if len(data) > max_bytes:
         raise TheirError(Reason.TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
-    if _has_too_many_values(data):
-        raise TheirError(Reason.NOT_I_JSON, f"more than {MAX_VALUES} values in one text")
+    if _has_too_many_values(data, max_values):
+        raise TheirError(Reason.NOT_I_JSON, f"more than {max_values} values in one text")
     value, proven = _parse_plain(data)
     if not proven:
         try:
@@ -109,12 +109,12 @@ def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
     return None, False  # and not the value: it would be in memory twice while the text is parsed again
 
 
-def _has_too_many_values(data: bytes) -> bool:
+def _has_too_many_values(data: bytes, most: int) -> bool:
     # Most texts are shorter, or hold few commas even if those in strings count.
-    if len(data) <= MAX_VALUES or data.count(b",") + data.count(b"[") + data.count(b"{") <= MAX_VALUES:
+    if len(data) <= most or data.count(b",") + data.count(b"[") + data.count(b"{") <= most:
         return False
     separators = (found for found in _SEPARATORS.finditer(data) if found[1])
-    return next(islice(separators, MAX_VALUES, None), None) is not None
+    return next(islice(separators, most, None), None) is not None
 
 
 def _parse(data: bytes) -> JsonValue:

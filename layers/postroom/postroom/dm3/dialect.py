@@ -123,5 +123,32 @@ def reference_postmark_hash(sealed_message: str) -> str:
     return "0x" + keccak.new(digest_bits=256, data=prefixed).hexdigest()
 
 
+# --- dm3 §2.2.3: what a referenceMessageHash is the hash of ---------------------------------------------------------
+def read_reference(reference: str) -> str:
+    """The hash that a reference names, in lower case, without the 0x of the reference implementation."""
+    return reference.lower().removeprefix("0x")
+
+
+def reference_hashes(
+    message_hash: str, metadata: Mapping[str, JsonValue], message: Mapping[str, JsonValue]
+) -> tuple[str, ...]:
+    """All hashes that others may refer to a message by, as `read_reference` gives them.
+
+    The text says "the message hash", which elsewhere (§2.2.8) is that of the sealed message: `message_hash`. The
+    reference's clients take the one in the envelope's `metadata`, or that of the message itself.
+    """
+    hashes = [message_hash, hashlib.sha256(stringify(dict(message))).hexdigest()]
+    claimed = metadata.get(ENCRYPTED_MESSAGE_HASH)
+    if isinstance(claimed, str):
+        hashes.append(read_reference(claimed))
+    return tuple(dict.fromkeys(hashes))
+
+
+# --- settlement dm3 15: the keys of containers ----------------------------------------------------------------------
+def container_key(*parts: str) -> str:
+    """0x and the lower-case hex SHA-256 of the parts, joined: the text says sha256, the reference writes the 0x."""
+    return "0x" + hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
 def _is_hash(claimed: JsonValue, digest: "hashlib._Hash") -> bool:
     return isinstance(claimed, str) and claimed.lower().removeprefix("0x") == digest.hexdigest()

@@ -129,18 +129,23 @@ class Envelope:
 def read_envelope(value: JsonValue) -> Envelope:
     """The envelope in a parsed value. Raises TheirError: ENCRYPTION_SCHEME_UNKNOWN, otherwise ENVELOPE_INVALID."""
     members = members_of(value, "the envelope", _INVALID)
-    metadata = members_of(members.pop("metadata", None), "metadata", _INVALID)
     return Envelope(
         message=take(members, "message", _INVALID),
-        metadata=EnvelopeMetadata(
-            version=take(metadata, "version", _INVALID),
-            encryption_scheme=take(metadata, "encryptionScheme", _INVALID),
-            delivery_information=take(metadata, "deliveryInformation", _INVALID),
-            signature=take(metadata, "signature", _INVALID),
-            extra=metadata,
-        ),
+        metadata=read_metadata(members.pop("metadata", None)),
         postmark=take(members, "postmark", _INVALID),
         extra=members,
+    )
+
+
+def read_metadata(value: JsonValue) -> EnvelopeMetadata:
+    """The envelope's metadata in a parsed value. Raises as `read_envelope` does."""
+    metadata = members_of(value, "metadata", _INVALID)
+    return EnvelopeMetadata(
+        version=take(metadata, "version", _INVALID),
+        encryption_scheme=take(metadata, "encryptionScheme", _INVALID),
+        delivery_information=take(metadata, "deliveryInformation", _INVALID),
+        signature=take(metadata, "signature", _INVALID),
+        extra=metadata,
     )
 
 

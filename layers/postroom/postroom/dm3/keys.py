@@ -130,7 +130,10 @@ class PrivateSigningKey:
         return f"{self.public.algorithm}:{b64encode(secret).decode()}"
 
     def sign(self, text: bytes) -> bytes:
-        """Sign a text: 64 bytes, compact r ‖ s with the lower s, or Ed25519's."""
+        """Sign a text: 64 bytes, compact r ‖ s with the lower s, or Ed25519's.
+
+        The same text has the same signature always (RFC 6979, RFC 8032): the keys of an archive hang on it.
+        """
         if isinstance(self._key, SigningKey):
             return self._key.sign(text).signature
         return self._key.sign_recoverable(text)[:64]  # r, s, and what would recover the key from them

@@ -116,8 +116,17 @@ def read_postmark(text: bytes) -> Postmark:
     Raises TheirError(POSTMARK_INVALID).
     """
     try:
-        members = members_of(parse(text, max_bytes=len(text)), "the postmark", _INVALID)
-        is_reference = REFERENCE_TIMESTAMP_MEMBER in members
+        value = parse(text, max_bytes=len(text))
+    except TheirError as error:
+        raise TheirError(_INVALID, error.detail) from None
+    return read_parsed_postmark(value)
+
+
+def read_parsed_postmark(value: JsonValue) -> Postmark:
+    """The postmark in a parsed value. Raises TheirError(POSTMARK_INVALID)."""
+    members = members_of(value, "the postmark", _INVALID)
+    is_reference = REFERENCE_TIMESTAMP_MEMBER in members
+    try:
         delivery = take(members, "deliveryInformation", _INVALID)
         delivery = None if delivery is None else read_delivery(delivery)
     except TheirError as error:
