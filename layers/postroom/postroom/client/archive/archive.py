@@ -1,0 +1,86 @@
+"""An owner's archive: conversations, wherever its home is.
+
+archive = Archive.of(FolderHome(path), "bob.eth", keys.signing.sign(b"bob.eth"), StorageKey(secret))
+archive.store([store_envelope(envelope, message, postmark)])    # stored when it returns: now it may be acknowledged
+archive.conversations()                                         # ("alice.eth",)
+archive.open("alice.eth")                                       # all messages, by time
+
+Several devices may use one home at once, and any of them may die at any point (client/archive/filing.py). A home
+sees sealed bytes only; it can lose them, or bring back an older state, but neither read nor change nor swap them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from nacl.utils import random as random_bytes
+
+from postroom.client.archive.filing import Filing, drive
+from postroom.client.archive.home import Home
+from postroom.dm3.containers import root_key
+from postroom.dm3.names import normalize
+from postroom.dm3.sealing import NONCE_BYTES
+from postroom.dm3.shelving import DEFAULT_LIMIT_BYTES, check_limit
+from postroom.dm3.storage_key import StorageKey
+from postroom.dm3.stored import Entry, StoredEnvelope, conversation_partner
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The archive of `owner`, a normalised name. All methods raise NotNowError(STORE_UNAVAILABLE), and ContainerError.
+
+    `home` may be replaced: the same containers are found under the same keys elsewhere.
+    """
+
+    home: Home
+    owner: str
+    filing: Filing
+
+    @classmethod
+    def of(
+        cls,
+        home: Home,
+        owner: str,
+        signature: bytes,
+        storage_key: StorageKey,
+        *,
+        chunk_bytes: int = DEFAULT_LIMIT_BYTES,
+        keep_history: bool = True,
+    ) -> "Archive":
+        """The archive at a home, which need not be there yet.
+
+        `signature`: PrivateSigningKey.sign of the owner's normalised name in UTF-8. `chunk_bytes`: 500 kB to 10 MB.
+        `keep_history`: an EDIT leaves older versions where they are. Raises TheirError(NAME_INVALID), SettingsError.
+        """
+        check_limit(chunk_bytes)
+        nonce = partial(random_bytes, NONCE_BYTES)
+        return cls(home, normalize(owner), Filing(root_key(signature), storage_key, nonce, chunk_bytes, keep_history))
+
+    def store(self, envelopes: Iterable[StoredEnvelope]) -> None:
+        """Store messages, each in its conversation, once. Raises TheirError(NAME_INVALID) before anything is stored."""
+        conversations: dict[str, list[StoredEnvelope]] = defaultdict(list)
+        for envelope in envelopes:
+            conversations[conversation_partner(envelope, self.owner)].append(envelope)
+        drive(self.filing.store(conversations), self.home)
+
+    def merge(self, partner: str, entries: Sequence[Entry]) -> None:
+        """Store what another archive had of a conversation, tombstones too. `partner`: normalised."""
+        drive(self.filing.store({partner: entries}), self.home)
+
+    def conversations(self) -> tuple[str, ...]:
+        """With whom there are conversations: normalised names."""
+        return drive(self.filing.conversations(), self.home)
+
+    def open(self, partner: str) -> list[Entry]:
+        """All messages of a conversation by time, tombstones in place of those that were removed; empty: none.
+
+        Raises TheirError(NAME_INVALID).
+        """
+        return drive(self.filing.open(normalize(partner)), self.home)
+
+
+def copy(source: Archive, target: Archive) -> None:
+    """Store in one archive what is in another. It may be begun again where it was stopped."""
+    for partner in source.conversations():
+        target.merge(partner, source.open(partner))

@@ -1,0 +1,270 @@
+"""How messages are put away and found again, as calls of a home, one at a time; nothing here makes them.
+
+Several devices may write at once, and each may die between any two calls. To store, a device
+
+1. reads the conversation, then the chunks that matter (dm3/shelving.py),
+2. writes the chunks that change, each on condition that it is as it was read; a new one, that it is not there yet,
+3. writes the conversation on the same condition, even where nothing changed in it, and
+4. deletes chunks that no longer count; who adds a partner lists them in the root, last.
+
+Step 3 is when it is stored. What was read in step 1 and all that was built on it counts only if nobody else has come
+to step 3 in between: whoever finds the condition broken begins anew, and merges. So a chunk that moved takes nothing
+with it that somebody was adding to it, and a message found in the last chunk, where somebody may have left it who died
+at step 2, is stored like any other.
+
+A new chunk belongs to who has begun it, until they list it. Whoever finds it before that leaves it alone, takes
+another id, and notes it among the discarded. It is deleted once nobody can come to list it any more (`is_dead`).
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
+
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, Home
+from postroom.dm3.containers import (
+    Chunk,
+    ChunkIdentifier,
+    ContainerError,
+    Conversation,
+    Root,
+    chunk_key,
+    conversation_key,
+    read_chunk,
+    read_conversation,
+    read_root,
+)
+from postroom.dm3.settling import asked_for, merge_copies, names_of, settle
+from postroom.dm3.shelving import batches, is_dead, shelve
+from postroom.dm3.storage_key import StorageKey
+from postroom.dm3.stored import Entry, place
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+
+MAX_ROUNDS: Final = 100
+"""Each conflict is somebody's success; so many in a row are a home that is broken."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """`Home.get`."""
+
+    key: str
+
+    def make(self, home: Home) -> Found | None:
+        """Make the call."""
+        return home.get(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """`Home.put`."""
+
+    key: str
+    data: bytes
+    etag: str | None
+
+    def make(self, home: Home) -> str:
+        """Make the call."""
+        return home.put(self.key, self.data, etag=self.etag)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`Home.delete`."""
+
+    key: str
+
+    def make(self, home: Home) -> None:
+        """Make the call."""
+        home.delete(self.key)
+
+
+Call: TypeAlias = Get | Put | Delete
+Steps: TypeAlias = Generator[Call, Found | str | None, T]
+"""Yields calls to make, is sent what each returned or thrown its ConflictError."""
+
+
+def drive(steps: Steps[T], home: Home) -> T:
+    """Make the calls. Raises what the steps raise, and what the home does but for ConflictError."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                answer = call.make(home)
+            except ConflictError as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """The way of filing of one archive.
+
+    `root`: key of the root container. `nonce()`: 12 random bytes, never the same. `chunk_bytes`, `keep_history`: as
+    `shelve` has them. All steps raise ContainerError where a container cannot be opened or read.
+    """
+
+    root: str
+    storage_key: StorageKey
+    nonce: Callable[[], bytes]
+    chunk_bytes: int
+    keep_history: bool
+
+    def conversations(self) -> Steps[tuple[str, ...]]:
+        """With whom there are conversations."""
+        root, _ = yield from self._read_root()
+        return root.conversations
+
+    def open(self, partner: str) -> Steps[list[Entry]]:
+        """All messages of a conversation, settled, by time. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return (yield from again(partial(self._open, conversation_key(self.root, partner))))
+
+    def store(self, conversations: Mapping[str, Iterable[Entry]]) -> Steps[None]:
+        """Store messages, by conversation partner. Raises NotNowError(STORE_UNAVAILABLE).
+
+        What is there already stays as it is there, unless what is brought is a tombstone, or proven where it is not.
+        """
+        partners = set()
+        for partner, entries in conversations.items():
+            for batch in batches(merge_copies(entries).values(), self.chunk_bytes):
+                yield from again(partial(self._store, conversation_key(self.root, partner), batch, _Begun()))
+                partners.add(partner)
+        if partners:
+            yield from again(partial(self._list, partners))
+
+    def read_conversation(self, at: str) -> Steps[tuple[Conversation, str | None]]:
+        """The conversation under this key, with its etag; None: there is none, and it has no chunks."""
+        found = yield from self._get(at)
+        if found is None:
+            return Conversation(), None
+        return read_conversation(self.storage_key.open(found.data, at), at), found.etag
+
+    def read_chunk_of(self, at: str, identifier: ChunkIdentifier, etag: str | None) -> Steps[tuple[Chunk, str]]:
+        """A chunk of the conversation that has this etag, and its own. Raises ConflictError where it moved."""
+        key = chunk_key(at, identifier)
+        found = yield from self._get(key)
+        if found is None:
+            conversation = yield from self._get(at)
+            if conversation is None or conversation.etag != etag:
+                raise ConflictError
+            raise ContainerError(key, f"is missing: chunk {identifier.id} of the conversation {at}")
+        return read_chunk(self.storage_key.open(found.data, key), key), found.etag
+
+    def _open(self, at: str) -> Steps[list[Entry]]:
+        """One attempt."""
+        conversation, etag = yield from self.read_conversation(at)
+        entries: list[Entry] = []
+        for identifier in conversation.chunks:
+            chunk, _ = yield from self.read_chunk_of(at, identifier, etag)
+            entries += chunk.entries
+        return sorted(settle(entries, keep_history=self.keep_history).values(), key=place)
+
+    def _store(self, at: str, brought: list[Entry], begun: "_Begun") -> Steps[None]:
+        """One attempt. `begun`: in those before it."""
+        conversation, etag = yield from self.read_conversation(at)
+        yield from _delete_dead(at, conversation)
+        chunks, etags = yield from self._read_shelves(at, conversation, etag, brought)
+        shelving = shelve(
+            conversation,
+            chunks,
+            brought,
+            taken=begun.by_others,
+            limit_bytes=self.chunk_bytes,
+            keep_history=self.keep_history,
+        )
+        for identifier, chunk in shelving.chunks.items():
+            sealed = partial(self._sealed, chunk_key(at, identifier), chunk.encode())
+            if identifier in etags:
+                yield sealed(etags[identifier])
+            else:
+                yield from _begin(identifier, sealed, begun)
+        doubtful = {identifier for identifier in conversation.discarded if not is_dead(identifier, conversation)}
+        discarded = doubtful.union(shelving.conversation.discarded, begun.by_us, begun.by_others)
+        listed = shelving.conversation.chunks
+        after = replace(shelving.conversation, discarded=tuple(sorted(discarded.difference(listed))))
+        yield self._sealed(at, after.encode(), etag)
+        yield from _delete_dead(at, after)
+
+    def _list(self, partners: set[str]) -> Steps[None]:
+        """One attempt to see that the root names these partners."""
+        root, etag = yield from self._read_root()
+        if not partners <= set(root.conversations):
+            listed = tuple(sorted(partners.union(root.conversations)))
+            yield self._sealed(self.root, Root(listed).encode(), etag)
+
+    def _read_shelves(
+        self, at: str, conversation: Conversation, etag: str | None, brought: list[Entry]
+    ) -> Steps[tuple[dict[ChunkIdentifier, Chunk], dict[ChunkIdentifier, str]]]:
+        """The chunks that `shelve` asks for, with their etags, from the newest on."""
+        earliest = min(entry.timestamp_ms for entry in brought)
+        asked = asked_for(brought)
+        chunks: dict[ChunkIdentifier, Chunk] = {}
+        etags: dict[ChunkIdentifier, str] = {}
+        ends: tuple[float, ...] = (*conversation.ends_ms, float("inf"))
+        for identifier, end in reversed([*zip(conversation.chunks, ends, strict=False)]):
+            if asked or end >= earliest:
+                chunk, etags[identifier] = yield from self.read_chunk_of(at, identifier, etag)
+                chunks[identifier] = chunk
+                for entry in chunk.entries if asked else ():
+                    if not asked.isdisjoint(names := names_of(entry)):
+                        asked -= names
+                        # Its other versions may be in any chunk that does not end before it.
+                        earliest = min(earliest, entry.timestamp_ms)
+        return chunks, etags
+
+    def _read_root(self) -> Steps[tuple[Root, str | None]]:
+        found = yield from self._get(self.root)
+        if found is None:
+            return Root(), None
+        return read_root(self.storage_key.open(found.data, self.root), self.root), found.etag
+
+    def _get(self, key: str) -> Steps[Found | None]:
+        found = yield Get(key)
+        return found if isinstance(found, Found) else None
+
+    def _sealed(self, key: str, text: bytes, etag: str | None) -> Put:
+        data = self.storage_key.seal(text, key, self.nonce())
+        if len(data) > MAX_CONTAINER_BYTES:
+            raise ContainerError(key, f"would have {len(data)} bytes; at most {MAX_CONTAINER_BYTES} are read again")
+        return Put(key, data, etag)
+
+
+@dataclass(slots=True)
+class _Begun:
+    """New chunks that are not listed yet. `by_us`: with their etags."""
+
+    by_us: dict[ChunkIdentifier, str] = field(default_factory=dict)
+    by_others: set[ChunkIdentifier] = field(default_factory=set)
+
+
+def _delete_dead(at: str, conversation: Conversation) -> Steps[None]:
+    for identifier in conversation.discarded:
+        if is_dead(identifier, conversation):
+            yield Delete(chunk_key(at, identifier))
+
+
+def _begin(identifier: ChunkIdentifier, sealed: Callable[[str | None], Put], begun: _Begun) -> Steps[None]:
+    """Write a chunk that is not listed yet. Raises ConflictError where it is not ours."""
+    try:
+        begun.by_us[identifier] = str((yield sealed(begun.by_us.get(identifier))))
+    except ConflictError:
+        begun.by_us.pop(identifier, None)
+        begun.by_others.add(identifier)
+        raise
+
+
+def again(attempt: Callable[[], Steps[T]]) -> Steps[T]:
+    """Attempt it until nobody writes in between. Raises NotNowError(STORE_UNAVAILABLE)."""
+    for _ in range(MAX_ROUNDS):
+        try:
+            return (yield from attempt())
+        except ConflictError:
+            continue
+    raise NotNowError(Reason.STORE_UNAVAILABLE, f"others wrote to the archive {MAX_ROUNDS} times in between")

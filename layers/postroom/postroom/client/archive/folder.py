@@ -1,0 +1,96 @@
+"""A home in a folder of this machine: a file for each container. Several processes may use it at once.
+
+A write holds a lock that the system lets go of when its process dies; what it writes takes the old one's place at
+once and whole. Whoever reads needs no lock.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
+from postroom.dm3.containers import ContainerError
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+
+_LOCK: Final = ".lock"
+_UNFINISHED: Final = ".unfinished"
+"""What a write is made in; under the lock there is one at a time."""
+
+
+class FolderHome:
+    """Containers in `folder`, which is made where it is missing, readable by its owner only."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, key: str) -> Found | None:
+        """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
+        with self._passing():
+            try:
+                with self._path(key).open("rb") as file:
+                    data = file.read(MAX_CONTAINER_BYTES + 1)
+            except FileNotFoundError:
+                return None
+        if len(data) > MAX_CONTAINER_BYTES:
+            raise ContainerError(key, f"has more than {MAX_CONTAINER_BYTES} bytes")
+        return Found(data, _etag(data))
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        """Replace what has this etag; None: what is not there yet. The new etag.
+
+        Raises ConflictError, NotNowError(STORE_UNAVAILABLE).
+        """
+        with self._passing(), self._locked():
+            there = self.get(key)
+            if (there.etag if there else None) != etag:
+                raise ConflictError
+            unfinished = self._folder / _UNFINISHED
+            with unfinished.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(self._path(key))
+            self._sync()
+        return _etag(data)
+
+    def delete(self, key: str) -> None:
+        """See that nothing is there. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with self._passing(), self._locked():
+            self._path(key).unlink(missing_ok=True)
+            self._sync()
+
+    def _path(self, key: str) -> Path:
+        return self._folder / check_key(key)
+
+    def _sync(self) -> None:
+        """Names live in the folder: what was renamed or removed survives the machine once that is written."""
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self._folder / _LOCK).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _passing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise NotNowError(
+                Reason.STORE_UNAVAILABLE, f"the archive's folder {self._folder}: {error.strerror}"
+            ) from error
+
+
+def _etag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,34 @@
+"""A home in memory."""
+
+from collections.abc import Mapping
+from itertools import count
+
+from postroom.client.archive.home import ConflictError, Found
+
+
+class MemoryHome:
+    """Containers in a dict."""
+
+    def __init__(self, containers: Mapping[str, bytes] | None = None) -> None:
+        self._etags = map(str, count())
+        self._containers = {key: Found(data, next(self._etags)) for key, data in (containers or {}).items()}
+
+    def get(self, key: str) -> Found | None:
+        """What is there."""
+        return self._containers.get(key)
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        """Replace what has this etag; None: what is not there yet. The new etag. Raises ConflictError."""
+        there = self._containers.get(key)
+        if (there.etag if there else None) != etag:
+            raise ConflictError
+        self._containers[key] = found = Found(data, next(self._etags))
+        return found.etag
+
+    def delete(self, key: str) -> None:
+        """See that nothing is there."""
+        self._containers.pop(key, None)
+
+    def containers(self) -> dict[str, bytes]:
+        """All that is there, by key."""
+        return {key: found.data for key, found in self._containers.items()}

@@ -1,0 +1,66 @@
+"""A home in a bucket of the user: an object for each container. Conditional writes keep several devices apart."""
+
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
+
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
+from postroom.dm3.containers import ContainerError
+from postroom.store.aws import error_code, passing_faults
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_BROKEN_CONDITION: Final = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"))
+"""Something else is there; somebody is writing right now; nothing is there where If-Match names something."""
+
+
+class S3Home:
+    """Containers in a bucket, under names that begin with `prefix`.
+
+    In a bucket that keeps versions, what was deleted from a conversation stays readable in older ones.
+    """
+
+    def __init__(self, s3: "S3Client", bucket: str, prefix: str = "") -> None:
+        self._s3 = s3
+        self._bucket = bucket
+        self._prefix = prefix
+
+    def get(self, key: str) -> Found | None:
+        """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
+        with passing_faults():
+            try:
+                answer = self._s3.get_object(Bucket=self._bucket, Key=self._name(key))
+            except ClientError as error:
+                if error_code(error) == "NoSuchKey":
+                    return None
+                raise
+            with answer["Body"] as body:
+                if answer["ContentLength"] > MAX_CONTAINER_BYTES:
+                    raise ContainerError(key, f"has {answer['ContentLength']} bytes, over {MAX_CONTAINER_BYTES}")
+                return Found(body.read(), answer["ETag"])
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        """Replace what has this etag; None: what is not there yet. The new etag.
+
+        Raises ConflictError, NotNowError(STORE_UNAVAILABLE).
+        """
+        with passing_faults():
+            try:
+                if etag is None:
+                    answer = self._s3.put_object(Bucket=self._bucket, Key=self._name(key), Body=data, IfNoneMatch="*")
+                else:
+                    answer = self._s3.put_object(Bucket=self._bucket, Key=self._name(key), Body=data, IfMatch=etag)
+            except ClientError as error:
+                if error_code(error) in _BROKEN_CONDITION:
+                    raise ConflictError from error
+                raise
+        return answer["ETag"]
+
+    def delete(self, key: str) -> None:
+        """See that nothing is there. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            self._s3.delete_object(Bucket=self._bucket, Key=self._name(key))
+
+    def _name(self, key: str) -> str:
+        return self._prefix + check_key(key)

@@ -1,0 +1,58 @@
+"""Bob's archive, and mail that went through a delivery service before it came into it."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tests.dm3.stored_mail import ALICE, BOB
+
+from postroom.client.archive import Archive, MemoryHome
+from postroom.dm3.envelope import DeliveryInformation, open_message, read_envelope, write_envelope
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.message import MessageMetadata, MessageType, sign_message
+from postroom.dm3.postmark import make_postmark, read_postmark
+from postroom.dm3.sealing import EncryptionKey, open_sealed
+from postroom.dm3.storage_key import StorageKey
+from postroom.dm3.stored import StoredEnvelope, store_envelope
+
+USERS = {ALICE: UserKeys.random(), BOB: UserKeys.random("ed25519"), "carol.eth": UserKeys.random()}
+SERVICE, SERVICE_SEALS = UserKeys.random().signing, EncryptionKey.generate()
+STORAGE_KEY = StorageKey(bytes(range(32)))
+SENT_AT = 1_795_253_400_000
+
+
+def archive(home: Any = None, **settings: Any) -> Archive:
+    signature = USERS[BOB].signing.sign(BOB.encode())
+    return Archive.of(MemoryHome() if home is None else home, BOB, signature, STORAGE_KEY, **settings)
+
+
+def delivered(
+    text: str, at: int = 0, sender: str = ALICE, to: str = BOB, kind: MessageType = MessageType.NEW, about: str = ""
+) -> StoredEnvelope:
+    """A message that went through a delivery service, opened and stored as by its receiver."""
+    metadata = MessageMetadata(to, sender, SENT_AT + at, kind, about or None)
+    message = sign_message(text, metadata, USERS[sender].signing)
+    delivery, receiver = DeliveryInformation(to, sender), USERS[to]
+    envelope = write_envelope(
+        message,
+        delivery=delivery,
+        receiver_key=receiver.encryption.public,
+        service_key=SERVICE_SEALS.public,
+        signing=USERS[sender].signing,
+    )
+    stamp = make_postmark(envelope.message, delivery, SENT_AT + at, SERVICE, receiver.encryption.public)
+    arrived = read_envelope(json.loads(replace(envelope, postmark=stamp).encode()))
+    keys = [receiver.encryption]
+    return store_envelope(arrived, open_message(arrived, keys), read_postmark(open_sealed(stamp, keys)))
+
+
+HELLO = delivered("hello")
+
+
+def filled(home: Any = None) -> Archive:
+    """Three messages of two partners, and what is left of a fourth."""
+    mine = archive(home)
+    deleted = delivered("deleted", 1)
+    mine.store([HELLO, deleted, delivered("from carol", 1, "carol.eth")])
+    mine.store([delivered("", 2, kind=MessageType.DELETE_REQUEST, about=deleted.message_hash)])
+    return mine

@@ -1,0 +1,182 @@
+"""An archive: what came is stored in its conversation, found again by time, and kept from its home."""
+
+from dataclasses import replace
+
+import pytest
+from tests.client.archive.mail import HELLO, SENT_AT, STORAGE_KEY, archive, delivered
+from tests.dm3.known import refused
+from tests.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
+
+from postroom.client.archive import ConflictError, Found, MemoryHome
+from postroom.client.archive.filing import MAX_ROUNDS
+from postroom.dm3.containers import ChunkIdentifier, ContainerError, chunk_key, conversation_key
+from postroom.dm3.message import MessageType
+from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.reasons import Reason
+
+# --- storing and reading --------------------------------------------------------------------------------------------
+
+
+def test_what_was_stored_is_found_by_partner_and_by_time() -> None:
+    mine = archive()
+    mine.store([delivered("second", 2), delivered("from carol", 1, "carol.eth"), delivered("first", 1)])
+    mine.store([delivered("mine", 3, BOB, ALICE)])
+    assert mine.conversations() == (ALICE, "carol.eth")
+    assert told(mine.open("Alice.eth")) == ["first", "second", "mine"]
+    assert told(mine.open("carol.eth")) == ["from carol"]
+
+
+def test_nothing_is_stored_of_nobody() -> None:
+    mine = archive(home := MemoryHome())
+    mine.store([])
+    mine.merge(ALICE, [])
+    assert mine.conversations() == ()
+    assert mine.open(ALICE) == []
+    assert home.containers() == {}
+
+
+def test_what_is_stored_is_what_was_stored() -> None:
+    mine = archive()
+    mine.store([HELLO])
+    assert mine.open(ALICE) == [HELLO]
+
+
+def test_what_is_fetched_twice_is_stored_once() -> None:
+    mine = archive()
+    for _ in range(2):
+        mine.store([HELLO])
+    assert mine.open(ALICE) == [HELLO]
+
+
+def test_an_edit_takes_the_place_of_the_old_version_by_setting() -> None:
+    last = delivered("hello!", 1, kind=MessageType.EDIT, about=HELLO.message_hash)
+    keeping, replacing = archive(), archive(keep_history=False)
+    for mine in (keeping, replacing):
+        mine.store([HELLO, last])
+    assert told(keeping.open(ALICE)) == ["hello", "hello!"]
+    assert told(replacing.open(ALICE)) == ["† EDIT", "hello!"]
+
+
+def test_of_what_was_deleted_nothing_is_left_in_any_container() -> None:
+    mine = archive(home := MemoryHome())
+    mine.store([delivered("a secret")])
+    [entry] = mine.open(ALICE)
+    mine.store([delivered("", 1, kind=MessageType.DELETE_REQUEST, about=entry.message_hash)])
+    opened = [STORAGE_KEY.open(sealed, key) for key, sealed in home.containers().items()]
+    assert told(mine.open(ALICE)) == ["† DELETE_REQUEST", ""]
+    assert not any(b"a secret" in text for text in opened)
+
+
+def test_a_request_that_says_it_is_older_than_its_message_takes_effect_where_it_is_read() -> None:
+    mine = archive(chunk_bytes=500_000)
+    late = letter("late", 9)
+    for entry in (deletion(late, 1), letter("x" * 500_000, 2), letter("y" * 500_000, 3), late):
+        mine.store([entry])
+    assert told(mine.open(ALICE))[-1] == "† DELETE_REQUEST"
+
+
+def test_versions_in_chunks_that_need_not_be_read_for_anything_else_are_replaced() -> None:
+    mine = archive(chunk_bytes=500_000, keep_history=False)
+    first = letter("first", 1)
+    filler = [letter(text * 500_000, 20 + at) for at, text in enumerate("xyz")]
+    for entry in (edit(first, "second", 2), filler[0], first, filler[1], edit(first, "third", 30), filler[2]):
+        mine.store([entry])
+    assert [text[:6] for text in told(mine.open(ALICE))] == ["† EDIT", "† EDIT", "xxxxxx", "yyyyyy", "zzzzzz", "third"]
+    assert isinstance(mine.home, MemoryHome)
+    texts = [STORAGE_KEY.open(sealed, key) for key, sealed in mine.home.containers().items()]
+    assert not any(b'"second"' in text for text in texts)
+
+
+def test_a_message_of_somebody_without_a_name_is_refused_before_anything_is_stored() -> None:
+    mine = archive(home := MemoryHome())
+    with pytest.raises(TheirError) as caught:
+        mine.store([HELLO, letter("hello", sender="a..b", unverified=True)])
+    refused(caught, Reason.NAME_INVALID)
+    assert home.containers() == {}
+
+
+def test_the_size_of_a_chunk_is_what_the_text_recommends() -> None:
+    with pytest.raises(SettingsError):
+        archive(chunk_bytes=10_000)
+
+
+def test_who_stores_what_is_new_reads_the_last_chunk_only() -> None:
+    mine = archive(home := Counting(), chunk_bytes=500_000)
+    mine.store([letter(text * 400_000, at) for at, text in enumerate("abcdef")])
+    home.got.clear()
+    mine.store([letter("new", 10)])
+    assert len(home.got) == 3  # the conversation, its last chunk, the root
+
+
+class Counting(MemoryHome):
+    """`got`: the keys that were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.got: list[str] = []
+
+    def get(self, key: str) -> Found | None:
+        self.got.append(key)
+        return super().get(key)
+
+
+# --- homes that do what they should not -----------------------------------------------------------------------------
+
+
+def test_nobody_else_can_read_what_a_home_holds() -> None:
+    mine = archive(home := MemoryHome())
+    mine.store([delivered("a secret")])
+    for key, sealed in home.containers().items():
+        assert b"secret" not in sealed
+        assert b"alice" not in sealed
+        assert key.startswith("0x")
+
+
+def test_what_one_writes_twice_is_sealed_differently() -> None:
+    one, other = MemoryHome(), MemoryHome()
+    for home in (one, other):
+        archive(home).store([HELLO])
+    assert one.containers().keys() == other.containers().keys()
+    nonces = [sealed[:12] for home in (one, other) for sealed in home.containers().values()]
+    assert len(set(nonces)) == len(nonces)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_containers_that_change_places_are_noticed(which: int) -> None:
+    mine = archive(home := MemoryHome())
+    mine.store([HELLO])
+    keys, sealed = zip(*home.containers().items(), strict=True)
+    swapped = dict(zip(keys, (*sealed[which:], *sealed[:which]), strict=True))
+    elsewhere = replace(mine, home=MemoryHome(swapped))
+    if which == 0:
+        assert elsewhere.open(ALICE) == [HELLO]
+        return
+    for call in (elsewhere.conversations, lambda: elsewhere.open(ALICE), lambda: elsewhere.store([HELLO])):
+        with pytest.raises(ContainerError):
+            call()
+
+
+def test_a_home_where_everything_is_a_conflict_is_given_up() -> None:
+    class Stubborn(MemoryHome):
+        def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+            raise ConflictError
+
+    with pytest.raises(NotNowError, match=str(MAX_ROUNDS)) as caught:
+        archive(Stubborn()).store([HELLO])
+    assert caught.value.reason is Reason.STORE_UNAVAILABLE
+
+
+def test_a_chunk_that_is_lost_is_told_by_its_key() -> None:
+    mine = archive(home := MemoryHome())
+    mine.store([HELLO])
+    key = chunk_key(conversation_key(mine.filing.root, ALICE), ChunkIdentifier(0, SENT_AT))
+    home.delete(key)
+    for call in (lambda: mine.open(ALICE), lambda: mine.store([HELLO])):
+        with pytest.raises(ContainerError, match=key):
+            call()
+
+
+def test_what_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.client.archive.filing.MAX_CONTAINER_BYTES", 1000)
+    with pytest.raises(ContainerError, match="at most 1000"):
+        archive().store([HELLO])

@@ -1,0 +1,178 @@
+"""What every home of containers does: a folder, a bucket, memory."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from postroom.client.archive import ConflictError, FolderHome, Home, MemoryHome
+from postroom.client.archive.s3 import S3Home
+from postroom.dm3.containers import ContainerError
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+
+KEY, OTHER = ("0x" + hashlib.sha256(name).hexdigest() for name in (b"one", b"other"))
+
+
+@pytest.fixture(params=["folder", "bucket", "memory"])
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
+    if request.param == "bucket":
+        with mock_aws():
+            s3 = boto3.Session("testing", "testing", region_name="us-east-1").client("s3")
+            s3.create_bucket(Bucket="mine")
+            yield S3Home(s3, "mine", "mail/")
+    else:
+        yield FolderHome(tmp_path / "deep" / "archive") if request.param == "folder" else MemoryHome()
+
+
+def test_nothing_is_there_before_it_is_put(home: Home) -> None:
+    assert home.get(KEY) is None
+
+
+def test_what_was_put_is_there_with_the_etag_that_put_told(home: Home) -> None:
+    etag = home.put(KEY, b"\x00\xff sealed", etag=None)
+    assert home.get(KEY) == (b"\x00\xff sealed", etag)
+    assert home.get(OTHER) is None
+
+
+def test_what_must_not_be_there_yet_is_not_replaced(home: Home) -> None:
+    etag = home.put(KEY, b"first", etag=None)
+    with pytest.raises(ConflictError):
+        home.put(KEY, b"second", etag=None)
+    assert home.get(KEY) == (b"first", etag)
+
+
+def test_what_was_read_is_replaced(home: Home) -> None:
+    before = home.put(KEY, b"first", etag=None)
+    after = home.put(KEY, b"second", etag=before)
+    assert after != before
+    assert home.get(KEY) == (b"second", after)
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_replaced(home: Home) -> None:
+    before = home.put(KEY, b"first", etag=None)
+    after = home.put(KEY, b"second", etag=before)
+    with pytest.raises(ConflictError):
+        home.put(KEY, b"third", etag=before)
+    assert home.get(KEY) == (b"second", after)
+
+
+def test_what_is_gone_is_not_replaced(home: Home) -> None:
+    etag = home.put(KEY, b"first", etag=None)
+    home.delete(KEY)
+    with pytest.raises(ConflictError):
+        home.put(KEY, b"second", etag=etag)
+    assert home.get(KEY) is None
+
+
+def test_what_was_deleted_is_gone_and_may_be_put_anew(home: Home) -> None:
+    home.put(KEY, b"first", etag=None)
+    home.delete(KEY)
+    assert home.get(KEY) is None
+    home.put(KEY, b"second", etag=None)
+
+
+def test_to_delete_what_is_not_there_is_no_error(home: Home) -> None:
+    home.delete(KEY)
+
+
+@pytest.mark.parametrize("home", ["folder", "bucket"], indirect=True)
+@pytest.mark.parametrize("key", ["", "../" + KEY, KEY[2:], KEY.upper(), KEY + "/", KEY + "\n", "0x" + "é" * 64])
+def test_a_key_is_0x_and_the_hex_of_a_sha_256(home: Home, key: str) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: home.get(key),
+        lambda: home.put(key, b"", etag=None),
+        lambda: home.delete(key),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="no key of a container"):
+            call()
+
+
+@pytest.mark.parametrize("home", ["folder", "bucket"], indirect=True)
+def test_more_than_any_container_has_is_not_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{type(home).__module__}.MAX_CONTAINER_BYTES", 10)
+    home.put(KEY, bytes(11), etag=None)
+    home.put(OTHER, bytes(10), etag=None)
+    with pytest.raises(ContainerError, match=KEY):
+        home.get(KEY)
+    assert home.get(OTHER) is not None
+
+
+# --- folder -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_holds_a_file_for_each_container_and_is_its_owners_only(tmp_path: Path) -> None:
+    home = FolderHome(tmp_path / "archive")
+    home.put(KEY, b"sealed", etag=None)
+    assert (tmp_path / "archive" / KEY).read_bytes() == b"sealed"
+    assert (tmp_path / "archive").stat().st_mode & 0o777 == 0o700
+
+
+def test_two_processes_may_use_one_folder(tmp_path: Path) -> None:
+    one, other = FolderHome(tmp_path), FolderHome(tmp_path)
+    etag = one.put(KEY, b"first", etag=None)
+    with pytest.raises(ConflictError):
+        other.put(KEY, b"second", etag=None)
+    assert other.put(KEY, b"second", etag=etag)
+
+
+def test_what_a_write_left_that_died_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".unfinished").write_bytes(b"half a contai")
+    home = FolderHome(tmp_path)
+    home.put(KEY, b"whole", etag=None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", KEY]
+
+
+def test_a_folder_that_cannot_be_used_now_is_not_now(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    home = FolderHome(tmp_path / "file")
+    calls: list[Callable[[], object]] = [
+        lambda: home.get(KEY),
+        lambda: home.put(KEY, b"", etag=None),
+        lambda: home.delete(KEY),
+    ]
+    for call in calls:
+        with pytest.raises(NotNowError, match="file") as caught:
+            call()
+        assert caught.value.reason is Reason.STORE_UNAVAILABLE
+
+
+# --- bucket -----------------------------------------------------------------------------------------------------
+
+
+def s3_home() -> tuple[S3Home, Stubber]:
+    s3 = boto3.Session("testing", "testing", region_name="us-east-1").client("s3")
+    return S3Home(s3, "mine"), Stubber(s3)
+
+
+@pytest.mark.parametrize(("code", "status"), [("SlowDown", 503), ("InternalError", 500), ("RequestTimeout", 400)])
+def test_throttling_is_not_now(code: str, status: int) -> None:
+    home, stub = s3_home()
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("get_object", lambda: home.get(KEY)),
+        ("put_object", lambda: home.put(KEY, b"", etag=None)),
+        ("put_object", lambda: home.put(KEY, b"", etag='"1"')),
+        ("delete_object", lambda: home.delete(KEY)),
+    ]
+    for operation, call in calls:
+        with stub:
+            stub.add_client_error(operation, code, http_status_code=status)
+            with pytest.raises(NotNowError) as caught:
+                call()
+            assert caught.value.reason is Reason.STORE_UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("PreconditionFailed", 412), ("ConditionalRequestConflict", 409), ("NoSuchKey", 404)]
+)
+def test_a_condition_that_does_not_hold_is_a_conflict(code: str, status: int) -> None:
+    home, stub = s3_home()
+    with stub:
+        stub.add_client_error("put_object", code, http_status_code=status)
+        with pytest.raises(ConflictError):
+            home.put(KEY, b"", etag='"1"')
