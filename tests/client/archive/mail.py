@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.dm3.stored_mail import ALICE, BOB
 
-from postroom.client.archive import Archive, MemoryHome
+from postroom.client.archive import Archive, MemoryHome, SigningKeys
 from postroom.dm3.envelope import DeliveryInformation, open_message, read_envelope, write_envelope
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.message import MessageMetadata, MessageType, sign_message
@@ -19,6 +19,7 @@ USERS = {ALICE: UserKeys.random(), BOB: UserKeys.random("ed25519"), "carol.eth":
 SERVICE, SERVICE_SEALS = UserKeys.random().signing, EncryptionKey.generate()
 STORAGE_KEY = StorageKey(bytes(range(32)))
 SENT_AT = 1_795_253_400_000
+KEYS = SigningKeys({name: [keys.signing.public] for name, keys in USERS.items()}, [SERVICE.public])
 
 
 def archive(home: Any = None, **settings: Any) -> Archive:

@@ -4,5 +4,22 @@ from postroom.client.archive.archive import Archive, copy
 from postroom.client.archive.folder import FolderHome
 from postroom.client.archive.home import ConflictError, Found, Home
 from postroom.client.archive.memory import MemoryHome
+from postroom.client.archive.single_file import RecordError, export_record, import_record
+from postroom.client.archive.verify import Flaw, SigningKeys, Verified, verify
 
-__all__ = ["Archive", "ConflictError", "FolderHome", "Found", "Home", "MemoryHome", "copy"]
+__all__ = [
+    "Archive",
+    "ConflictError",
+    "Flaw",
+    "FolderHome",
+    "Found",
+    "Home",
+    "MemoryHome",
+    "RecordError",
+    "SigningKeys",
+    "Verified",
+    "copy",
+    "export_record",
+    "import_record",
+    "verify",
+]

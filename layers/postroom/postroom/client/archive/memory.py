@@ -1,4 +1,4 @@
-"""A home in memory."""
+"""A home in memory: the containers of an export record while it is read or written."""
 
 from collections.abc import Mapping
 from itertools import count

@@ -1,0 +1,69 @@
+"""An archive as a single file (dm3 §3.2, "export record"): a JSON object with a section for each container.
+
+{"containers": {"0x…": "base64 of the sealed container", …}}
+
+The sections are sealed as in every other home: an export is as safe as the archive, wherever it is carried, and who
+opens it has proof that nothing in it was changed. It needs the archive's signing key and storage key.
+"""
+
+from base64 import b64encode
+from dataclasses import replace
+from typing import BinaryIO
+
+from postroom.client.archive.archive import Archive, copy
+from postroom.client.archive.home import check_key
+from postroom.client.archive.memory import MemoryHome
+from postroom.dm3.sealing import decode_base64
+from postroom.errors import PostroomError, TheirError
+from postroom.ijson import JsonValue, parse
+
+
+class RecordError(PostroomError):
+    """The file is no export record; the sentence says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the file is no export record: {why}")
+
+
+def export_record(archive: Archive, out: BinaryIO) -> None:
+    """Write all conversations as they are now, sealed anew; meanwhile they are in memory. Raises as `Archive.open`."""
+    home = MemoryHome()
+    copy(archive, replace(archive, home=home))
+    out.write(b'{"containers":{')
+    for number, (key, sealed) in enumerate(home.containers().items()):
+        out.write(b'%b\n"%b":"%b"' % (b"," if number else b"", key.encode(), b64encode(sealed)))
+    out.write(b"\n}}\n")
+
+
+def import_record(record: bytes, archive: Archive) -> None:
+    """Store what a file has beside what is in the archive. It may be begun again where it was stopped.
+
+    Raises RecordError before anything is stored, and as `Archive.merge` does.
+    """
+    copy(replace(archive, home=read_record(record)), archive)
+
+
+def read_record(record: bytes) -> MemoryHome:
+    """The containers of a file, as they are sealed. Raises RecordError."""
+    try:
+        value = parse(record, max_bytes=len(record), max_values=len(record))
+    except TheirError as error:
+        raise RecordError(error.detail) from None
+    match value:
+        case {"containers": dict(sections)}:
+            return MemoryHome({_key_of(key): _sealed_in(key, text) for key, text in sections.items()})
+    raise RecordError("it is no object with the member containers, an object itself")
+
+
+def _key_of(section: str) -> str:
+    try:
+        return check_key(section)
+    except ValueError as error:
+        raise RecordError(str(error)) from None
+
+
+def _sealed_in(key: str, text: JsonValue) -> bytes:
+    try:
+        return decode_base64(text if isinstance(text, str) else "?")
+    except ValueError:
+        raise RecordError(f"the section {key} is no standard base64 on one line") from None

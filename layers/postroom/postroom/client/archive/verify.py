@@ -1,0 +1,141 @@
+"""Whether an archive is whole: all that its keys and signatures can prove, going on after each flaw.
+
+Two things they cannot: that the hash of a message was made of this message, for the sealed one is not kept (pulling
+checks it before it is stored); and that the home has not brought back an older state of a container.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+
+from postroom.client.archive.archive import Archive
+from postroom.client.archive.filing import Filing, Steps, again, drive
+from postroom.dm3.containers import Chunk, ChunkIdentifier, ContainerError, chunk_key, conversation_key
+from postroom.dm3.dialect import plain_message_hash_fits, verify_struct
+from postroom.dm3.keys import PublicSigningKey
+from postroom.dm3.postmark import Postmark, is_signed_by
+from postroom.dm3.stored import StoredEnvelope, Tombstone, conversation_partner, place
+from postroom.errors import TheirError
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKeys:
+    """What signatures are held against. `users`: by normalised name, every key one has had. `services`: of all."""
+
+    users: Mapping[str, Collection[PublicSigningKey]] = field(default_factory=dict)
+    services: Collection[PublicSigningKey] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """`key`: of the container. `message_hash`: empty where it is the container itself."""
+
+    key: str
+    message_hash: str
+    what: str
+
+
+@dataclass(slots=True)
+class Verified:
+    """What was looked at. `unproven`: messages stored as unverified, or of a user for whom no key was given."""
+
+    messages: int = 0
+    tombstones: int = 0
+    unproven: int = 0
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+def verify(archive: Archive, keys: SigningKeys) -> Verified:
+    """Look at every container and message. Raises NotNowError(STORE_UNAVAILABLE), ContainerError for the root."""
+    verified = Verified()
+    for partner in archive.conversations():
+        at = conversation_key(archive.filing.root, partner)
+        try:
+            chunks = drive(again(partial(_read_chunks, archive.filing, at)), archive.home)
+        except ContainerError as error:
+            verified.flaws.append(Flaw(error.key, "", error.what))
+            continue
+        if not chunks:
+            verified.flaws.append(Flaw(at, "", f"is missing: the root names {partner}"))
+        _verify_conversation(verified, archive.owner, partner, at, chunks, keys)
+    return verified
+
+
+def _read_chunks(filing: Filing, at: str) -> Steps[dict[ChunkIdentifier, Chunk | ContainerError]]:
+    conversation, etag = yield from filing.read_conversation(at)
+    chunks: dict[ChunkIdentifier, Chunk | ContainerError] = {}
+    for identifier in conversation.chunks:
+        try:
+            chunks[identifier], _ = yield from filing.read_chunk_of(at, identifier, etag)
+        except ContainerError as error:
+            chunks[identifier] = error
+    return chunks
+
+
+def _verify_conversation(
+    verified: Verified,
+    owner: str,
+    partner: str,
+    at: str,
+    chunks: Mapping[ChunkIdentifier, Chunk | ContainerError],
+    keys: SigningKeys,
+) -> None:
+    seen: set[str] = set()
+    for identifier, chunk in chunks.items():
+        key = chunk_key(at, identifier)
+        if isinstance(chunk, ContainerError):
+            verified.flaws.append(Flaw(key, "", chunk.what))
+            continue
+        verified.flaws += (Flaw(key, "", what) for what in _flaws_of_chunk(identifier, chunk))
+        for entry in chunk.entries:
+            flaws = ["is there twice"] if entry.message_hash in seen else []
+            seen.add(entry.message_hash)
+            if isinstance(entry, Tombstone):
+                verified.tombstones += 1
+            else:
+                verified.messages += 1
+                verified.unproven += not _is_provable(entry, keys)
+                flaws += _flaws_of_message(entry, owner, partner, keys)
+            verified.flaws += (Flaw(key, entry.message_hash, what) for what in flaws)
+
+
+def _flaws_of_chunk(identifier: ChunkIdentifier, chunk: Chunk) -> Iterator[str]:
+    if chunk.entries[0].timestamp_ms != identifier.timestamp_ms:
+        yield f"begins at {chunk.entries[0].timestamp_ms}, its identifier says {identifier.timestamp_ms}"
+    if any(place(later) < place(earlier) for earlier, later in pairwise(chunk.entries)):
+        yield "is not sorted by time"
+
+
+def _is_provable(entry: StoredEnvelope, keys: SigningKeys) -> bool:
+    return not entry.unverified and entry.author in keys.users
+
+
+def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: SigningKeys) -> Iterator[str]:
+    if not _belongs(entry, owner, partner):
+        yield f"is no message of the conversation with {partner}"
+    claimed = entry.metadata.extra.get("messageHash")
+    if claimed is not None and not plain_message_hash_fits(claimed, entry.message.as_json()):
+        yield "is another message than metadata.messageHash says"
+    if _is_provable(entry, keys):
+        signers = keys.users[entry.author]
+        if not any(verify_struct(entry.message.unsigned(), entry.message.signature, key) for key in signers):
+            yield f"is not signed by {entry.author}"
+        if not any(verify_struct(entry.metadata.unsigned(), entry.metadata.signature, key) for key in signers):
+            yield f"has an envelope that is not signed by {entry.author}"
+    if entry.postmark is not None:
+        yield from _flaws_of_postmark(entry.postmark, entry.message_hash, keys.services)
+
+
+def _flaws_of_postmark(postmark: Postmark, message_hash: str, services: Collection[PublicSigningKey]) -> Iterator[str]:
+    if not postmark.is_reference and postmark.message_hash != message_hash:
+        yield "has the postmark of another message"
+    if services and not any(is_signed_by(postmark, key) for key in services):
+        yield "has a postmark that none of the delivery services has signed"
+
+
+def _belongs(entry: StoredEnvelope, owner: str, partner: str) -> bool:
+    try:
+        return conversation_partner(entry, owner) == partner
+    except TheirError:
+        return False
