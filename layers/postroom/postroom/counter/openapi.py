@@ -1,7 +1,7 @@
 """The counter's OpenAPI 3.1 document, written from the list of its operations."""
 
 import re
-from functools import cache
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ _ALWAYS: Final = (
 )  # fmt: skip
 
 
-@cache
+@lru_cache(1)
 def document() -> bytes:
     """The document in JSON."""
     shapes = {shape for it in OPERATIONS for shape in (it.answer, it.body) if shape} | {Problem}
