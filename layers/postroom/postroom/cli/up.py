@@ -65,7 +65,7 @@ def up(
             aws_port=aws_port,
         ) as stack:
             town = Town(stack, folder / "keys")
-            descriptor = _describe(stack)
+            descriptor = describe_stack(stack)
             descriptor.write(file)
             _print(descriptor, town, file)
             _keep(stack)
@@ -113,7 +113,8 @@ def _check_folder(state: Path) -> None:
         raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is none")
 
 
-def _describe(stack: "LocalStack") -> Descriptor:
+def describe_stack(stack: "LocalStack") -> Descriptor:
+    """What commands need to know to reach this stack."""
     return Descriptor(
         resolvers=stack.dns.address,
         trust_anchors=stack.tree.anchor_text,

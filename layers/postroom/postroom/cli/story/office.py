@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from postroom.errors import OurError
 from postroom.local.stack import Deployment
+from postroom.store.head import is_head
 from postroom.store.operators import Operators
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, Row, read_row
@@ -54,7 +55,10 @@ class Office:
             .get_paginator("scan")
             .paginate(TableName=self.deployment.outputs["PostTable"], ConsistentRead=True)
         )
-        return sorted((read_row(item) for page in pages for item in page["Items"]), key=lambda row: row.key.sk)
+        return sorted(
+            (read_row(item) for page in pages for item in page["Items"] if not is_head(item)),
+            key=lambda row: row.key.sk,
+        )
 
     def filed(self, mailbox: str, conversation: str = "") -> Sequence[Filed]:
         """The messages of a mailbox, with their receipts."""

@@ -1,0 +1,65 @@
+"""docs/counter.md, followed by a shell: what it says is done, at the town's post office."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.test_openssl_and_curl import tools
+
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import RECEIVER, Town
+from postroom.cli.up import describe_stack
+
+__all__ = ["tools"]
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "counter.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+Shell = Callable[[str], str]
+
+
+@pytest.fixture
+def shell(town: Town, tmp_path: Path) -> Shell:
+    """A shell in which `curl` finds the town by its names, and `postroom` its deployment."""
+    host, local = f"nlweb.{RECEIVER}", tmp_path / "local.json"
+    describe_stack(town.stack).write(local)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    port = town.stack.door.port
+    found = f"--cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 --fail-with-body"
+
+    def run(script: str) -> str:
+        script = script.replace(f"https://{host}", f"https://{host}:{port}").replace("curl ", f"curl {found} ")
+        done = subprocess.run(
+            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(local)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_shell_signs_in_reads_and_acknowledges_as_the_page_says(
+    story: Story, town: Town, shell: Shell, tmp_path: Path
+) -> None:
+    envelope = story.envelope(town.sender, {"Text": "for the counter"})
+    assert story.post(envelope)[0] == 200
+    story.find_filed(town.receiver, RECEIVER, envelope)
+    told = shell("\n".join(BLOCKS))
+    page = json.loads((tmp_path / "page.json").read_text())
+    last = page["messages"][-1]
+    assert json.loads(last["envelope"])["Header"]["From"] == town.sender.domain
+    assert last["receipt"]["key_fingerprint"] == town.sender.key.public.fingerprint
+    acknowledged = json.loads(told[told.rindex("\n") + 1 :])
+    assert (len(acknowledged["acknowledged"]), acknowledged["unknown"]) == (1, [])
+
+
+def test_every_block_of_the_page_is_followed() -> None:
+    assert len(BLOCKS) == PAGE.count("```sh") == 4
