@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from postroom.counter.shapes import ReferenceAcknowledgement
+from postroom.dm3.dialect import ENCRYPTED_MESSAGE_HASH, MESSAGE_HASH
 from postroom.dm3.envelope import message_hash, read_envelope
 from postroom.dm3.names import normalize
 from postroom.errors import TheirError
@@ -47,5 +48,5 @@ def _hashes(text: str) -> set[str]:
         envelope = read_envelope(parse(data, max_bytes=len(data)))
     except TheirError:
         return set()
-    said = envelope.metadata.extra.get("messageHash")
-    return {message_hash(envelope), *([said.lower()] if isinstance(said, str) else [])}
+    claimed = (envelope.metadata.extra.get(name) for name in (MESSAGE_HASH, ENCRYPTED_MESSAGE_HASH))
+    return {message_hash(envelope), *(each.lower() for each in claimed if isinstance(each, str))}

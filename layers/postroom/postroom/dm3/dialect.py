@@ -90,6 +90,7 @@ def _postmark_text(value: Mapping[str, JsonValue], key: PublicSigningKey) -> byt
 # --- settlement dm3 4: hashes that one build or the other of the reference adds to the envelope's metadata ----------
 ENCRYPTED_MESSAGE_HASH: Final = "encryptedMessageHash"
 """We write it, too: the text allows further members, and the reference's delivery services demand this one."""
+MESSAGE_HASH: Final = "messageHash"
 
 
 def encrypted_message_hash(sealed_message: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from postroom.canonical import NotCanonicalError, stringify
 from postroom.dm3.dialect import (
     ENCRYPTED_MESSAGE_HASH,
+    MESSAGE_HASH,
     VERSIONS,
     WRITTEN_VERSION,
     encrypted_message_hash,
@@ -243,7 +244,7 @@ def check_hashes(envelope: Envelope, message: Message | None = None) -> None:
         extra[ENCRYPTED_MESSAGE_HASH], envelope.message
     ):
         raise TheirError(_INVALID, "metadata.encryptedMessageHash is not that of the sealed message")
-    if "messageHash" in extra and message and not plain_message_hash_fits(extra["messageHash"], message.as_json()):
+    if MESSAGE_HASH in extra and message and not plain_message_hash_fits(extra[MESSAGE_HASH], message.as_json()):
         raise TheirError(_INVALID, "metadata.messageHash is not that of the message")
 
 

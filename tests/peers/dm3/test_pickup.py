@@ -1,0 +1,76 @@
+"""dm3's reference picks its mail up here: its key signs the challenge, its paths fetch and acknowledge.
+
+The requests are those of its messenger (ServerSideConnector, DeliveryServiceConnector), which is in no package; what
+signs, opens and names messages is its libraries, as published.
+"""
+
+import json
+from base64 import b64decode
+from typing import Any
+
+import pytest
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.counter.counter import Counter, reason, said
+from tests.peers.dm3.reference import Reference
+from tests.peers.dm3.test_exchange import Town, town
+from tests.post.conftest import house as house
+from tests.post.dm3_house import ALICE, BOB
+
+from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox
+
+__all__ = ["town"]
+
+
+@pytest.fixture
+def counter(town: Town) -> Counter:
+    """The counter of the town's delivery service, which knows Bob by the profile that his client published."""
+    counter = Counter(town.service.house.deployed)
+    counter.users.keys = {BOB: town.bob.ours.signing}
+    counter.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
+    return counter
+
+
+def their_sign_in(town: Town, counter: Counter, keys: Any) -> Any:
+    """`reAuth` of their messenger; what the server answers."""
+    challenge = said(counter.ask("GET", f"/auth/{BOB}"))
+    signature = town.reference.call("crypto.sign", keys["signingKeyPair"]["privateKey"], challenge)
+    return counter.ask("POST", f"/auth/{BOB}", body={"signature": signature, "challenge": challenge})
+
+
+def opened(reference: Reference, keys: Any, envelope: Any) -> Any:
+    sealed = json.loads(envelope["message"])
+    return json.loads(reference.call("crypto.decryptAsymmetric", keys["encryptionKeyPair"], sealed))
+
+
+def test_their_client_signs_in_fetches_opens_and_acknowledges(town: Town, counter: Counter) -> None:
+    texts = ["first", "second", "grüße 👋"]
+    for text in texts:
+        town.filed(town.their_envelope(town.their_message(text)))
+    token = said(their_sign_in(town, counter, town.bob.keys))
+    assert len(token.split(".")) == 3
+    waiting = said(counter.ask("GET", f"/delivery/messages/incoming/{BOB}/", token=token))
+    assert [opened(town.reference, town.bob.keys, each)["message"] for each in waiting] == texts
+    acknowledgements = [
+        {"contactAddress": ALICE, "messageHash": each["metadata"]["encryptedMessageHash"]} for each in waiting[:2]
+    ]
+    for each in acknowledgements:
+        assert town.reference.call("schema.fits", "delivery", "Acknowledgement", each)
+    path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
+    counter.ask("POST", path, token=token, body={"acknowledgements": acknowledgements})
+    left = said(counter.ask("GET", f"/delivery/messages/incoming/{BOB}/", token=token))
+    assert left == waiting[2:]
+
+
+def test_a_token_of_ours_lasts_as_their_middleware_has_it(town: Town, counter: Counter) -> None:
+    token = said(their_sign_in(town, counter, town.bob.keys))
+    claims = json.loads(b64decode(token.split(".")[1] + "=="))
+    assert claims["exp"] - claims["iat"] <= 3600
+    counter.clock.now += 3600
+    answer = counter.ask("GET", f"/delivery/messages/incoming/{BOB}/", token=token)
+    assert (answer.status, reason(answer)) == (401, str(Reason.TOKEN_INVALID)), "which makes it sign in again"
+
+
+def test_somebody_elses_client_does_not_sign_in(town: Town, counter: Counter) -> None:
+    assert reason(their_sign_in(town, counter, town.alice.keys)) == str(Reason.NOT_THE_OWNER)
