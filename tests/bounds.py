@@ -7,6 +7,7 @@ import httpcore
 from tests.aws import function, resources, template
 
 from postroom import https, ijson, settings
+from postroom.counter import rate, shapes, shelves, sign_in, tokens
 from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
@@ -19,7 +20,7 @@ from postroom.nlweb import envelope, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
 from postroom.post import answers, courier, dm3_door, graph, keeper, nlweb_door, wiring, worker
-from postroom.store import directory, queues, replies, secret, segments
+from postroom.store import directory, head, queues, replies, secret, segments
 
 AT = settings.Settings()
 TIMES = keys.KeepTimes()
@@ -66,6 +67,67 @@ def _receives(queue: str) -> int:
     return int(resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]["maxReceiveCount"])
 
 
+def _counter() -> Iterator[Bound]:
+    yield Bound(
+        "a challenge, and a token", _n(tokens.MAX_TOKEN_CHARACTERS, "characters"), "parsed for whoever sends one",
+        "`ChallengeInvalid`, `TokenInvalid`", "nginx large_client_header_buffers: 8 kB a header",
+        "counter/test_sign_in.py::test_what_is_no_token_is_none",
+    )  # fmt: skip
+    yield Bound(
+        "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "whoever saw it has so long to get it signed",
+        "`ChallengeInvalid`", "dm3's reference: 900 s",
+        "counter/test_sign_in.py::test_a_challenge_counts_for_two_minutes",
+    )  # fmt: skip
+    yield Bound(
+        "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "whoever stole it has so long",
+        "`TokenInvalid`", "dm3's reference: 3,600 s", "counter/test_sign_in.py::test_a_token_counts_for_an_hour",
+    )  # fmt: skip
+    yield Bound(
+        "a signature", _n(sign_in.MAX_SIGNATURE_CHARACTERS, "characters"), "one of RSA with 8,192 bits has 1,368",
+        "`NotTheOwner`, `NotARequest`", "nginx large_client_header_buffers: 8 kB a header",
+        "counter/test_sign_in.py::test_what_is_no_signature_is_by_nobody",
+    )  # fmt: skip
+    yield Bound(
+        "requests of a mailbox", f"{_n(AT.counter_requests_a_second)} a second at an instance, saved up for "
+        f"{rate.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
+        "GitHub's REST API: 15 a second", "counter/test_reading.py::"
+        "test_a_mailbox_that_is_asked_too_often_is_told_to_come_again",
+    )  # fmt: skip
+    yield Bound(
+        "messages of a page", _n(shapes.MAX_PAGE_MESSAGES), "each is looked up and fetched", "`NotARequest`",
+        "Gmail API: 500", "counter/test_reading.py::test_a_query_that_is_none_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "bytes of a page", _n(shapes.MAX_PAGE_BYTES), "Lambda returns 6 MB, and this is base64 by then",
+        "`NotARequest`",
+        "Lambda: 6 MB", "functions/test_mailbox.py::test_the_largest_page_of_all_is_one_that_lambda_can_return",
+    )  # fmt: skip
+    yield Bound(
+        "a message in a page, or a part of one", _n(shelves.MAX_MESSAGE_BYTES, "bytes"), "the same",
+        "its envelope is fetched by itself, in parts; `RangeUnsatisfiable`", "Lambda: 6 MB",
+        "counter/test_reading.py::test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts",
+    )  # fmt: skip
+    yield Bound(
+        "waiting for a message", _n(shapes.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
+        "`NotARequest`", "SQS WaitTimeSeconds: 20 s",
+        "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
+    )  # fmt: skip
+    yield Bound(
+        "messages that are counted", _n(shelves.MOST_COUNTED), "each row is read", "there are more, says the answer",
+        "SQS: approximate numbers", "counter/test_reading.py::test_so_many_are_counted_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "ids of an acknowledgement", _n(shapes.MAX_ACKNOWLEDGED), "a write each", "`NotARequest`",
+        "SQS DeleteMessageBatch: 10; Gmail batchDelete: 1,000",
+        "counter/test_acknowledging.py::test_what_is_no_acknowledgement_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",
+        "the next pass begins behind them", "Cassandra tombstone_warn_threshold: 1,000",
+        "store/test_head.py::test_few_tombstones_are_not_worth_a_head_nor_is_it_raised_by_who_looks_at_one_conversation",
+    )  # fmt: skip
+
+
 def sections() -> dict[str, list[Bound]]:
     """All bounds, by the section of docs/bounds.md."""
     return {
@@ -79,6 +141,7 @@ def sections() -> dict[str, list[Bound]]:
         "Queues and the worker": list(_worker()),
         "Dead letters": list(_keeper()),
         "Telling of discards": list(_courier()),
+        "The counter": list(_counter()),
         "What is remembered": list(_caches()),
     }
 
