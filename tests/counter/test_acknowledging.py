@@ -1,6 +1,7 @@
 """What is safe at home is gone here, and never comes again."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from tests.counter.counter import BOB, BOB_KEY, RETAIN, Counter, Owner, reason, said
@@ -8,6 +9,8 @@ from tests.counter.counter import BOB, BOB_KEY, RETAIN, Counter, Owner, reason, 
 from postroom.dm3.envelope import message_hash, read_envelope
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
+from postroom.store.reader import Filed
+from postroom.store.register import Row
 
 TEXT = '{"Header":{}}'
 
@@ -137,6 +140,28 @@ def test_what_could_not_be_acknowledged_by_hash_is_said_so(
 def test_the_references_paths_take_a_token_of_that_mailbox(counter: Counter, owner: Owner) -> None:
     for method, path in (("GET", f"incoming/{BOB}"), ("POST", f"{BOB}/syncAcknowledgements")):
         assert reason(counter.ask(method, f"/delivery/messages/{path}", token=owner.token)) == "AnothersMailbox"
+
+
+def test_what_waits_for_the_reference_is_fetched_little_by_little(
+    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [envelope(number) for number in range(7)]
+    for at, text in enumerate(texts):
+        counter.file(text, mailbox=BOB, at=at)
+    fetched = []
+    reader = counter.desk._shelves._reader
+    fetch_all = reader.fetch_all
+
+    def counted(rows: Sequence[Row]) -> Sequence[Filed]:
+        fetched.append(len(rows))
+        return fetch_all(rows)
+
+    monkeypatch.setattr(reader, "fetch_all", counted)
+    for name, most in (("AT_ONCE", 3), ("READ_BYTES", 800)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"postroom.counter.shelves.{name}", most)
+            assert incoming(bob) == [json.loads(text) for text in texts]
+    assert fetched == [3, 3, 1, *[2] * 3, 1]
 
 
 def test_what_waits_for_the_reference_is_cut_where_an_answer_ends(

@@ -66,6 +66,16 @@ def test_settings_that_are_none_are_refused_and_change_nothing(bob: Owner, body:
     assert said(bob.ask("GET", "/settings")) == before
 
 
+def test_so_large_an_extension_is_kept_and_no_larger(bob: Owner) -> None:
+    names = [f"n{number:06d}.eth" for number in range(2_400)]
+    assert reason(change(bob, {"extension": {"spamFilterRules": {"block": names}}})) == "NotARequest"  # type: ignore[arg-type]
+    assert said(change(bob, {"extension": {"spamFilterRules": {"block": names[:2_000]}}}))  # type: ignore[arg-type]
+
+
+def test_a_change_of_whatever_is_there_is_made(bob: Owner) -> None:
+    assert said(change(bob, {"unverified": True}, "*"))["unverified"] is True  # type: ignore[arg-type]
+
+
 def test_a_mailbox_of_nlweb_messages_has_none_yet(owner: Owner) -> None:
     assert said(owner.ask("GET", "/settings")) == {}
     assert reason(change(owner, {"unverified": True})) == "NotARequest"  # type: ignore[arg-type]

@@ -211,6 +211,8 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-identity.json": http("POST", inbox, at, identity, {"content-type": "application/json"}),
         "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
         "inbox-dm3.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
+        "mailbox-challenge.json": http("GET", inbox.replace("/inbox", f"/auth/{RECEIVER}"), at),
+        "mailbox-messages.json": http("GET", inbox.replace("/inbox", f"/mailboxes/{RECEIVER}/messages?limit=10"), at),
         "worker-claims.json": sqs(
             "ClaimsQueue", at,
             Queued(claim(1, at, hello.decode())).body(),

@@ -145,6 +145,22 @@ def test_there_is_nothing_elsewhere(running: Office) -> None:
     assert running.deployed.dump() == before
 
 
+@covers("mailbox-challenge.json")
+def test_whoever_asks_gets_a_challenge(running: Office) -> None:
+    before = running.deployed.dump()
+    answer = running.invoke("MailboxFunction", sample("mailbox-challenge.json"))
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json")
+    assert len(json.loads(answer["body"]).split(".")) == 3
+    assert running.deployed.dump() == before, "strangers cannot make us write"
+
+
+@covers("mailbox-messages.json")
+def test_a_mailbox_is_shown_to_nobody_without_a_token(running: Office) -> None:
+    answer = running.invoke("MailboxFunction", sample("mailbox-messages.json"))
+    assert answer["statusCode"] == 401
+    assert json.loads(answer["body"])["reason"] == str(Reason.TOKEN_INVALID)
+
+
 @covers("inbox-dm3.json")
 def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: Office) -> None:
     alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()

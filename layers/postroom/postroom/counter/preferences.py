@@ -1,6 +1,7 @@
 """What the owner of a mailbox sets for it; the door sees a change within a minute."""
 
 import json
+from typing import Final
 
 from msgspec import UNSET
 
@@ -10,6 +11,9 @@ from postroom.errors import TheirError
 from postroom.ijson import JsonValue
 from postroom.reasons import Reason
 from postroom.store.mailboxes import Mailboxes, StoredSettings
+
+MAX_EXTENSION_BYTES: Final = 32_768
+"""In JSON: the door reads it for every letter, and tells it to whoever asks."""
 
 
 class Preferences:
@@ -34,7 +38,7 @@ class Preferences:
         stored = self._mailboxes.settings(mailbox)
         if stored is None:
             raise TheirError(Reason.NOT_A_REQUEST, "a mailbox of NLWeb messages has no such settings")
-        if if_match != _etag(stored):
+        if if_match not in ("*", _etag(stored)):
             raise TheirError(Reason.CHANGED_MEANWHILE)
         extension = stored.extension
         if change.extension is not UNSET:
@@ -42,6 +46,10 @@ class Preferences:
                 extension = json.dumps(read_extension(_merged(json.loads(extension), change.extension)).as_json())
             except TheirError as error:
                 raise TheirError(Reason.NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
+        if len(extension) > MAX_EXTENSION_BYTES:
+            raise TheirError(
+                Reason.NOT_A_REQUEST, f"extension has {len(extension)} bytes; at most {MAX_EXTENSION_BYTES} are kept"
+            )
         unverified = stored.unverified if change.unverified is UNSET else change.unverified
         changed = StoredSettings(extension, unverified)
         if not self._mailboxes.change_settings(mailbox, stored, changed):

@@ -16,12 +16,15 @@ from postroom.store.directory import Directory
 from postroom.store.ids import id_of, row_of
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, Row
+from postroom.store.segments import READ_BYTES
 
 MOST_COUNTED: Final = 10_000
 """Rows that one request looks at to count what waits; they take some 600 read units."""
 MAX_MESSAGE_BYTES: Final = 4_000_000
 """Of a message in JSON; of a larger one the envelope is fetched by itself, in parts."""
 
+AT_ONCE: Final = 100
+"""Messages that are held at once, where an answer is made of many; fewer, where they are large."""
 NOTHING_WAITS: Final = Status(waiting=0, bytes=0, more=False, oldest=None, age_seconds=0)
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -82,11 +85,17 @@ class Shelves:
             raise TheirError(Reason.MESSAGE_UNKNOWN)
         return found
 
-    def all_filed(self, mailbox: str, conversation: str = "", *, at_once: int = 100) -> Iterator[Filed]:
+    def all_filed(self, mailbox: str, conversation: str = "") -> Iterator[Filed]:
         """All messages that wait, the oldest first. Raises NotNowError(STORE_UNAVAILABLE)."""
-        rows = self._waiting(mailbox, at_once, conversation=conversation)
-        while chosen := list(islice(rows, at_once)):
-            yield from self._reader.fetch_all(chosen)
+        chosen: list[Row] = []
+        size = 0
+        for row in self._waiting(mailbox, AT_ONCE, conversation=conversation):
+            if chosen and (len(chosen) == AT_ONCE or size + _length(row) > READ_BYTES):
+                yield from self._reader.fetch_all(chosen)
+                chosen, size = [], 0
+            chosen.append(row)
+            size += _length(row)
+        yield from self._reader.fetch_all(chosen)
 
     def status(self, mailbox: str) -> Status:
         """How much waits. Raises NotNowError(STORE_UNAVAILABLE)."""

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import pybase64
 
 from postroom.counter.owner_keys import OwnerKey, read_owner_key
-from postroom.counter.tokens import Token, Tokens
+from postroom.counter.tokens import CLOCKS_DIFFER_SECONDS, Token, Tokens
 from postroom.dm3.keys import PublicSigningKey
 from postroom.dm3.profile import UserProfile
 from postroom.errors import NotNowError, TheirError
@@ -21,8 +21,6 @@ from postroom.store.mailboxes import Mailbox
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
 """In base64; one of RSA with 8192 bits has 1,368."""
-_CLOCK_SECONDS: Final = 60
-"""By how much clocks differ: so much longer it is remembered that a challenge was answered."""
 _NOBODYS: Final = PublicSigningKey.from_bytes(
     bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")  # RFC 8032 §7.1
 )
@@ -82,7 +80,7 @@ class SignIn:
         if not keys or not signed:
             raise TheirError(Reason.NOT_THE_OWNER)
         # Only now: who cannot sign in must not make us write.
-        if not self._answered.answer(asked.id, asked.expires_at + _CLOCK_SECONDS):
+        if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(Reason.CHALLENGE_INVALID)
         return self._tokens.token(name, audience, signed[0].fingerprint)
 

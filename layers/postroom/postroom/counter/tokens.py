@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CHALLENGE_SECONDS: Final = 120
 TOKEN_SECONDS: Final = 3600
+CLOCKS_DIFFER_SECONDS: Final = 60
+"""By so much, at most, from one instance of the function to another: what one has just given, another may be shown."""
 PURPOSE: Final = "pick up mail"
 MAX_TOKEN_CHARACTERS: Final = 2048
 """Of a token or a challenge; ours have some 500."""
@@ -112,6 +114,6 @@ class Tokens:
         if key is None or header.get("typ") != kind:
             raise InvalidTokenError("another kind, or a key that is not ours")
         claims: dict[str, Any] = jwt.decode(text, key, algorithms=[_ALGORITHM], audience=audience, options=_UNCHECKED)
-        if not claims["iat"] <= self._clock() < claims["exp"]:
+        if not claims["iat"] - CLOCKS_DIFFER_SECONDS <= self._clock() < claims["exp"]:
             raise InvalidTokenError("not its time")
         return claims
