@@ -112,7 +112,11 @@ class Sender:
 
 def deliver(https: HttpsClient, url: str, envelope: bytes, correlation: str = "") -> Sent:
     """Post an envelope as it is. Raises NotNowError(OUTBOUND_FAILED). Sender and Dialect know the `url`."""
-    response = https.post(url, envelope, "application/json")
+    return read_answer(https.post(url, envelope, "application/json"), correlation)
+
+
+def read_answer(response: Response, correlation: str = "") -> Sent:
+    """What a post office answered."""
     reply = _read(response)
     if 200 <= response.status < 300 or not isinstance(reply, dict):
         return Sent(correlation, response.status, reply)
