@@ -217,6 +217,7 @@ def deploy(clients: Clients, bucket: str = "bucket") -> Deployed:
             BillingMode=table["BillingMode"],
             AttributeDefinitions=table["AttributeDefinitions"],
             KeySchema=table["KeySchema"],
+            **{name: table[name] for name in ("GlobalSecondaryIndexes",) if name in table},
         )
         if "TimeToLiveSpecification" in table:
             clients.dynamodb.update_time_to_live(

@@ -16,10 +16,10 @@ from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
-from postroom.nlweb import envelope, key_record
+from postroom.nlweb import envelope, feedback, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
-from postroom.post import answers, courier, dm3_door, graph, keeper, nlweb_door, wiring, worker
+from postroom.post import answers, courier, dispatch, dm3_door, graph, keeper, nlweb_door, wiring, worker
 from postroom.store import directory, head, queues, replies, secret, segments
 
 AT = settings.Settings()
@@ -142,6 +142,7 @@ def sections() -> dict[str, list[Bound]]:
         "Dead letters": list(_keeper()),
         "Telling of discards": list(_courier()),
         "The counter": list(_counter()),
+        "Sending for owners": list(_outbox()),
         "What is remembered": list(_caches()),
     }
 
@@ -668,6 +669,38 @@ def _courier() -> Iterator[Bound]:
         "couriers at once", _n(_source("Notices")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
         "notices wait in the queue", "Postfix default_destination_concurrency_limit: 20",
         "test_template.py::test_workers_at_once_are_limited",
+    )  # fmt: skip
+
+
+def _outbox() -> Iterator[Bound]:
+    yield Bound(
+        "a message", f"{_n(queues.MAX_BODY_BYTES, 'bytes')} as it is queued, what is not ASCII escaped",
+        "the courier's queue carries it whole: it is stored nowhere", "`TooLarge`", "SQS: 1 MiB",
+        "counter/test_sending.py::"
+        "test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound",
+    )  # fmt: skip
+    yield Bound(
+        "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
+        "Postfix maximal_queue_lifetime: 5 d",
+        "post/test_dispatch.py::test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble",
+    )  # fmt: skip
+    yield Bound(
+        "a token, and what became of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
+        "Stripe's idempotency keys: 24 h",
+        "counter/test_sending.py::test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer",
+    )  # fmt: skip
+    yield Bound(
+        "the answer that is kept with it", _n(dispatch.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
+        "not kept; delivered all the same", "our own replies: 4,096 bytes in a row",
+        "post/test_dispatch.py::"
+        "test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_the_same",
+    )  # fmt: skip
+    yield Bound(
+        "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
+        "a stranger's words in a row, and before its owner's eyes", "cut off; what is not printable is left out",
+        "RFC 3464 §2: a reply of SMTP, 512 bytes",
+        "post/test_dispatch.py::"
+        "test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain",
     )  # fmt: skip
 
 

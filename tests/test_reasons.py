@@ -62,6 +62,9 @@ AT_THE_COUNTER = {
     Reason.RANGE_UNSATISFIABLE,
     Reason.CHANGED_MEANWHILE,
     Reason.MATCH_NEEDED,
+    Reason.NOT_A_SENDER,
+    Reason.TOKEN_REUSED,
+    Reason.NOT_SENT,
     Reason.TOO_MANY_REQUESTS,
     Reason.COUNTER_CLOSED,
 }

@@ -149,7 +149,8 @@ def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatc
 UNUSED_THERE = {
     "InboxFunction": set[str](),
     "WorkerFunction": set[str](),
-    "KeeperFunction": {"seen_table"},  # it buries claims, and never looks for a message's home
+    # It buries claims, never looks for a message's home, and files no Feedback.
+    "KeeperFunction": {"seen_table", "outbox_table"},
     "CourierFunction": set[str](),
     "MailboxFunction": set[str](),
 }
@@ -247,6 +248,12 @@ def test_what_is_too_much_is_named(variable: str, text: str) -> None:
 def test_what_is_kept_at_least_is_not_longer_than_what_is_kept_at_most() -> None:
     assert wrong(KEY_CACHE_MIN_SECONDS="3601").startswith("KEY_CACHE_MIN_SECONDS is 3601; it must be at most")
     read_settings({"KEY_CACHE_MIN_SECONDS": "3600"})
+
+
+def test_what_was_sent_is_not_forgotten_while_it_is_tried() -> None:
+    sentence = wrong(OUTBOX_KEEP_SECONDS=str(Settings().outbox_give_up_seconds + DAY_SECONDS - 1))
+    assert sentence.startswith(f"OUTBOX_KEEP_SECONDS is {Settings().outbox_give_up_seconds + DAY_SECONDS - 1}; it must")
+    read_settings({"OUTBOX_KEEP_SECONDS": str(Settings().outbox_give_up_seconds + DAY_SECONDS)})
 
 
 # --- RETAIN (store protocol, Times) ------------------------------------------------------------------------------

@@ -107,6 +107,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
         ("dynamodb:GetItem", "dynamodb table/PostTable"),
         ("dynamodb:UpdateItem", "dynamodb table/PostTable"),
+        ("dynamodb:UpdateItem", "dynamodb table/OutboxTable"),
         ("s3:PutObject", "s3 Bucket/seg/*"),
         ("s3:GetObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
@@ -125,7 +126,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *((action, "sqs CourierQueue") for action in (*CONSUME, "sqs:SendMessage")),
         ("dynamodb:GetItem", "dynamodb table/SeenTable"),
         *((f"dynamodb:{verb}Item", f"dynamodb table/{table}")
-          for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable")),
+          for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable", "OutboxTable")),
         ("secretsmanager:GetSecretValue", "SigningKeys "),
     },
     "MailboxFunction": {
@@ -134,6 +135,9 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
         ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
+        ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
+        ("sqs:SendMessage", "sqs CourierQueue"),
         *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
         ("secretsmanager:GetSecretValue", "TokenKeys "),
     },
@@ -365,7 +369,7 @@ def test_the_keeper_goes_round_often_enough() -> None:
 # --- tables, bucket, secret -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table", ["PostTable", "SeenTable", "DirectoryTable", "LimitsTable"])
+@pytest.mark.parametrize("table", ["PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable"])
 def test_every_table_is_paid_by_use_and_can_be_restored(table: str) -> None:
     said = resources("AWS::DynamoDB::Table")[table]
     assert said["BillingMode"] == "PAY_PER_REQUEST"
@@ -377,10 +381,11 @@ def test_what_is_to_be_forgotten_has_a_ttl_and_what_operators_set_has_none() -> 
         name: said.get("TimeToLiveSpecification", {}).get("AttributeName")
         for name, said in resources("AWS::DynamoDB::Table").items()
     }
-    assert ttl == {"PostTable": "ttl", "SeenTable": "ttl", "LimitsTable": "ttl", "DirectoryTable": None}
+    swept = dict.fromkeys(("PostTable", "SeenTable", "LimitsTable", "OutboxTable"), "ttl")
+    assert ttl == {**swept, "DirectoryTable": None}
 
 
-@pytest.mark.parametrize("kept", ["PostTable", "SeenTable", "DirectoryTable", "Bucket", "SigningKeys"])
+@pytest.mark.parametrize("kept", ["PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "Bucket", "SigningKeys"])
 def test_mail_and_keys_outlive_the_stack(kept: str) -> None:
     said = template()["Resources"][kept]
     assert (said["DeletionPolicy"], said["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")

@@ -1,4 +1,4 @@
-"""The courier as a Lambda function: notices of discards in, Feedback out."""
+"""The courier as a Lambda function: notices of discards and owners' messages in, Feedback and these messages out."""
 
 import os
 
@@ -8,32 +8,48 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.logs import json_logger
-from postroom.post.notices import Notice, read_notice
+from postroom.post.notices import Notice, SummaryDue, read_notice
+from postroom.post.outgoing import Outgoing
 from postroom.post.wiring import build_courier
 from postroom.settings import read_settings
 
 logger = json_logger()
 metrics = Metrics()
-courier = build_courier(read_settings(os.environ))
+rounds = build_courier(read_settings(os.environ))
 
 
 @metrics.log_metrics
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
-    """Deliver one batch of notices."""
+    """Deliver one batch of notices and messages."""
     failed: list[str] = []
     for record in event["Records"]:
         try:
-            notice = read_notice(record["body"])
-            delivery = courier.deliver(notice)
+            carried = read_notice(record["body"])
+            if isinstance(carried, Outgoing):
+                _send(carried)
+            else:
+                _tell(carried)
         except Exception:
             # Whatever is wrong with one notice must not drag its neighbours along to the dead letters.
             logger.exception("to be handed out again", queue_message=record["messageId"])
             metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
             failed.append(record["messageId"])
-            continue
-        about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
-        if isinstance(notice, Notice):
-            about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
-        logger.info(str(delivery), extra=about)
-        metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
     return hand_out_again(failed)
+
+
+def _tell(notice: Notice | SummaryDue) -> None:
+    delivery = rounds.feedback.deliver(notice)
+    about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
+    if isinstance(notice, Notice):
+        about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
+    logger.info(str(delivery), extra=about)
+    metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
+
+
+def _send(outgoing: Outgoing) -> None:
+    delivery, draft = rounds.outbox.send(outgoing), outgoing.draft
+    logger.info(
+        str(delivery),
+        mailbox=draft.sender, to=draft.receiver, tries=outgoing.tries, correlation=draft.correlation,
+    )  # fmt: skip
+    metrics.add_metric(f"Outbox{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)

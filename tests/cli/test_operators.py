@@ -63,6 +63,7 @@ def test_a_domains_key_goes_into_the_secret(operate: Operate, rooms: Rooms, tmp_
     stored = keys.of("three.example")
     assert stored is not None
     assert (stored.selector, stored.key.public) == ("s1", key.public)
+    assert json.loads(operate("domain", "add", "three.example", "--buffer", "--json").stdout)["signs"] is True
 
 
 def test_domains_are_listed(operate: Operate) -> None:
@@ -71,13 +72,14 @@ def test_domains_are_listed(operate: Operate) -> None:
     [listed] = [d for d in json.loads(operate("domain", "list", "--json").stdout) if d["name"] == "four.example"]
     assert listed == {
         "name": "four.example", "inbox": True, "buffer": False, "feedback": "buffer.example", "subjects": 1,
+        "signs": False,
     }  # fmt: skip
     shown = operate("domain", "list").stdout
     head, *rows = shown.splitlines()
-    assert head.split() == ["domain", "inbox", "buffer", "feedback", "to", "subjects"]
+    assert head.split() == ["domain", "inbox", "buffer", "signs", "subjects", "feedback", "to"]
     assert all(row == row.rstrip() and row[0].isalnum() for row in (head, *rows))
     assert [line.split() for line in shown.splitlines() if "four" in line] == [
-        ["four.example", "yes", "no", "buffer.example", "1"]
+        ["four.example", "yes", "no", "no", "1", "buffer.example"]
     ]
 
 
@@ -169,7 +171,7 @@ def test_programs_may_read_what_was_set(operate: Operate) -> None:
     def told(*arguments: str) -> object:
         return json.loads(operate(*arguments, "--json").stdout)
 
-    domain = {"name": "json.example", "inbox": True, "buffer": True, "feedback": None, "subjects": 0}
+    domain = {"name": "json.example", "inbox": True, "buffer": True, "feedback": None, "subjects": 0, "signs": False}
     rule = {"domain": "json.example", "pattern": "A@B", "treatment": "mailbox", "target": "m"}
     wallet = "9b2c7c5e-08a7-4a54-9d3a-2a7d7a0c1f22"
     assert told("domain", "add", "json.example", "--buffer") == domain

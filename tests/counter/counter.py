@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
+from uuid import UUID
 
-from tests.aws import Deployed
+from tests.aws import Clients, Deployed
 from tests.post.ports import Clock, InTurn
 
 from postroom.counter.asked import Asked
@@ -15,6 +16,7 @@ from postroom.counter.desk import Desk
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.reply import Reply
+from postroom.counter.sending import Sending
 from postroom.counter.shelves import Shelves
 from postroom.counter.sign_in import SignIn
 from postroom.counter.tokens import Tokens
@@ -25,11 +27,13 @@ from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
 from postroom.store.answered import AnsweredChallenges
-from postroom.store.directory import Directory, Dm3Mailbox
+from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.ids import id_of
 from postroom.store.keys import RowKey, row_key
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
+from postroom.store.outbox import Outbox
+from postroom.store.queues import Queue
 from postroom.store.reader import Reader
 from postroom.store.register import Register, Row
 from postroom.store.segments import Line, Objects, lay_out
@@ -39,7 +43,8 @@ NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
 HOST = "nlweb.shop.com"
 SHOP, BOB = "shop.com", "bob.eth"
-RETAIN = 22 * DAY
+RETAIN, KEEP = 22 * DAY, 30 * DAY
+MAX_BYTES = 1024 * 1024
 SHOP_KEY = PrivateKey.generate("ed25519")
 BOB_KEY = PrivateSigningKey.generate()
 Json = Any
@@ -81,9 +86,13 @@ class Counter:
         self.desk = self._desk()
         self.mailboxes.set_keys(SHOP, [b64encode(SHOP_KEY.public.spki()).decode()])
         self.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
+        self.operators.put_domain(Domain(SHOP, signs=True))
 
     def new_id(self) -> str:
         return f"{next(self._numbers):032x}"
+
+    def new_uuid(self) -> str:
+        return str(UUID(int=next(self._numbers)))
 
     # --- mail that is there ------------------------------------------------------------------------------------------
     def file(
@@ -158,11 +167,24 @@ class Counter:
             register=self.register,
             mailboxes=self.mailboxes,
             preferences=Preferences(self.mailboxes),
+            sending=self.sending(self.deployed.clients),
             rate=Rate(20, self.clock),
             pool=InTurn(),
             retain_seconds=RETAIN,
             clock=self.clock,
             sleep=self._sleep,
+        )
+
+    def sending(self, clients: Clients) -> Sending:
+        return Sending(
+            directory=self.directory,
+            outbox=Outbox(clients.dynamodb, self.deployed.tables["OutboxTable"]),
+            courier=Queue(clients.sqs, self.deployed.queues["CourierQueue"]),
+            max_bytes=MAX_BYTES,
+            keep_seconds=KEEP,
+            clock=self.clock,
+            new_id=self.new_id,
+            new_uuid=self.new_uuid,
         )
 
     def _sleep(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ from postroom.nlweb.schema import NLWEB
 class Elsewhere(HTTPServer):
     """Each domain of `buffers` names its buffer in its manifest. `posted`: what came in.
 
-    `status`: the answer to a message; `statuses`: that of one domain, where it is another.
+    `status`, `body`: the answer to a message; `statuses`: that of one domain, where it is another.
     """
 
     def __init__(self, authority: Authority, buffers: Mapping[str, str]) -> None:
@@ -19,6 +19,7 @@ class Elsewhere(HTTPServer):
         self.buffers = buffers
         self.posted: list[bytes] = []
         self.status = 200
+        self.body = b"{}"
         self.statuses: dict[str, int] = {}
         context = authority.server_context(*(NLWEB.host(name) for name in {*buffers, *buffers.values()}))
         context.set_alpn_protocols(["http/1.1"])
@@ -34,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.server.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self._say(self.server.statuses.get(domain_of_host(self.headers["Host"]), self.server.status), b"{}")
+        self._say(self.server.statuses.get(domain_of_host(self.headers["Host"]), self.server.status), self.server.body)
 
     def _say(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -160,13 +160,18 @@ def call_of(service: str, operation: str, request: Json) -> Call:
 
 _ACTIONS = {"Invoke": "InvokeFunction"}
 _RESOURCES: dict[str, Callable[[Json], str]] = {
-    "dynamodb": lambda request: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{request['TableName']}",
+    "dynamodb": lambda request: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{_table_name(request)}",
     "sqs": lambda request: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{_queue_name(request)}",
     "s3": lambda request: f"arn:aws:s3:::{request['Bucket']}/{request['Key']}",
     "secretsmanager": lambda request: request["SecretId"],
     "lambda": lambda request: f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{request['FunctionName']}",
     "events": lambda request: request["Entries"][0]["EventBusName"],
 }
+
+
+def _table_name(request: Json) -> str:
+    index = request.get("IndexName")
+    return f"{request['TableName']}/index/{index}" if index else str(request["TableName"])
 
 
 def _queue_name(request: Json) -> str:

@@ -27,6 +27,9 @@ CALLS = {
     r"""f"Feedback\{delivery\.name\.title\(\)\.replace\('_', ''\)\}",""": lambda: {
         f"Feedback{delivery.name.title().replace('_', '')}" for delivery in Delivery
     },
+    r"""f"Outbox\{delivery\.name\.title\(\)\.replace\('_', ''\)\}",""": lambda: {
+        f"Outbox{name}" for name in ("Delivered", "Refused", "GivenUp", "Waiting", "Silent")
+    },
 }
 """What may follow `add_metric(` in the functions, and the names it writes: a new form needs a new line here."""
 

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
-from postroom.nlweb.feedback import Feedback, body_of, is_due, read_feedback, summary_of
+from postroom.nlweb.feedback import Feedback, body_of, is_due, line_of, read_feedback, read_refusal, summary_of
 from postroom.nlweb.timestamp import read_timestamp
 from postroom.reasons import Kind, Reason
 
@@ -73,7 +75,34 @@ def test_the_same_discards_make_the_same_summary_in_whatever_order_they_were_cou
 
 def test_what_we_say_as_receiver_we_understand_as_buffer() -> None:
     body = body_of("any-sender.com", UUID, Reason.KEY_REVOKED)
-    assert read_feedback(body) == Feedback("any-sender.com", UUID)
+    assert read_feedback(body) == Feedback("any-sender.com", UUID, "KeyRevoked", Reason.KEY_REVOKED.sentence)
+
+
+@given(st.text(max_size=500), st.integers(0, 80))
+def test_a_strangers_text_is_shown_as_far_as_it_is_plain(text: str, most: int) -> None:
+    line = line_of(text, most)
+    assert line.isprintable()
+    assert len(line) <= most
+    assert line_of(line, most) == line
+    assert text.isprintable() is (line_of(text, 500) == text)
+
+
+@pytest.mark.parametrize("value", [None, 1, True, [], ["x"], {}, {"a": "x"}])
+def test_what_is_no_text_says_nothing(value: JsonValue) -> None:
+    assert line_of(value, 9) == ""
+    assert read_refusal(value) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        ({"reason": "HashMismatch", "title": "No", "detail": "It is wrong."}, ("HashMismatch", "It is wrong.")),
+        ({"title": "No", "detail": "\x1b"}, ("", "No")),
+        ({"type": "about:blank"}, ("", "")),
+    ],
+)
+def test_a_refusal_says_its_code_and_its_sentence(problem: JsonValue, told: tuple[str, str]) -> None:
+    assert read_refusal(problem) == told
 
 
 def test_a_summary_is_about_no_single_message() -> None:

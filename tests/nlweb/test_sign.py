@@ -2,6 +2,8 @@
 
 import json
 from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from postroom.ijson import JsonValue, parse
 from postroom.nlweb.envelope import hash_of, read_envelope
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.schema import DIALECTS, NLWEB, POLLYWEB, Dialect
-from postroom.nlweb.sign import Draft, header_of, seal, sign
+from postroom.nlweb.sign import Draft, check_draft, header_of, seal, sign, write
 from postroom.nlweb.verify import check_signature
 from postroom.reasons import Reason
 
@@ -62,6 +64,32 @@ def test_what_we_sign_we_read(draft: Draft) -> None:
     assert read.body == (draft.body if draft.has_body else None)
     assert read.claimed_hash == hash_of(read.signed_text)
     check_signature(read, ED25519.public)
+
+
+def refusal(read: Callable[[], object]) -> tuple[Reason, str] | None:
+    """Why it is refused; None: it is not."""
+    try:
+        read()
+    except TheirError as error:
+        return error.reason, error.detail
+    return None
+
+
+@given(DRAFTS, st.text(max_size=260))
+def test_what_a_door_would_say_of_a_draft_is_known_before_it_is_signed(draft: Draft, subject: str) -> None:
+    draft = replace(draft, subject=subject)
+    envelope = write(sign(draft, ED25519))
+    assert refusal(lambda: check_draft(draft, 1 << 20)) == refusal(
+        lambda: read_envelope(parse(envelope, max_bytes=1 << 20))
+    )
+
+
+@pytest.mark.parametrize("key", [ED25519, RSA])
+def test_a_draft_that_is_short_enough_is_so_by_any_key_and_selector(key: PrivateKey) -> None:
+    drafts = [replace(DRAFT, body="x" * length) for length in range(7900, 8300)]
+    taken = [draft for draft in drafts if refusal(lambda draft=draft: check_draft(draft, 10_000)) is None]  # type: ignore[misc]
+    assert 0 < len(taken) < len(drafts)
+    assert all(len(write(sign(replace(draft, selector="pk1"), key))) <= 10_000 for draft in taken)
 
 
 @pytest.mark.parametrize("key", [RSA, ED25519], ids=["rsa", "ed25519"])

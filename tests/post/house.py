@@ -19,12 +19,15 @@ from postroom.nlweb.timestamp import Window
 from postroom.post.answers import Answer
 from postroom.post.claims import Claim, Protocol, unpack
 from postroom.post.courier import Courier, CourierRules
+from postroom.post.dispatch import Dispatch
 from postroom.post.filing import Filing, Outcome
 from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor, Posted
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice, SummaryDue, read_notice
+from postroom.post.outgoing import Outgoing
+from postroom.post.postman import Postman
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.times import Times
 from postroom.post.verdicts import Judge
@@ -35,6 +38,7 @@ from postroom.store.keys import RowKey
 from postroom.store.limits import FeedbackLimits
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
+from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, Row
@@ -49,6 +53,7 @@ DAY = 86_400
 HORIZON, RETAIN, MAX_AGE = 7 * DAY, 22 * DAY, DAY
 TIMES = Times(HORIZON, RETAIN, MAX_AGE)
 MAX_BYTES = 1024 * 1024
+GIVE_UP = 23 * 3600
 
 SENDER_KEY, OTHER_KEY, OUR_KEY, RSA_KEY = (
     PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519"),
@@ -90,6 +95,7 @@ class House:
         self.reader = Reader(dynamodb, tables["PostTable"], self.register, self.objects)
         self.seen = Seen(dynamodb, tables["SeenTable"])
         self.told = TellTale(dynamodb, tables["PostTable"])
+        self.outbox = Outbox(dynamodb, tables["OutboxTable"])
         self.operators.put_domain(Domain(SHOP, inbox=True, buffer=True, feedback="buffer.shop.com"))
         for rule in (
             SubjectRule(NOTIFY, Treatment.MAILBOX, SHOP),
@@ -180,6 +186,7 @@ class House:
             seen=Seen(at.dynamodb, self.deployed.tables["SeenTable"]),
             register=Register(at.dynamodb, self.deployed.tables["PostTable"]),
             heads=Heads(at.dynamodb, self.deployed.tables["PostTable"]),
+            outbox=Outbox(at.dynamodb, self.deployed.tables["OutboxTable"]),
             objects=Objects(at.s3, self.deployed.bucket),
             courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             forwarding=self.forwarding,
@@ -229,8 +236,7 @@ class House:
             told=TellTale(at.dynamodb, tables["PostTable"]),
             limits=FeedbackLimits(at.dynamodb, tables["LimitsTable"]),
             manifests=self.manifests,
-            keys=self.our_keys,
-            outbound=self.outbound,
+            postman=Postman(self.our_keys, self.outbound),
             queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             rules=CourierRules(self.feedback_an_hour, DAY),
             clock=self.clock,
@@ -238,9 +244,26 @@ class House:
             jitter=lambda: 0.5,
         )
 
+    def dispatch(self, clients: Clients | None = None) -> Dispatch:
+        at = clients or self.deployed.clients
+        return Dispatch(
+            outbox=Outbox(at.dynamodb, self.deployed.tables["OutboxTable"]),
+            postman=Postman(self.our_keys, self.outbound),
+            queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
+            give_up_seconds=GIVE_UP,
+            clock=self.clock,
+            jitter=lambda: 0.5,
+        )
+
+    def outgoing(self) -> list[Outgoing]:
+        """What the courier was asked to send, so far."""
+        carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        return [each for each in carried if isinstance(each, Outgoing)]
+
     def notices(self) -> list[Notice | SummaryDue]:
         """What the courier was asked to tell, so far."""
-        return [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        return [each for each in carried if not isinstance(each, Outgoing)]
 
     # ---- owners ----------------------------------------------------------------------------------------------
     def row(self, key: RowKey) -> Row | None:

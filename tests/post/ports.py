@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from postroom.errors import NotNowError, PostroomError, TheirError
+from postroom.https import Response
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PublicKey
 from postroom.post.ports import SenderKey
@@ -67,17 +68,21 @@ class OurKeys:
 
 @dataclass
 class Outbound:
-    """Other post offices. `answers`: the statuses to come, then 200; None: no connection. `posts`: what went out."""
+    """Other post offices. `answers`: the statuses to come, then 200; None: no connection. `posts`: what went out.
+
+    `body`: of every answer.
+    """
 
     answers: list[int | None] = field(default_factory=list)
     posts: list[tuple[str, bytes]] = field(default_factory=list)
+    body: bytes = b"{}"
 
-    def post(self, url: str, envelope: bytes) -> int:
+    def post(self, url: str, envelope: bytes) -> Response:
         self.posts.append((url, envelope))
         status = self.answers.pop(0) if self.answers else 200
         if status is None:
             raise NotNowError(Reason.OUTBOUND_FAILED)
-        return status
+        return Response(status, {}, self.body)
 
 
 @dataclass

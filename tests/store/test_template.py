@@ -2,7 +2,7 @@ from tests.aws import Deployed
 
 
 def test_what_the_tests_run_on_is_what_the_template_deploys(deployed: Deployed) -> None:
-    assert set(deployed.tables) == {"PostTable", "SeenTable", "DirectoryTable", "LimitsTable"}
+    assert set(deployed.tables) == {"PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable"}
     redrive = deployed.clients.sqs.get_queue_attributes(
         QueueUrl=deployed.queues["ClaimsQueue"], AttributeNames=["RedrivePolicy"]
     )["Attributes"]["RedrivePolicy"]

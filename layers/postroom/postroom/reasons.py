@@ -241,6 +241,22 @@ class Reason(Enum):
         "This takes If-Match with the ETag of what is to be changed, so that no change is lost.", "RFC 6585 §3",
     )  # fmt: skip
 
+    NOT_A_SENDER = (
+        "NotASender", Kind.REFUSAL, 403,
+        "This mailbox cannot send: it is no domain that is served here with a key to sign by.",
+        "NLWeb: how do receiver domains prevent sender impersonation attacks",
+    )  # fmt: skip
+    TOKEN_REUSED = (
+        "TokenReused", Kind.REFUSAL, 409,
+        "This token was used before, to send something else.",
+        "NLWeb: how do receiver domains prevent replay attacks",
+    )  # fmt: skip
+    NOT_SENT = (
+        "NotSent", Kind.REFUSAL, 404,
+        "No message was sent from this mailbox under this Correlation, or it was long ago.",
+        "NLWeb: how do receiver domains prevent replay attacks",
+    )  # fmt: skip
+
     # --- discards: by the worker, or said at once in answer to a synchronous request -----------------------
     SIGNATURE_INVALID = (
         "SignatureInvalid", Kind.DISCARD, 401,

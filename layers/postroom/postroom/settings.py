@@ -39,6 +39,7 @@ class Settings:
     seen_table: str = ""
     directory_table: str = ""
     limits_table: str = ""
+    outbox_table: str = ""
     bucket: str = ""
     claims_queue_url: str = ""
     retry_queue_url: str = ""
@@ -68,6 +69,8 @@ class Settings:
 
     counter_cors_origins: str = "*"
     counter_requests_a_second: int = 20
+    outbox_keep_seconds: int = 30 * DAY_SECONDS
+    outbox_give_up_seconds: int = 23 * 3600
 
     resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
     trust_anchors: str = ""
@@ -107,6 +110,11 @@ class Settings:
                 raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be 0 to {DAY_SECONDS}")
         if not 1 <= self.outbound_port <= 65535:
             raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
+        if self.outbox_keep_seconds < self.outbox_give_up_seconds + DAY_SECONDS:
+            raise SettingsError(
+                f"OUTBOX_KEEP_SECONDS is {self.outbox_keep_seconds}; it must be at least OUTBOX_GIVE_UP_SECONDS and "
+                f"a day ({self.outbox_give_up_seconds + DAY_SECONDS}), or messages were forgotten while they wait"
+            )
         if self.key_cache_min_seconds > self.key_cache_max_seconds:
             raise SettingsError(
                 f"KEY_CACHE_MIN_SECONDS is {self.key_cache_min_seconds}; "

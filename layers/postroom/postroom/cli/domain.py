@@ -60,12 +60,16 @@ def add(
         inbox=before.inbox if inbox is None else inbox,
         buffer=before.buffer if buffer is None else buffer,
         feedback=before.feedback if feedback is None else feedback or None,
+        signs=before.signs or private is not None,
     )
     if private is not None and selector is not None:
         # The key first: a domain that is served can then sign.
         office.signing_keys().put(name, selector, private)
     office.operators().put_domain(after)
-    line = f"inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}"
+    line = (
+        f"inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}, "
+        f"signs {_word(after.signs)}"
+    )
     print_either(as_json, _describe(after), f"{name}: {line}")
 
 
@@ -81,8 +85,11 @@ def list_domains(
         print_json([_describe(each) for each in found])
         return
     print_table(
-        ("domain", "inbox", "buffer", "feedback to", "subjects"),
-        [(d.name, _word(d.inbox), _word(d.buffer), d.feedback or "", str(len(d.subjects))) for d in found],
+        ("domain", "inbox", "buffer", "signs", "subjects", "feedback to"),
+        [
+            (d.name, _word(d.inbox), _word(d.buffer), _word(d.signs), str(len(d.subjects)), d.feedback or "")
+            for d in found
+        ],
     )
 
 
@@ -107,6 +114,7 @@ def _describe(domain: "Domain") -> dict[str, JsonValue]:
         "buffer": domain.buffer,
         "feedback": domain.feedback,
         "subjects": len(domain.subjects),
+        "signs": domain.signs,
     }
 
 

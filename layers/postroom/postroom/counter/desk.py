@@ -14,11 +14,14 @@ from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_o
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.reply import Reply, not_modified, refused, said, said_as_json
+from postroom.counter.sending import Sending
 from postroom.counter.shapes import (
     Acknowledged,
     Acknowledgements,
+    NewMessage,
     PageQuery,
     ReferenceAcknowledgements,
+    SentQuery,
     SettingsChange,
     SignedChallenge,
     SignedOut,
@@ -59,6 +62,7 @@ class Desk:
         register: Register,
         mailboxes: Mailboxes,
         preferences: Preferences,
+        sending: Sending,
         rate: Rate,
         pool: Executor,
         retain_seconds: int,
@@ -70,6 +74,7 @@ class Desk:
         self._register = register
         self._mailboxes = mailboxes
         self._preferences = preferences
+        self._sending = sending
         self._rate = rate
         self._pool = pool
         self._retain_seconds = retain_seconds
@@ -200,6 +205,20 @@ class Desk:
             return self._register.acknowledge(row, int(self._clock()) + self._retain_seconds)
         except NotNowError:
             return None
+
+    # --- sending ------------------------------------------------------------------------------------------------
+    def send(self, call: _Call) -> Reply:
+        """Taken in once it is in the courier's queue."""
+        return said(self._sending.send(call.mailbox, read_body(call.asked, "application/json", NewMessage)))
+
+    def sent(self, call: _Call) -> Reply:
+        """A page."""
+        wanted = read_query(call.asked.query, SentQuery)
+        return said(self._sending.page(call.mailbox, wanted.after, wanted.limit))
+
+    def sent_one(self, call: _Call) -> Reply:
+        """One, by its Correlation."""
+        return said(self._sending.one(call.mailbox, call.id))
 
     # --- settings, and about this ---------------------------------------------------------------------------------
     def settings(self, call: _Call) -> Reply:

@@ -10,9 +10,14 @@ from postroom.counter.shapes import (
     Acknowledgements,
     Conversations,
     Message,
+    NewMessage,
     Page,
     PageQuery,
+    Queued,
     ReferenceAcknowledgements,
+    SentMessage,
+    SentMessages,
+    SentQuery,
     Settings,
     SettingsChange,
     SignedChallenge,
@@ -61,6 +66,10 @@ class Operation:
 
 
 _OF_SIGNATURE: Final = (Reason.CHALLENGE_INVALID, Reason.NOT_THE_OWNER)
+_OF_SENDING: Final = (
+    Reason.NOT_A_SENDER, Reason.TOKEN_REUSED, Reason.CORRELATION_REUSED,
+    Reason.WRONG_SHAPE, Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON,
+)  # fmt: skip
 OPERATIONS: Final = (
     Operation(
         "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
@@ -100,6 +109,18 @@ OPERATIONS: Final = (
         "PATCH", "/mailboxes/{name}/settings", "change_settings", "Change settings.",
         Settings, body=SettingsChange, body_type=MERGE_PATCH, matches=True,
         refusals=(Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.PROFILE_INVALID),
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/outbox", "send", "Send a message of NLWeb, in the name of the mailbox's domain.",
+        Queued, body=NewMessage, refusals=_OF_SENDING, tag="outbox",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/outbox", "sent", "What was sent, newest first, and what became of it.",
+        SentMessages, query=SentQuery, refusals=(Reason.CURSOR_INVALID,), tag="outbox",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "The message that was sent under this Correlation.",
+        SentMessage, refusals=(Reason.NOT_SENT,), tag="outbox",
     ),
     Operation(
         "GET", "/delivery/messages/incoming/{name}", "incoming", "What waits, as dm3's reference asks.",

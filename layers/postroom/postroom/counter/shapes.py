@@ -1,14 +1,17 @@
 """What goes over the counter: the shapes of requests and answers, from which `openapi` tells them to the world."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from postroom.store.outbox import State
 
 MAX_WAIT_SECONDS: Final = 20
 MAX_PAGE_MESSAGES: Final = 1000
 MAX_PAGE_BYTES: Final = 4_000_000
 """Of an answer. Lambda returns 6 MB, and this is base64 by then."""
 MAX_ACKNOWLEDGED: Final = 1000
+MAX_SENT: Final = 100
 _MAX_CURSOR: Final = 200
 _MAX_ID: Final = 100
 
@@ -123,6 +126,66 @@ class SettingsChange(Struct, frozen=True):
 
     extension: dict[str, Any] | UnsetType = UNSET
     unverified: bool | UnsetType = UNSET
+
+
+class NewMessage(Struct, frozen=True):
+    """A message of NLWeb to be sent; From is the mailbox, and nobody else."""
+
+    token: Annotated[
+        str, Meta(min_length=1, max_length=100, description="Your own, for this message: asked twice, it is sent once.")
+    ]
+    to: Annotated[str, Meta(max_length=1000, description="The receiving domain.")]
+    subject: Annotated[str, Meta(description="The method, such as Hello@Host.")]
+    body: Annotated[Raw, Meta(description="Any JSON; absent: the message has none.")] = field(default_factory=Raw)
+    correlation: Annotated[
+        str, Meta(max_length=36, description="A UUID: of what you reply to. Else the message gets one of its own.")
+    ] = ""
+    dialect: Literal["nlweb", "pollyweb"] = "nlweb"
+
+
+class Queued(Struct, frozen=True):
+    """A message of the outbox, by its Correlation, and what became of it so far."""
+
+    correlation: str
+    state: State
+
+
+class Feedback(Struct, frozen=True):
+    """What the receiver said of a message later on, by a Feedback."""
+
+    code: str
+    reason: str
+    received_at: Time
+
+
+class SentMessage(Struct, frozen=True, omit_defaults=True):
+    """A message of the outbox, and what became of it."""
+
+    correlation: str
+    state: State
+    to: str
+    subject: str
+    queued_at: Annotated[Time, Meta(description="Its Timestamp.")]
+    ended_at: Annotated[Time | UnsetType, Meta(description="When it was delivered, refused or given up.")] = UNSET
+    reason: Annotated[str, Meta(description="The receiver's code for its refusal; or ours, where we gave up.")] = ""
+    detail: Annotated[str, Meta(description="The same in a sentence.")] = ""
+    reply: Annotated[Any, Meta(description="What it was answered with, if that is JSON and not large.")] = UNSET
+    feedback: Feedback | UnsetType = UNSET
+
+
+class SentQuery(Struct, frozen=True):
+    """Which messages of the outbox."""
+
+    after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_SENT, description="At most so many messages.")] = 50
+
+
+class SentMessages(Struct, frozen=True):
+    """Messages of the outbox, newest first."""
+
+    messages: list[SentMessage]
+    cursor: Annotated[str, Meta(description="Where the next page begins.")]
+    more: Annotated[bool, Meta(description="Whether there may be a next page.")]
 
 
 class Problem(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Fits the real things to the counter: what functions/mailbox runs."""
 
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import boto3
@@ -8,6 +9,7 @@ import boto3
 from postroom.counter.desk import Desk
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
+from postroom.counter.sending import Sending
 from postroom.counter.shelves import Shelves
 from postroom.counter.sign_in import SignIn
 from postroom.counter.tokens import Tokens
@@ -16,6 +18,8 @@ from postroom.post.wiring import AWS, build_directory, build_profiles, new_id
 from postroom.settings import Settings
 from postroom.store.answered import AnsweredChallenges
 from postroom.store.mailboxes import Mailboxes
+from postroom.store.outbox import Outbox
+from postroom.store.queues import Queue
 from postroom.store.reader import Reader
 from postroom.store.register import Register
 from postroom.store.segments import Objects
@@ -24,7 +28,10 @@ from postroom.store.token_keys import TokenKeys
 
 def build_counter(settings: Settings) -> Desk:
     """The counter of a deployment."""
-    settings.need("directory_table", "post_table", "limits_table", "bucket", "token_keys_secret")
+    settings.need(
+        "directory_table", "post_table", "limits_table", "outbox_table", "bucket", "courier_queue_url",
+        "token_keys_secret",
+    )  # fmt: skip
     dynamodb = boto3.client("dynamodb", config=AWS)
     objects, directory = Objects(boto3.client("s3", config=AWS), settings.bucket), build_directory(settings, dynamodb)
     register = Register(dynamodb, settings.post_table)
@@ -42,6 +49,16 @@ def build_counter(settings: Settings) -> Desk:
         register=register,
         mailboxes=mailboxes,
         preferences=Preferences(mailboxes),
+        sending=Sending(
+            directory=directory,
+            outbox=Outbox(dynamodb, settings.outbox_table),
+            courier=Queue(boto3.client("sqs", config=AWS), settings.courier_queue_url),
+            max_bytes=settings.nlweb_max_body_bytes,
+            keep_seconds=settings.outbox_keep_seconds,
+            clock=time.time,
+            new_id=new_id,
+            new_uuid=lambda: str(uuid.uuid4()),
+        ),
         rate=Rate(settings.counter_requests_a_second, time.monotonic),
         pool=ThreadPoolExecutor(THREADS - 1),
         retain_seconds=settings.retain_seconds,

@@ -14,12 +14,22 @@ from postroom.reasons import Reason
 DISCARDED: Final = "Discarded"
 
 
+MAX_CODE: Final = 64
+MAX_SENTENCE: Final = 300
+"""Characters that are kept of what others say of our messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A Feedback as received. `correlation` is None in a summary of several discards."""
+    """A Feedback as received. `correlation` is None in a summary of several discards.
+
+    `code`, `reason`: as far as it says any, as `line_of` has them.
+    """
 
     sender: str
     correlation: str | None
+    code: str = ""
+    reason: str = ""
 
 
 def is_due(subject: str, sender: str) -> bool:
@@ -67,4 +77,17 @@ def read_feedback(body: JsonValue) -> Feedback:
     correlation = read_uuid(body.get("Correlation"))
     if correlation is None:
         raise TheirError(Reason.WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
-    return Feedback(sender, correlation)
+    return Feedback(sender, correlation, line_of(body.get("Code"), MAX_CODE), line_of(body.get("Reason"), MAX_SENTENCE))
+
+
+def read_refusal(value: JsonValue) -> tuple[str, str]:
+    """Code and sentence of a problem document (RFC 9457), as far as it says any."""
+    if not isinstance(value, dict):
+        return "", ""
+    sentence = line_of(value.get("detail"), MAX_SENTENCE) or line_of(value.get("title"), MAX_SENTENCE)
+    return line_of(value.get("reason"), MAX_CODE), sentence
+
+
+def line_of(value: JsonValue, most: int) -> str:
+    """A stranger's text for whoever looks at it: what is printable, at most so many characters; else empty."""
+    return "".join(filter(str.isprintable, value))[:most] if isinstance(value, str) else ""

@@ -1,14 +1,33 @@
 """Making an envelope: header, canonical text, Hash, Signature."""
 
 import base64
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
-from postroom.ijson import JsonValue
-from postroom.nlweb.envelope import hash_of, signed_text_of
-from postroom.nlweb.keys import PrivateKey
+from postroom.ijson import JsonValue, parse
+from postroom.nlweb.envelope import MAX_SIGNATURE, hash_of, read_envelope, signed_text_of
+from postroom.nlweb.names import MAX_NAME
 from postroom.nlweb.schema import HANDSHAKE, NLWEB, Dialect
 from postroom.nlweb.timestamp import write_timestamp
+
+_LONGEST_SELECTOR: Final = ".".join(["s" * 63] * 4)[:MAX_NAME]
+
+
+class Signs(Protocol):
+    """What signs; `postroom.nlweb.keys.PrivateKey` does."""
+
+    def sign(self, text: bytes) -> bytes:
+        """The signature of a text."""
+        ...
+
+
+class _NoKey:
+    """Signs at the greatest length there is, and proves nothing."""
+
+    def sign(self, _text: bytes) -> bytes:
+        return bytes(MAX_SIGNATURE // 4 * 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +64,33 @@ def header_of(draft: Draft) -> dict[str, JsonValue]:
     return header
 
 
-def sign(draft: Draft, key: PrivateKey) -> dict[str, JsonValue]:
+def content_of(draft: Draft) -> dict[str, JsonValue]:
+    """What of a draft is hashed and signed."""
+    body: dict[str, JsonValue] = {"Body": draft.body} if draft.has_body else {}
+    return {"Header": header_of(draft), **body}
+
+
+def sign(draft: Draft, key: Signs) -> dict[str, JsonValue]:
     """The signed envelope of a draft. The same draft and key give the same envelope."""
-    content: dict[str, JsonValue] = {"Header": header_of(draft)}
-    if draft.has_body:
-        content["Body"] = draft.body
-    envelope = seal(content, key)
+    envelope = seal(content_of(draft), key)
     return {HANDSHAKE: draft.dialect.schema, **envelope} if draft.dialect is NLWEB else envelope
 
 
-def seal(content: Mapping[str, JsonValue], key: PrivateKey) -> dict[str, JsonValue]:
+def write(envelope: Mapping[str, JsonValue]) -> bytes:
+    """An envelope as it is posted."""
+    return json.dumps(envelope, ensure_ascii=False).encode()
+
+
+def check_draft(draft: Draft, max_bytes: int) -> None:
+    """Whether a receiver's door would take the draft in, once it is signed, by whatever key under whatever selector.
+
+    Raises TheirError as the door does: TOO_LARGE, NOT_I_JSON, WRONG_SHAPE.
+    """
+    signed = sign(replace(draft, selector=_LONGEST_SELECTOR), _NoKey())
+    read_envelope(parse(write(signed), max_bytes=max_bytes))
+
+
+def seal(content: Mapping[str, JsonValue], key: Signs) -> dict[str, JsonValue]:
     """`content` ({Header, Body?}) with Hash and Signature over its canonical text.
 
     Raises TheirError(NOT_I_JSON) where it has none.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from postroom.errors import NotNowError, TheirError
-from postroom.https import HttpsClient
+from postroom.https import HttpsClient, Response
 from postroom.ijson import JsonValue
 from postroom.names.keys import KeyDirectory
 from postroom.nlweb.keys import PublicKey
@@ -109,6 +109,6 @@ class HttpsOutbound:
     def __init__(self, https: HttpsClient) -> None:
         self._https = https
 
-    def post(self, url: str, envelope: bytes) -> int:
-        """The status of the answer. Raises NotNowError(OUTBOUND_FAILED)."""
-        return self._https.post(url, envelope, "application/json").status
+    def post(self, url: str, envelope: bytes) -> Response:
+        """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
+        return self._https.post(url, envelope, "application/json")

@@ -1,18 +1,18 @@
 """The courier: tells the sender's buffer of a discard, at most once, and no domain or buffer more than its share."""
 
-import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from postroom.errors import NotNowError
 from postroom.nlweb.feedback import body_of, summary_of
-from postroom.nlweb.sign import Draft, sign
+from postroom.nlweb.sign import Draft
 from postroom.nlweb.subjects import FEEDBACK
 from postroom.post.notices import Notice, SummaryDue
-from postroom.post.ports import Clock, Manifests, OurKeys, Outbound, SendQueue
+from postroom.post.ports import Clock, Manifests, SendQueue
+from postroom.post.postman import Postman
 from postroom.reasons import Reason
 from postroom.store.keys import seen_key_nlweb
 from postroom.store.limits import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
@@ -28,7 +28,6 @@ has a zone has any number of domains in it, and would else send our Feedback to 
 _GRACE_SECONDS: Final = 120
 """After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
-_NOT_FINAL: Final = frozenset({408, 425, 429})
 
 
 class Delivery(StrEnum):
@@ -63,8 +62,7 @@ class Courier:
         told: TellTale,
         limits: FeedbackLimits,
         manifests: Manifests,
-        keys: OurKeys,
-        outbound: Outbound,
+        postman: Postman,
         queue: SendQueue,
         rules: CourierRules,
         clock: Clock,
@@ -76,8 +74,7 @@ class Courier:
         self._told = told
         self._limits = limits
         self._manifests = manifests
-        self._keys = keys
-        self._outbound = outbound
+        self._postman = postman
         self._queue = queue
         self._rules = rules
         self._clock = clock
@@ -92,7 +89,7 @@ class Courier:
             _log.warning("Feedback for %s waits: %s", notice.sender, error)
             if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
                 return self._finish(notice, Delivery.GIVEN_UP)
-            self._queue.send(notice.again().encode(), self._delay(notice.tries), group=notice.group)
+            self._queue.send(notice.again().encode(), backoff(notice.tries, self._jitter()), group=notice.group)
             return Delivery.WAITING
 
     def _tell(self, notice: Notice) -> Delivery:
@@ -185,18 +182,7 @@ class Courier:
         return self._finish(due, self._send(draft))
 
     def _send(self, draft: Draft) -> Delivery:
-        ours = self._keys.of(draft.sender)
-        if ours is None:
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")
-        envelope = sign(replace(draft, selector=ours.selector), ours.key)
-        status = self._outbound.post(
-            draft.dialect.inbox_url(draft.receiver), json.dumps(envelope, ensure_ascii=False).encode()
-        )
-        if 200 <= status < 300:
-            return Delivery.DELIVERED
-        if 400 <= status < 500 and status not in _NOT_FINAL:
-            return Delivery.REFUSED
-        raise NotNowError(Reason.OUTBOUND_FAILED, f"{draft.receiver} answered {status}")
+        return Delivery.DELIVERED if self._postman.post(draft).taken else Delivery.REFUSED
 
     def _finish(self, notice: Notice | SummaryDue, outcome: Delivery) -> Delivery:
         if isinstance(notice, Notice):
@@ -205,9 +191,11 @@ class Courier:
             self._limits.sent(notice.sender, notice.hour, outcome)
         return outcome
 
-    def _delay(self, tries: int) -> int:
-        longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
-        return int(longest * (0.5 + 0.5 * self._jitter()))
+
+def backoff(tries: int, jitter: float) -> int:
+    """Seconds until the next try; 0 ≤ `jitter` < 1."""
+    longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
+    return int(longest * (0.5 + 0.5 * jitter))
 
 
 def _begun_ms(notice: Notice | SummaryDue) -> int:

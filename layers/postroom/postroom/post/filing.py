@@ -21,6 +21,7 @@ from postroom.post.verdicts import Accepted, Discarded
 from postroom.reasons import Reason
 from postroom.store.head import LATE_MS, Heads
 from postroom.store.keys import RowKey, segment_name
+from postroom.store.outbox import Outbox
 from postroom.store.register import Register, Row
 from postroom.store.seen import Seen
 from postroom.store.segments import Line, Objects, Place, lay_out
@@ -70,6 +71,7 @@ class Filing:
         seen: Seen,
         register: Register,
         heads: Heads,
+        outbox: Outbox,
         objects: Objects,
         courier: SendQueue,
         forwarding: Forwarding,
@@ -81,6 +83,7 @@ class Filing:
         self._seen = seen
         self._register = register
         self._heads = heads
+        self._outbox = outbox
         self._objects = objects
         self._courier = courier
         self._forwarding = forwarding
@@ -163,6 +166,9 @@ class Filing:
         """Step 4: the home's row goes live, if it is absent; a forwarded message's row says so instead."""
         if place is None:
             return self._forward(item)
+        if item.verdict.reported:
+            # First: of a Feedback that is live, nobody asks again whether it was noted.
+            self._outbox.report(item.verdict.reported)
         stands = self._register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)

@@ -16,6 +16,7 @@ from postroom.post.times import Times
 from postroom.post.verdicts import Accepted, Discarded, Identity, Retry, Verdict
 from postroom.reasons import Kind, Reason
 from postroom.store.keys import seen_key_nlweb
+from postroom.store.outbox import Reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class NlwebJudge:
                 forward_to=rule.target if rule.treatment is Treatment.FORWARD else "",
                 correlation=envelope.correlation,
                 telling=telling_of(envelope),
+                reported=_reported(claim, envelope, rule),
             )
         except TheirError as error:
             if error.reason.kind is Kind.REFUSAL:
@@ -145,6 +147,15 @@ def conversation_of(envelope: Envelope, rule: SubjectRule) -> str:
     if rule.treatment is Treatment.FEEDBACK:
         return conversation_about(read_feedback(envelope.body).correlation)
     return envelope.sender
+
+
+def _reported(claim: Claim, envelope: Envelope, rule: SubjectRule) -> Reported | None:
+    if rule.treatment is not Treatment.FEEDBACK:
+        return None
+    about = read_feedback(envelope.body)
+    if about.correlation is None:
+        return None
+    return Reported(about.sender, about.correlation, envelope.sender, about.code, about.reason, claim.received_at_ms)
 
 
 def _discarded(envelope: Envelope | None, reason: Reason, detail: str = "") -> Discarded:

@@ -1,4 +1,4 @@
-"""What the courier's queue carries: a discard to tell of, or an hour of withheld ones to sum up."""
+"""What the courier's queue carries: a discard to tell of, an hour of withheld ones to sum up, an owner's message."""
 
 import json
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ import orjson
 from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.feedback import is_due
 from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.post.outgoing import OUTGOING, Outgoing, read_outgoing
 from postroom.reasons import Reason, reason_of
 from postroom.store.keys import RowKey, told_group
 
@@ -116,9 +117,11 @@ def notice_of(row: RowKey, reason: Reason, telling: Telling, since_ms: int) -> N
     )
 
 
-def read_notice(body: str) -> Notice | SummaryDue:
+def read_notice(body: str) -> Notice | SummaryDue | Outgoing:
     """What a message of the courier's queue carries. Raises ValueError, KeyError or TypeError: it is none of ours."""
     value = orjson.loads(body)
+    if OUTGOING in value:
+        return read_outgoing(value)
     if value["form"] != _FORM:
         raise ValueError(f"a notice of form {value['form']}; this release reads form {_FORM}")
     dialect = _DIALECTS[value["dialect"]]

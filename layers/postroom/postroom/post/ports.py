@@ -6,6 +6,7 @@ from typing import Protocol
 
 from postroom.dm3.profile import UserProfile
 from postroom.dm3.service import ServiceKeys
+from postroom.https import Response
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PublicKey
 from postroom.reasons import Reason
@@ -97,8 +98,8 @@ class OurKeys(Protocol):
 class Outbound(Protocol):
     """Posting to other post offices."""
 
-    def post(self, url: str, envelope: bytes) -> int:
-        """The HTTP status of the answer. Raises NotNowError(OUTBOUND_FAILED)."""
+    def post(self, url: str, envelope: bytes) -> Response:
+        """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 
 

@@ -10,6 +10,7 @@ from postroom.nlweb.envelope import read_envelope
 from postroom.post.claims import Claim
 from postroom.post.notices import Telling, telling_of
 from postroom.reasons import Reason
+from postroom.store.outbox import Reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Accepted:
 
     `shelf`: stands for the conversation in objects, where its name must not stand in them; empty: it may.
     `forward_to`: the ARN it is handed on to instead of being filed; empty: it is filed. `correlation`: for logs.
-    `telling`: who would be told, should the message's home turn out to be discarded; None: nobody.
+    `telling`: who would be told, should the message's home turn out to be discarded; None: nobody. `reported`: what it
+    says, being a Feedback, of a message of one of our domains.
     """
 
     identity: Identity
@@ -41,6 +43,7 @@ class Accepted:
     forward_to: str = ""
     correlation: str = ""
     telling: Telling | None = None
+    reported: Reported | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from postroom.nlweb.keys import KeyRules
 from postroom.nlweb.timestamp import Window
 from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers
 from postroom.post.courier import Courier, CourierRules
+from postroom.post.dispatch import Dispatch
 from postroom.post.dm3_door import Dm3Door
 from postroom.post.dm3_judge import Dm3Judge
 from postroom.post.filing import Filing
@@ -37,6 +38,7 @@ from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
+from postroom.post.postman import Postman
 from postroom.post.side_by_side import THREADS
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.timebox import TimeBox
@@ -48,6 +50,7 @@ from postroom.store.directory import Directory
 from postroom.store.dm3_keys import DeliveryServiceKeys
 from postroom.store.head import Heads
 from postroom.store.limits import FeedbackLimits
+from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
 from postroom.store.register import Register
 from postroom.store.replies import Replies
@@ -160,7 +163,7 @@ def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake
 def build_worker(settings: Settings) -> Worker:
     """What functions/worker runs."""
     settings.need(
-        "directory_table", "seen_table", "post_table", "bucket",
+        "directory_table", "seen_table", "post_table", "outbox_table", "bucket",
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
     aws, pool = _Aws(), ThreadPoolExecutor(THREADS - 1)
@@ -199,26 +202,45 @@ def build_keeper(settings: Settings) -> Keeper:
     )
 
 
-def build_courier(settings: Settings) -> Courier:
+class Rounds(NamedTuple):
+    """Of the courier: Feedback, and what owners send."""
+
+    feedback: Courier
+    outbox: Dispatch
+
+
+def build_courier(settings: Settings) -> Rounds:
     """What functions/courier runs."""
-    settings.need("post_table", "seen_table", "limits_table", "courier_queue_url", "signing_keys_secret")
+    settings.need(
+        "post_table", "seen_table", "limits_table", "outbox_table", "courier_queue_url", "signing_keys_secret"
+    )
     aws, https = _Aws(), build_https(settings)
     keys = SigningKeys(boto3.client("secretsmanager", config=AWS), settings.signing_keys_secret, time.time)
     graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
-    return Courier(
+    postman, queue = Postman(keys, HttpsOutbound(https)), aws.queue(settings.courier_queue_url)
+    jitter = secrets.SystemRandom().random
+    feedback = Courier(
         seen=Seen(aws.dynamodb, settings.seen_table),
         register=Register(aws.dynamodb, settings.post_table),
         told=TellTale(aws.dynamodb, settings.post_table),
         limits=FeedbackLimits(aws.dynamodb, settings.limits_table),
         manifests=Buffers(ManifestDirectory(https, time.time), graph),
-        keys=keys,
-        outbound=HttpsOutbound(https),
-        queue=aws.queue(settings.courier_queue_url),
+        postman=postman,
+        queue=queue,
         rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
         clock=time.time,
         new_uuid=lambda: str(uuid.uuid4()),
-        jitter=secrets.SystemRandom().random,
+        jitter=jitter,
     )
+    outbox = Dispatch(
+        outbox=Outbox(aws.dynamodb, settings.outbox_table),
+        postman=postman,
+        queue=queue,
+        give_up_seconds=settings.outbox_give_up_seconds,
+        clock=time.time,
+        jitter=jitter,
+    )
+    return Rounds(feedback, outbox)
 
 
 def build_https(settings: Settings) -> HttpsClient:
@@ -264,6 +286,7 @@ def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExe
         seen=Seen(aws.dynamodb, settings.seen_table),
         register=Register(aws.dynamodb, settings.post_table),
         heads=Heads(aws.dynamodb, settings.post_table),
+        outbox=Outbox(aws.dynamodb, settings.outbox_table),
         objects=objects,
         courier=aws.queue(settings.courier_queue_url),
         forwarding=_LazyForwarding(),

@@ -34,7 +34,7 @@ class Domain:
     """A domain in the directory.
 
     `inbox`: messages to it are ours. `buffer`: we keep Feedback for it. `feedback`: the domain of its buffer, told
-    in its manifest. `subjects`: the operator's rules.
+    in its manifest. `subjects`: the operator's rules. `signs`: a key was stored to sign what it sends.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Domain:
     buffer: bool = False
     feedback: str | None = None
     subjects: tuple[SubjectRule, ...] = ()
+    signs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Directory:
             if item["sk"]["S"].startswith(_SUBJECT)
         )
         feedback = own.get("feedback", {}).get("S")
-        return Domain(name, own["inbox"]["BOOL"], own["buffer"]["BOOL"], feedback, rules)
+        return Domain(name, own["inbox"]["BOOL"], own["buffer"]["BOOL"], feedback, rules, "signs" in own)
 
     def _read_wallet(self, uuid: str) -> bytes | None:
         item = next(self._query(_WALLET + uuid), None)

@@ -15,8 +15,12 @@
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
 | table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to it, whosever it was about |
 | table `limits` | `challenge#<id>` | that somebody signed in with it |
+| table `outbox` | `<mailbox>` / `token#<sha256 of the client's token>` | which message it stands for |
+| table `outbox` | `<mailbox>` / `out#<correlation>` | what an owner sent, and what became of it |
+| index `by-time` of `outbox` | `<mailbox>` / `<its Timestamp, 13 digits>#<correlation>` | the same, by time |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
-| queue of notices | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
+| courier's queue | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
+| courier's queue | message group: sha256("out", mailbox), 32 digits of it | whose messages, going out |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
 | bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
@@ -105,6 +109,11 @@ def sender_group(sender: str, source: str) -> str:
 def told_group(sender: str) -> str:
     """Whom notices are about, as 32 hex digits: it is their host that the courier waits for, whoever wrote to us."""
     return _digest(sender)[:32]
+
+
+def outgoing_group(mailbox: str) -> str:
+    """Whose messages go out, as 32 hex digits: who sends many must delay neither others' nor our Feedback."""
+    return _digest("out", mailbox)[:32]
 
 
 def _network(source: str) -> str:

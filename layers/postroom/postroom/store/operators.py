@@ -31,6 +31,7 @@ class Operators:
                 "inbox": {"BOOL": domain.inbox},
                 "buffer": {"BOOL": domain.buffer},
                 **({"feedback": {"S": domain.feedback}} if domain.feedback else {}),
+                **({"signs": {"BOOL": True}} if domain.signs else {}),
             },
         )
 

@@ -1,0 +1,40 @@
+"""Signs in the name of one of our domains, and posts to another's well-known inbox."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postroom.errors import NotNowError
+from postroom.nlweb.sign import Draft, sign, write
+from postroom.post.ports import OurKeys, Outbound
+from postroom.reasons import Reason
+
+_NOT_FINAL: Final = frozenset({408, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A final answer: the message was taken, or refused for good."""
+
+    taken: bool
+    status: int
+    body: bytes
+
+
+class Postman:
+    """Posts what functions/courier sends."""
+
+    def __init__(self, keys: OurKeys, outbound: Outbound) -> None:
+        self._keys = keys
+        self._outbound = outbound
+
+    def post(self, draft: Draft) -> Answered:
+        """Post a draft, signed by its sender's key. Raises NotNowError: SIGNING_KEY_UNAVAILABLE, OUTBOUND_FAILED."""
+        ours = self._keys.of(draft.sender)
+        if ours is None:
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")
+        envelope = write(sign(replace(draft, selector=ours.selector), ours.key))
+        answer = self._outbound.post(draft.dialect.inbox_url(draft.receiver), envelope)
+        taken = 200 <= answer.status < 300
+        if taken or (400 <= answer.status < 500 and answer.status not in _NOT_FINAL):
+            return Answered(taken, answer.status, answer.body)
+        raise NotNowError(Reason.OUTBOUND_FAILED, f"{draft.receiver} answered {answer.status}")
