@@ -1,5 +1,6 @@
-"""`postroom send`: a signed envelope goes to its receiver's post office, as it is."""
+"""`postroom send`: a signed envelope goes to its receiver's post office, as it is; or a message through an outbox."""
 
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -7,17 +8,44 @@ import typer
 
 from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.exits import Exit, UsageFault
-from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.inputs import AsJson, domain_name, read_input
 from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_https, choose_network, open_resolvers
+from postroom.cli.outbox import Parcel, send_via
 from postroom.cli.output import print_json, safe
 from postroom.settings import Settings
 
 
 def send(
-    file: Annotated[str, typer.Argument(help="The signed envelope; - is standard input.", metavar="FILE|-")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="The signed envelope, or with --via the Body (JSON); - is standard input.", metavar="FILE|-"
+        ),
+    ],
     to_url: Annotated[
         str | None, typer.Option(help="Post here instead; then the envelope is not looked at.", metavar="URL")
     ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Have it signed and sent by the post office of --as; the next options say what."
+        ),
+    ] = None,
+    mailbox: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The domain that sends.", parser=domain_name)
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The private key (PEM) of its mailbox's owner.")] = None,
+    to: Annotated[str | None, typer.Option(help="The receiving domain.", parser=domain_name)] = None,
+    subject: Annotated[str | None, typer.Option(help="The method, such as Hello@Host.")] = None,
+    correlation: Annotated[
+        str | None, typer.Option(help="A UUID: of what it replies to.", show_default="a fresh one")
+    ] = None,
+    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb.")] = "nlweb",
+    token: Annotated[
+        str | None,
+        typer.Option(help="Your own, for this message: said twice, it is sent once.", show_default="a fresh one"),
+    ] = None,
+    wait: Annotated[float, typer.Option(metavar="SECONDS", help="Wait so long for what becomes of it.", min=0)] = 0,
     resolver: Resolver = None,
     ca_file: CaFile = None,
     port: Port = None,
@@ -25,18 +53,27 @@ def send(
     local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Post a signed message and print the answer. Exit code 0: taken; 1: refused; 3: not now."""
+    """Post a signed message, or send one through an outbox, and print the answer.
+
+    Exit code 0: taken (with --wait: delivered); 1: refused; 3: not now.
+    """
     from postroom.client import Fate, deliver
 
-    envelope = read_input(file)
-    url = to_url or _inbox_of(envelope)
+    if via is None and any((mailbox, key, to, subject, correlation, token, wait)):
+        raise UsageFault("an envelope says all that itself; --via URL has a post office make one, and send it")
+    data = read_input(file)
+    url, option = via or to_url or _inbox_of(data), "--via" if via else "--to-url"
     if local is None and not (resolver or to_url):
         local = stack_of_this_folder("sending")
     network = choose_network(
-        local, resolvers=resolver, ca_file=ca_file, port=port or _port_of(url), allow_private=allow_private
+        local, resolvers=resolver, ca_file=ca_file, port=port or _port_of(url, option), allow_private=allow_private
     )
+    if via:
+        parcel = Parcel(mailbox, key, to, subject, data, correlation, token, dialect, wait)
+        with open_resolvers(network) as resolvers:
+            raise typer.Exit(send_via(via, parcel, build_https(network, resolvers), as_json=as_json))
     with open_resolvers(network) as resolvers:
-        sent = deliver(build_https(network, resolvers), url, envelope)
+        sent = deliver(build_https(network, resolvers), url, data)
     if as_json:
         print_json({
             "url": url, "fate": str(sent.fate), "status": sent.status,
@@ -67,11 +104,11 @@ def _inbox_of(envelope: bytes) -> str:
     return read_dialect(frame, header).inbox_url(read_receiver(text_of(header, "To", "Header.")))
 
 
-def _port_of(url: str) -> int | None:
+def _port_of(url: str, option: str) -> int | None:
     try:
         parts = urlsplit(url)
         if parts.scheme == "https" and parts.hostname:
             return parts.port
     except ValueError:
         pass  # as wrong as the others
-    raise UsageFault(f"--to-url {url!r} is no URL such as https://nlweb.receiver.example/inbox")
+    raise UsageFault(f"{option} {url!r} is no URL such as https://nlweb.receiver.example/inbox")
