@@ -7,7 +7,20 @@ from typing import Any
 
 from tests.faults.harness import EachCall
 from tests.faults.kinds import die_after, die_before, entry_refused, overtaken, throttled
-from tests.faults.suites import ABOUT_KNOWN, BIG, DARK_ONE, DOOR, NO_KEY, ONE, OWNED, SHARE, SMALL_SHARE, TOLD, UNASKED
+from tests.faults.suites import (
+    ABOUT_KNOWN,
+    BIG,
+    DARK_ONE,
+    DOOR,
+    NO_KEY,
+    ONE,
+    OWNED,
+    SENDS,
+    SHARE,
+    SMALL_SHARE,
+    TOLD,
+    UNASKED,
+)
 
 from postroom.errors import NotNowError
 from postroom.post.adapters import AwsForwarding
@@ -15,6 +28,7 @@ from postroom.post.courier import Courier
 from postroom.post.worker import Worker
 from postroom.reasons import Reason
 from postroom.store.limits import FeedbackLimits
+from postroom.store.outbox import Message, Outbox
 from postroom.store.queues import Queue
 from postroom.store.register import GONE, Register
 from postroom.store.replies import Replies
@@ -129,6 +143,22 @@ def handed_on_whatever_the_bus_says() -> None:
     _replace(AwsForwarding, "_hand_on", hand_on)
 
 
+def tokens_that_nobody_remembers() -> None:
+    """Each time a token comes it stands for a fresh message."""
+    _replace(Outbox, "identify", lambda _self, _mailbox, _token, _asked, fresh, **_times: fresh)
+
+
+def queued_by_whoever_was_first() -> None:
+    """Of a message that stands in the outbox it is believed that it was queued."""
+    really = Outbox.put
+
+    def put(self: Outbox, message: Message, **times: int) -> Message:
+        stood = self.find(message.mailbox, message.correlation)
+        return replace(stood, carrier="another") if stood else really(self, message, **times)
+
+    _replace(Outbox, "put", put)
+
+
 def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
 
@@ -160,6 +190,8 @@ VARIANTS = {
         Variant(answered_though_not_queued, EachCall(DOOR, [throttled]), "has no end"),
         Variant(leases_of_what_was_refused, EachCall(UNASKED), "is remembered"),
         Variant(handed_on_whatever_the_bus_says, EachCall(BIG, [entry_refused]), "arrived nowhere"),
+        Variant(tokens_that_nobody_remembers, EachCall(SENDS, [throttled]), "the messages came to"),
+        Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled]), "'queued'"),
         Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled]), "has no end"),
     )
 }

@@ -1,5 +1,6 @@
 """The functions of the template over the embedded AWS: real handlers, loaded, and not one connection made yet."""
 
+import base64
 import gc
 import io
 import json
@@ -28,6 +29,7 @@ from tests.post.ports import InTurn
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post import wiring
 from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.replies import MAX_INLINE_BYTES
 from postroom.store.secrets import SigningKeys
@@ -43,7 +45,7 @@ WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
 """A sender without a domain, whose key the operator knows: that of all senders here."""
 ORDERS, NEWS_ROOM = "orders", "news"
 """Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
-FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction")
+FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction", "MailboxFunction")
 _AT_ONCE = 25
 _PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30"}
 """However busy this machine is, a run goes the same way as the one before."""
@@ -116,7 +118,10 @@ class Town:
         """Empty whatever holds messages; what operators set stays."""
         os.truncate(self.log, 0)
         clients = self.deployed.clients
-        for table, keys in (("PostTable", ("pk", "sk")), ("SeenTable", ("pk",)), ("LimitsTable", ("pk",))):
+        of_two = ("pk", "sk")
+        for table, keys in (
+            ("PostTable", of_two), ("OutboxTable", of_two), ("SeenTable", ("pk",)), ("LimitsTable", ("pk",)),
+        ):  # fmt: skip
             items = [{name: item[name] for name in keys} for item in self.deployed.rows(table)]
             for start in range(0, len(items), _AT_ONCE):
                 deletions: Any = [{"DeleteRequest": {"Key": key}} for key in items[start : start + _AT_ONCE]]
@@ -142,7 +147,9 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     """What the template says, and what operators set; the names of it all."""
     deployed = deploy(clients)
     operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
-    operators.put_domain(Domain(RECEIVER, buffer=True))
+    operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
+    owners_key = base64.b64encode(published_key().public.spki()).decode()
+    Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(RECEIVER, [owners_key])
     operators.put_wallet(WALLET, published_key().public.spki())
     for rule in (
         SubjectRule(HELLO, Treatment.MAILBOX, RECEIVER),

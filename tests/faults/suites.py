@@ -35,6 +35,7 @@ from tests.faults.letters import (
     unknown_subject,
 )
 from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER
+from tests.faults.outbox import OutboxFlow
 from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 
 from postroom.post.worker import BEGIN_SECONDS
@@ -126,6 +127,8 @@ LATE = Flow(
     lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], seconds_a_call=BEGIN_SECONDS,
 )  # fmt: skip
 OWNERS_TURN = Flow("owners: one mail, one letter", OWNERS, lambda: [nlweb(), dm3()])
+SENDS = OutboxFlow("counter: three messages sent", "MailboxFunction", list, queue="CourierQueue")
+SENT = OutboxFlow("courier: three messages sent", "CourierFunction", list, queue="CourierQueue")
 DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)])
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
@@ -175,6 +178,12 @@ SUITES = {
         ]
     ),
     "share": Suite([EachCall(flow, [*DEATHS, *ERRORS]) for flow in (SHARE, SUMMARY, RIPENING)], SMALL_SHARE),
+    "outbox": Suite(
+        [
+            EachCall(SENDS, [*DEATHS, *ERRORS, reset]),
+            EachCall(SENT, [*DEATHS, *ERRORS, reset, denied], [(overtaken, Rival("overtaken by another courier"))]),
+        ]
+    ),
     "rest": Suite(
         [
             EachCall(DEAD, [*DEATHS, *ERRORS, reset, *CLOCKS]),

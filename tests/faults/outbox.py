@@ -1,0 +1,109 @@
+"""The outbox: an owner sends three messages, which are taken, refused, and not taken at first."""
+
+import json
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.faults.clock import CLOCK
+from tests.faults.flows import Flow, Run
+from tests.faults.judge import Judge
+from tests.faults.office import Json, Town
+from tests.faults.queues import Queues, event_of
+from tests.faults.world import BUFFERS, BUSY, SENDER, STRICT
+from tests.functions.samples import RECEIVER, http, published_key
+
+_HOST = f"https://nlweb.{RECEIVER}"
+_ENDS = {SENDER: "delivered", BUFFERS[STRICT]: "refused", BUFFERS[BUSY]: "delivered"}
+"""What becomes of a message, by whom it is to."""
+_BETWEEN_POSTS_SECONDS = 3
+
+
+@dataclass(frozen=True)
+class OutboxFlow(Flow):
+    """The victim is the counter, which takes the messages in, or the courier, which sends them."""
+
+    def prepare(self, town: Town) -> Run:
+        """The owner is signed in; for the courier, the messages are queued."""
+        town.wipe()
+        town.world.forget()
+        run, queues = Run([], _posts(_token(town))), Queues(town)
+        if self.function == "CourierFunction":
+            for post in run.batch:
+                assert town.call("MailboxFunction", post)["statusCode"] == 200
+            run.batch = queues.receive(self.queue)
+            queues.release(self.queue, run.batch)
+        run.copies = queues.copies
+        town.world.buffers({STRICT: 403, BUSY: 503})
+        return run
+
+    def act(self, town: Town, run: Run) -> list[Json]:
+        """What the victim answers."""
+        if self.function == "CourierFunction":
+            return [town.call(self.function, event_of(self.queue, run.batch))]
+        answers = []
+        for post in run.batch:
+            CLOCK.sleep(_BETWEEN_POSTS_SECONDS)
+            answers.append(town.call(self.function, post))
+        return answers
+
+    def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
+        """Whoever was not told 200 posts again; then everything comes to rest."""
+        queues, faults = Queues(town, run.copies), []
+        if self.function == "CourierFunction" and answers:
+            queues.finish(self.queue, run.batch, answers[0])
+        if self.function == "MailboxFunction":
+            heard = [answer["body"] if answer["statusCode"] == 200 else "" for answer in answers] or [""] * 3
+            for post, body in zip(run.batch, heard, strict=True):
+                if not body:
+                    assert town.call("MailboxFunction", post)["statusCode"] == 200
+        self._rest(town, queues)
+        faults += _faults(town)
+        if self.function == "MailboxFunction":
+            for post, body in zip(run.batch, heard, strict=True):
+                again = json.loads(town.call("MailboxFunction", post)["body"])
+                if body and json.loads(body)["correlation"] != again["correlation"]:
+                    faults.append(f"one token, two messages: {body} and {again}")
+        posted = len(town.world.posted())
+        queues.hand_out_copies()
+        self._rest(town, queues)
+        if len(town.world.posted()) != posted:
+            faults.append("what had ended was sent again")
+        faults += [*_faults(town), *Judge(town, queues).faults_of_queues()]
+        if faults:
+            town.purge()
+        return list(dict.fromkeys(faults))
+
+
+def _posts(token: str) -> list[Json]:
+    headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+    messages = [
+        {"token": f"t{number}", "to": to, "subject": "Hello@Host", "body": number} for number, to in enumerate(_ENDS)
+    ]
+    url = f"{_HOST}/mailboxes/{RECEIVER}/outbox"
+    return [http("POST", url, int(CLOCK()), json.dumps(each).encode(), headers) for each in messages]
+
+
+def _token(town: Town) -> str:
+    """As the owner of the mailbox gets one."""
+    url = f"{_HOST}/auth/{RECEIVER}"
+    challenge = json.loads(town.call("MailboxFunction", http("GET", url, int(CLOCK())))["body"])
+    signature = b64encode(published_key().sign(challenge.encode())).decode()
+    body = json.dumps({"challenge": challenge, "signature": signature}).encode()
+    headers = {"content-type": "application/json"}
+    token: str = json.loads(town.call("MailboxFunction", http("POST", url, int(CLOCK()), body, headers))["body"])
+    return token
+
+
+def _faults(town: Town) -> Iterator[str]:
+    """Each message stands there once, with its end; whoever got it got the same bytes each time."""
+    rows = [row for row in town.deployed.rows("OutboxTable") if row["sk"]["S"].startswith("out#")]
+    ended = sorted((row["to"]["S"], row["st"]["S"]) for row in rows)
+    if ended != sorted(_ENDS.items()):
+        yield f"the messages came to {ended}"
+    texts = defaultdict(set)
+    for posted in town.world.posted():
+        texts[json.loads(posted)["Header"]["To"]].add(posted)
+    if {to: len(each) for to, each in texts.items()} != dict.fromkeys(_ENDS, 1):
+        yield f"so many texts came to each receiver: { {to: len(each) for to, each in texts.items()} }"
