@@ -76,3 +76,8 @@ def test_an_operation_is_as_the_document_says(running: Office, operation: Any) -
         case.call_and_validate(headers={"Authorization": f"Bearer {token}"} if operation.signed_in else {})
 
     is_answered()
+
+
+def test_no_refusal_stands_in_the_place_of_an_answer() -> None:
+    for operation in OPERATIONS:
+        assert all(reason.status >= 400 for reason in operation.refusals), operation.does
