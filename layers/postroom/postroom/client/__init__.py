@@ -1,10 +1,29 @@
-"""What senders use from Python: sign a message, post it to the receiver's post office, read the answer.
+"""What programs use from Python: to send, and to read what came in.
 
 https = HttpsClient(lambda host: addresses(host, resolvers.asking()))
 sent = Sender(key, "sender.example", "pk1", NLWEB, https).send("receiver.example", "Hello@Host", {"Say": "hi"})
 sent.fate, sent.correlation
+
+with Mailbox("https://nlweb.receiver.example", "receiver.example", "receiver.example.pem") as mailbox:
+    for message in mailbox.unread():
+        print(message.partner, message.json)
+        message.acknowledge()
 """
+
+from typing import TYPE_CHECKING
 
 from postroom.client.sending import Fate, Sender, Sent, deliver
 
-__all__ = ["Fate", "Sender", "Sent", "deliver"]
+if TYPE_CHECKING:
+    from postroom.client.mailbox import AsyncMailbox, Mailbox
+
+__all__ = ["AsyncMailbox", "Fate", "Mailbox", "Sender", "Sent", "deliver"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in ("AsyncMailbox", "Mailbox"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Only who has a mailbox needs httpx.
+    from postroom.client import mailbox
+
+    return getattr(mailbox, name)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from postroom.client.sending import Sent, read_answer
-from postroom.counter.tokens import CHALLENGE, PURPOSE
+from postroom.counter.tokens import CHALLENGE_TYPE, PURPOSE
 from postroom.errors import OurError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
@@ -67,5 +67,5 @@ def check_challenge(text: str, host: str, mailbox: str) -> None:
         claims = jwt.decode(text, options={"verify_signature": False})
     except jwt.InvalidTokenError:
         kind, claims = None, {}
-    if (kind, *map(claims.get, ("purpose", "aud", "sub"))) != (CHALLENGE, PURPOSE, host, mailbox):
+    if (kind, *map(claims.get, ("purpose", "aud", "sub"))) != (CHALLENGE_TYPE, PURPOSE, host, mailbox):
         raise OurError(f"{host} asked for a signature of something else than its challenge to {mailbox}; none was made")

@@ -28,7 +28,7 @@ MAX_TOKEN_CHARACTERS: Final = 2048
 """Of a token or a challenge; ours have some 500."""
 
 _ALGORITHM: Final = "EdDSA"
-CHALLENGE, _TOKEN = "challenge+jwt", "at+jwt"  # RFC 8725 §3.11: neither may be taken for the other
+CHALLENGE_TYPE, _TOKEN_TYPE = "challenge+jwt", "at+jwt"  # RFC 8725 §3.11: neither may be taken for the other
 _UNCHECKED: Final[Options] = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
 """The library would ask the system's clock."""
 
@@ -72,12 +72,12 @@ class Tokens:
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
         claims = {"purpose": PURPOSE, "jti": self._new_id()}
-        return self._make(CHALLENGE, name, audience, CHALLENGE_SECONDS, claims)
+        return self._make(CHALLENGE_TYPE, name, audience, CHALLENGE_SECONDS, claims)
 
     def read_challenge(self, text: str, name: str, audience: str) -> Challenge:
         """One that is good for this name and audience, now. Raises TheirError(CHALLENGE_INVALID), NotNowError."""
         try:
-            claims = self._read(CHALLENGE, text, audience)
+            claims = self._read(CHALLENGE_TYPE, text, audience)
             challenge = Challenge(str(claims["jti"]), int(claims["exp"]))
             bound_to = claims["sub"], claims["purpose"]
         except (InvalidTokenError, KeyError):
@@ -91,12 +91,12 @@ class Tokens:
 
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
-        return self._make(_TOKEN, name, audience, TOKEN_SECONDS, {"key": key})
+        return self._make(_TOKEN_TYPE, name, audience, TOKEN_SECONDS, {"key": key})
 
     def read_token(self, text: str, audience: str) -> Token:
         """One whose time is not over. Raises TheirError(TOKEN_INVALID), NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
-            claims = self._read(_TOKEN, text, audience)
+            claims = self._read(_TOKEN_TYPE, text, audience)
             return Token(str(claims["sub"]), str(claims["key"]), float(claims["iat"]))
         except (InvalidTokenError, KeyError):
             raise TheirError(Reason.TOKEN_INVALID) from None

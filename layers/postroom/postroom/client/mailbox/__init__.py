@@ -1,0 +1,46 @@
+"""The client of a mailbox: its owner's programs read what came in, and say what is safe at home.
+
+with Mailbox("https://nlweb.receiver.example", "receiver.example", "receiver.example.pem") as mailbox:
+    for message in mailbox.unread():
+        print(message.partner, message.json)
+        message.acknowledge()
+
+The rules are in `session`, `core` and `passes`, which make no request themselves; `sync` and `aio` make them, by httpx.
+"""
+
+try:
+    import httpx  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("the client of mailboxes needs httpx: pip install 'postroom[client]'") from error
+
+from postroom.client.mailbox.aio import AsyncMailbox, AsyncMessage
+from postroom.client.mailbox.core import Settings
+from postroom.client.mailbox.errors import (
+    ChangedMeanwhileError,
+    MailboxError,
+    MessageGoneError,
+    NotTheOwnerError,
+    RefusedError,
+    UnavailableError,
+    UnexpectedAnswerError,
+    UntrustedHostError,
+)
+from postroom.client.mailbox.session import Retries
+from postroom.client.mailbox.sync import Mailbox, Message
+
+__all__ = [
+    "AsyncMailbox",
+    "AsyncMessage",
+    "ChangedMeanwhileError",
+    "Mailbox",
+    "MailboxError",
+    "Message",
+    "MessageGoneError",
+    "NotTheOwnerError",
+    "RefusedError",
+    "Retries",
+    "Settings",
+    "UnavailableError",
+    "UnexpectedAnswerError",
+    "UntrustedHostError",
+]

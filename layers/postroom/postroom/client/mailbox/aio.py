@@ -1,0 +1,181 @@
+"""The mailbox for programs of asyncio: the same names, awaited."""
+
+import asyncio
+import json
+import os
+import random
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+from typing import Any, Self
+
+import httpx
+
+from postroom.client.mailbox.core import Core, Settings
+from postroom.client.mailbox.exchange import Answer, Request, Steps, T
+from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
+from postroom.client.mailbox.keys import Key, load_signer
+from postroom.client.mailbox.passes import Passes
+from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
+from postroom.client.mailbox.shown import Shown
+from postroom.counter import shapes
+from postroom.counter.names import read_mailbox_name
+from postroom.ijson import JsonValue
+
+
+class AsyncMailbox:
+    """A mailbox, as its owner sees it; an asynchronous context manager.
+
+    async with AsyncMailbox("https://nlweb.receiver.example", "receiver.example", "receiver.example.pem") as mailbox:
+        async for message in mailbox.unread():
+            print(message.partner, await message.json)
+            await message.acknowledge()
+
+    As `Mailbox`; may be shared among tasks, an iterator may not. A wait may be cancelled: it then goes on from there.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        key: Key,
+        *,
+        ca_file: str | os.PathLike[str] | None = None,
+        connect: tuple[str, int] | None = None,
+        timeout: float = 30.0,
+        retries: Retries = DEFAULT_RETRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """As `Mailbox` has it."""
+        self._address = read_address(url, connect)
+        self._name = read_mailbox_name(name)
+        self._core = Core(Session(self._address.host, self._name, load_signer(key), retries, chance))
+        self._timeout = timeout
+        self._sleep = sleep
+        self._clock = clock
+        self._client = httpx.AsyncClient(verify=choose_tls(ca_file), transport=transport, trust_env=connect is None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<AsyncMailbox {self._name} at {self._address.host}>"
+
+    async def aclose(self) -> None:
+        """Let go of the connection. What was not acknowledged is shown again to who comes next."""
+        await self._client.aclose()
+
+    def unread(self, *, wait: float | bool = False, conversation: str = "") -> "AsyncUnread":
+        """Each message that waits, once, oldest first; perhaps only of one conversation.
+
+        `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
+        """
+        return AsyncUnread(self, Passes(self._core, wait, conversation, self._clock))
+
+    async def message(self, message_id: str) -> "AsyncMessage":
+        """One message that waits. Raises MessageGoneError where it does not any more."""
+        return AsyncMessage(self, await self._make(self._core.message(message_id)))
+
+    async def acknowledge(self, messages: "Iterable[AsyncMessage | str]") -> shapes.Acknowledged:
+        """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
+        ids = (each if isinstance(each, str) else each.id for each in messages)
+        return await self._make(self._core.acknowledge(ids))
+
+    async def conversations(self) -> shapes.Conversations:
+        """Whom waiting messages are exchanged with."""
+        return await self._make(self._core.conversations())
+
+    async def status(self) -> shapes.Status:
+        """How much waits."""
+        return await self._make(self._core.status())
+
+    async def settings(self) -> Settings:
+        """What the owner set."""
+        return await self._make(self._core.settings())
+
+    async def change_settings(
+        self, settings: Settings, *, extension: dict[str, Any] | None = None, unverified: bool | None = None
+    ) -> Settings:
+        """Change what is not None, if all is still as in `settings`; of `extension` only what is named in it, and
+        what is None there is taken away. Raises ChangedMeanwhileError."""
+        return await self._make(self._core.change_settings(settings, extension, unverified))
+
+    async def sign_out(self) -> None:
+        """Sign out of all devices; it takes up to a minute to be seen everywhere."""
+        await self._make(self._core.sign_out())
+
+    async def fetch_envelope(self, message_id: str) -> str:
+        """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
+        return await self._make(self._core.envelope(message_id))
+
+    async def _make(self, steps: Steps[T]) -> T:
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(await self._ask(request))
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+
+    async def _ask(self, request: Request) -> Answer:
+        if request.pause:
+            await self._sleep(request.pause)
+        try:
+            sent = self._address.build(self._client, request, self._timeout)
+            async with aclosing(await self._client.send(sent, stream=True)) as answer:
+                body = bytearray()
+                async for part in answer.aiter_bytes():
+                    body += part
+                    check_size(len(body))
+        except httpx.RequestError as error:
+            return self._address.failed(error)
+        return received(answer, bytes(body))
+
+
+class AsyncMessage(Shown):
+    """A message that waited when it was fetched."""
+
+    def __init__(self, mailbox: AsyncMailbox, told: shapes.Message) -> None:
+        super().__init__(told)
+        self._mailbox = mailbox
+
+    @property
+    async def envelope(self) -> str:
+        """As it was received, bit for bit; a large one is fetched now. Raises MailboxError."""
+        if self._envelope is None:
+            self._envelope = await self._mailbox.fetch_envelope(self.id)
+        return self._envelope
+
+    @property
+    async def json(self) -> JsonValue:
+        """The value of the envelope. Raises as `envelope` does."""
+        value: JsonValue = json.loads(await self.envelope)
+        return value
+
+    async def acknowledge(self) -> None:
+        """Say that it is safe at home: it never comes again. May be repeated."""
+        await self._mailbox.acknowledge([self])
+
+
+class AsyncUnread(AsyncIterator[AsyncMessage]):
+    """Messages, one after the other. After an error it may be asked to go on, and misses none."""
+
+    def __init__(self, mailbox: AsyncMailbox, passes: Passes) -> None:
+        self._mailbox = mailbox
+        self._passes = passes
+        self._fetched: deque[shapes.Message] = deque()
+
+    async def __anext__(self) -> AsyncMessage:
+        while not self._fetched:
+            page = await self._mailbox._make(self._passes.next_page())
+            if page is None:
+                raise StopAsyncIteration
+            self._fetched.extend(page)
+        return AsyncMessage(self._mailbox, self._fetched.popleft())

@@ -1,0 +1,78 @@
+"""What an answer means: what was asked for, or an error that says what to do."""
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from postroom.client.mailbox.errors import (
+    ChangedMeanwhileError,
+    MailboxError,
+    MessageGoneError,
+    NotTheOwnerError,
+    RefusedError,
+    UnavailableError,
+    UnexpectedAnswerError,
+    UntrustedHostError,
+)
+from postroom.client.mailbox.exchange import Answer, NoAnswer, Response
+from postroom.counter.shapes import Problem
+from postroom.reasons import Reason
+
+T = TypeVar("T")
+
+MOST_RETRY_AFTER_SECONDS: Final = 60.0
+"""Of what the host wishes; a slip of its must not make a program sleep for a day."""
+
+_PASSING: Final = frozenset({408, 425, 429})
+"""4xx that say nothing of the request (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
+_REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
+    str(Reason.NOT_THE_OWNER): (
+        NotTheOwnerError,
+        "Sign in with a key of the mailbox: one that `postroom mailbox set` named, or that of the name's dm3 profile.",
+    ),
+    str(Reason.MESSAGE_UNKNOWN): (
+        MessageGoneError, "It was acknowledged, perhaps by another device, or its time is over.",
+    ),
+    str(Reason.CHANGED_MEANWHILE): (
+        ChangedMeanwhileError, "A change of yours whose answer was lost may be what changed it.",
+    ),
+    str(Reason.CHALLENGE_INVALID): (RefusedError, "Try again; a signature counts for two minutes."),
+}  # fmt: skip
+
+
+def check(answer: Answer) -> Response:
+    """The answer, if it is a good one. Raises MailboxError: one of those in `errors`."""
+    if isinstance(answer, NoAnswer):
+        raise UntrustedHostError(answer.detail) if answer.untrusted else UnavailableError(answer.detail)
+    if 200 <= answer.status < 300:
+        return answer
+    raise _error(answer)
+
+
+def decode(shape: type[T], response: Response) -> T:
+    """What the body says. Raises UnexpectedAnswerError."""
+    try:
+        return msgspec.json.decode(response.body, type=shape)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise UnexpectedAnswerError(f"The host answers in another form than a mailbox does: {error}") from None
+
+
+def _error(response: Response) -> MailboxError:
+    status = response.status
+    try:
+        problem = msgspec.json.decode(response.body, type=Problem)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        problem = Problem("", status, "", "")
+    if status >= 500 or status in _PASSING:
+        detail = problem.detail or f"The host answers with HTTP {status}."
+        return UnavailableError(detail, reason=problem.reason, retry_after=_retry_after(response))
+    if status < 400 or not problem.reason:
+        return UnexpectedAnswerError(f"The host answers with HTTP {status}, as no mailbox does. Is its address right?")
+    kind, advice = _REFUSALS.get(problem.reason, (RefusedError, ""))
+    return kind(f"{problem.detail} {advice}".strip(), reason=problem.reason)
+
+
+def _retry_after(response: Response) -> float:
+    """RFC 9110 §10.2.3, its seconds; of a date nothing is made."""
+    text = response.headers.get("retry-after", "")
+    return min(float(text), MOST_RETRY_AFTER_SECONDS) if text.isascii() and text.isdigit() else 0.0

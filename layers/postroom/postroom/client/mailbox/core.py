@@ -1,0 +1,151 @@
+"""What can be done at a mailbox, as steps that any driver can make. Sans-I/O."""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET
+
+from postroom.client.mailbox.answers import decode
+from postroom.client.mailbox.errors import MessageGoneError, UnavailableError, UnexpectedAnswerError
+from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.session import Session
+from postroom.counter import shapes
+from postroom.counter.operations import MERGE_PATCH
+from postroom.counter.shapes import MAX_ACKNOWLEDGED
+from postroom.reasons import Reason
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_PART: Final = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the owner of a mailbox of the dm3 delivery service set: what senders are told (dm3 §2.3.3), and whether
+    those who cannot be verified are let in. None: another mailbox has none. `etag`: which settings these are."""
+
+    extension: dict[str, Any] | None
+    unverified: bool | None
+    etag: str
+
+
+class Core:
+    """Steps for everything; all raise MailboxError."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._base = f"/mailboxes/{quote(session.name, safe='')}"
+
+    def page(self, after: str, wait: float, conversation: str) -> Steps[shapes.Page]:
+        """Messages after a cursor; where none is there, the first that comes within `wait` seconds."""
+        # Rounded up: who comes back too early comes once more.
+        milliseconds = math.ceil(wait * 1000)
+        query = {"after": after, "conversation": conversation, "wait": str(milliseconds / 1000) if wait else ""}
+        given = {name: value for name, value in query.items() if value}
+        return decode(shapes.Page, (yield from self._get("/messages", query=given, wait=wait)))
+
+    def message(self, message_id: str) -> Steps[shapes.Message]:
+        """One by its id."""
+        return decode(shapes.Message, (yield from self._get(_path_of(message_id))))
+
+    def envelope(self, message_id: str) -> Steps[str]:
+        """The envelope of a message as it was received, part by part."""
+        data = bytearray()
+        whole = 1
+        while len(data) < whole:
+            headers = {"Range": f"bytes={len(data)}-"}
+            answer = yield from self._get(f"{_path_of(message_id)}/envelope", headers=headers)
+            whole = _check_part(answer, len(data))
+            data += answer.body
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise UnexpectedAnswerError(f"The parts of the envelope of {message_id} do not fit together.") from None
+
+    def acknowledge(self, message_ids: Iterable[str]) -> Steps[shapes.Acknowledged]:
+        """Say which are safe at home; in the answer none is left to be said again."""
+        ids = list(dict.fromkeys(message_ids))
+        done = shapes.Acknowledged([], [], [])
+        for start in range(0, len(ids), MAX_ACKNOWLEDGED):
+            left = ids[start : start + MAX_ACKNOWLEDGED]
+            yield from self._session.retried(partial(self._acknowledge, left, done))
+        return done
+
+    def conversations(self) -> Steps[shapes.Conversations]:
+        """Whom waiting messages are exchanged with."""
+        return decode(shapes.Conversations, (yield from self._get("/conversations")))
+
+    def status(self) -> Steps[shapes.Status]:
+        """How much waits."""
+        return decode(shapes.Status, (yield from self._get("/status")))
+
+    def settings(self) -> Steps[Settings]:
+        """What the owner set."""
+        return _settings((yield from self._get("/settings")))
+
+    def change_settings(
+        self, settings: Settings, extension: dict[str, Any] | None, unverified: bool | None
+    ) -> Steps[Settings]:
+        """Change what is not None, and of `extension` what is in it (RFC 7396), if all is still as in `settings`."""
+        change = shapes.SettingsChange(
+            UNSET if extension is None else extension, UNSET if unverified is None else unverified
+        )
+        headers = {"Content-Type": MERGE_PATCH, "If-Match": settings.etag}
+        request = Request("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
+        return _settings((yield from self._session.ask(request)))
+
+    def sign_out(self) -> Steps[None]:
+        """Let no token count that was given before, to whatever device."""
+        yield from self._session.ask(Request("POST", f"{self._base}/sign-out"))
+        self._session.forget()
+
+    def _get(
+        self, path: str, *, query: dict[str, str] | None = None, headers: dict[str, str] | None = None, wait: float = 0
+    ) -> Steps[Response]:
+        return self._session.ask(Request("GET", self._base + path, query or {}, headers or {}, wait=wait))
+
+    def _acknowledge(self, left: list[str], done: shapes.Acknowledged, pause: float) -> Steps[None]:
+        """Acknowledge what is `left`, and leave in it what could not be done now. Raises UnavailableError then."""
+        request = Request(
+            "POST",
+            f"{self._base}/acknowledgements",
+            headers={"Content-Type": "application/json"},
+            body=msgspec.json.encode(shapes.Acknowledgements(left)),
+        )
+        became = decode(shapes.Acknowledged, (yield from self._session.attempt(request, pause)))
+        done.acknowledged.extend(became.acknowledged)
+        done.unknown.extend(became.unknown)
+        left[:] = became.again
+        if left:
+            raise UnavailableError(f"{len(left)} messages could not be acknowledged just now; say it again later.")
+
+
+def _path_of(message_id: str) -> str:
+    if not _ID.fullmatch(message_id):
+        # In an address it might name something else.
+        raise MessageGoneError(f"{message_id[:100]!r} is no id of a message.", reason=str(Reason.MESSAGE_UNKNOWN))
+    return f"/messages/{message_id}"
+
+
+def _check_part(answer: Response, first: int) -> int:
+    """How long the whole is that this is a part of, from `first` on. Raises UnexpectedAnswerError."""
+    if answer.status == 200 and not first:
+        return len(answer.body)
+    found = _PART.fullmatch(answer.headers.get("content-range", ""))
+    if answer.status != 206 or not found or int(found[1]) != first or not answer.body:
+        raise UnexpectedAnswerError("The host gives another part of an envelope than it was asked for.")
+    return int(found[2])
+
+
+def _settings(answer: Response) -> Settings:
+    told = decode(shapes.Settings, answer)
+    return Settings(
+        None if told.extension is UNSET else told.extension,
+        None if told.unverified is UNSET else told.unverified,
+        answer.headers.get("etag", ""),
+    )

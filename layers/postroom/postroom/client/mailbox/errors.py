@@ -1,0 +1,47 @@
+"""What can go wrong at a mailbox, and what to do then. Whatever it is: what was not acknowledged is still there."""
+
+from postroom.errors import PostroomError
+
+
+class MailboxError(PostroomError):
+    """The root. `reason`: the machine code that the mailbox gave (docs/reasons.md), empty where it gave none."""
+
+    def __init__(self, detail: str, *, reason: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if reason else detail)
+        self.detail = detail
+        self.reason = reason
+
+
+class UnavailableError(MailboxError):
+    """It could not be done now, though it was tried some times. Ask again later, with the same iterator if it was one.
+
+    `retry_after`: not before so many seconds, as the mailbox wished; 0: it did not say.
+    """
+
+    def __init__(self, detail: str, *, reason: str = "", retry_after: float = 0.0) -> None:
+        super().__init__(detail, reason=reason)
+        self.retry_after = retry_after
+
+
+class RefusedError(MailboxError):
+    """The mailbox says no, and will say so again."""
+
+
+class NotTheOwnerError(RefusedError):
+    """The key is none of this mailbox's. Sign in with another, or have the operator set this one."""
+
+
+class MessageGoneError(RefusedError):
+    """The message does not wait any more: it was acknowledged, perhaps by another device, or its time is over."""
+
+
+class ChangedMeanwhileError(RefusedError):
+    """The settings are not what they were. Read them again, and change those."""
+
+
+class UntrustedHostError(MailboxError):
+    """Who answers is not who was asked, or wants a signature for another: nothing was signed."""
+
+
+class UnexpectedAnswerError(MailboxError):
+    """What answers is no postroom mailbox, or one of another version. Is the address right?"""

@@ -1,0 +1,88 @@
+"""What both drivers do with httpx: where a request goes, how long it may take, what became of it."""
+
+import os
+import ssl
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from postroom.client.mailbox.exchange import NoAnswer, Request, Response
+from postroom.errors import OurError, SettingsError, TheirError
+from postroom.nlweb.names import read_receiver
+
+MAX_ANSWER_BYTES: Final = 12_000_000
+"""More than API Gateway gives (10 MB), and enough to stop a host that never ends."""
+CONNECT_SECONDS: Final = 10.0
+"""Who takes no connection for so long is away; the time-out is for answers."""
+
+_FORM: Final = "it must be https:// and the host that the mailbox is at, such as https://nlweb.receiver.example"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a mailbox is: the name of its `host`, by which it proves itself; `named`: as requests name it, with its
+    port; `reached_at`: where connections are made to."""
+
+    host: str
+    named: str
+    reached_at: str
+
+    def build(self, client: httpx.Client | httpx.AsyncClient, request: Request, timeout: float) -> httpx.Request:
+        """A request as httpx has it. `timeout`: seconds for each part of it."""
+        return client.build_request(
+            request.method,
+            f"https://{self.reached_at}{request.path}",
+            params=request.query or None,
+            headers={**request.headers, "Host": self.named, "Accept-Encoding": "identity"},
+            content=request.body or None,
+            # Who waits for a message is answered late.
+            timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS), read=timeout + request.wait),
+            extensions={"sni_hostname": self.host},
+        )
+
+    def failed(self, error: httpx.RequestError) -> NoAnswer:
+        """Why there is no answer."""
+        if isinstance(error, httpx.TimeoutException):
+            return NoAnswer(f"{self.host} did not answer in time.")
+        cause: BaseException = error
+        while below := cause.__cause__ or cause.__context__:
+            cause = below
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return NoAnswer(f"The certificate of {self.host} is not accepted: {cause.verify_message}.", untrusted=True)
+        return NoAnswer(f"No connection to {self.host}, or it broke: {error or type(error).__name__}.")
+
+
+def read_address(url: str, connect: tuple[str, int] | None) -> Address:
+    """`connect`: host or address, and port, where connections are made to instead. Raises SettingsError."""
+    try:
+        parts = urlsplit(url)
+        host, port = read_receiver(parts.hostname or ""), parts.port
+    except (ValueError, TheirError):
+        raise SettingsError(f"the mailbox's URL is {url!r}; {_FORM}") from None
+    if parts.scheme != "https" or "@" in parts.netloc or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise SettingsError(f"the mailbox's URL is {url!r}; {_FORM}")
+    named = host if port in (None, 443) else f"{host}:{port}"
+    return Address(host, named, f"{connect[0]}:{connect[1]}" if connect else named)
+
+
+def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
+    """Who vouches for hosts: the authorities of a file (PEM), or those that httpx trusts. Raises OurError."""
+    if ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise OurError(f"ca_file {ca_file} holds no certificates (PEM): {error.strerror or error}") from None
+
+
+def received(answer: httpx.Response, body: bytes) -> Response:
+    """An answer without httpx."""
+    return Response(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, body)
+
+
+def check_size(size: int) -> None:
+    """Raises httpx.RemoteProtocolError for an answer that goes on and on."""
+    if size > MAX_ANSWER_BYTES:
+        raise httpx.RemoteProtocolError(f"more than {MAX_ANSWER_BYTES:,} bytes")

@@ -1,0 +1,38 @@
+"""The key that an owner signs in with: an object that signs, or a file."""
+
+import os
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from postroom.client.mailbox.session import Signer
+from postroom.dm3.keys import UserKeys, read_user_keys
+from postroom.errors import OurError, TheirError
+from postroom.ijson import parse
+from postroom.nlweb.keys import PrivateKey
+
+Key: TypeAlias = Signer | UserKeys | str | os.PathLike[str]
+"""What signs, or the path of a file: PEM, or what `postroom dm3 keygen` writes."""
+
+_MAX_FILE_BYTES: Final = 16_384
+"""The PEM of RSA with 8192 bits has some 6,400."""
+
+
+def load_signer(key: Key) -> Signer:
+    """What signs. Raises OSError where the file cannot be read, OurError where it holds no key; neither shows it."""
+    if isinstance(key, UserKeys):
+        return key.signing
+    if not isinstance(key, str | os.PathLike):
+        return key
+    path = Path(key)
+    with path.open("rb") as file:
+        data = file.read(_MAX_FILE_BYTES)
+    try:
+        if not data.lstrip().startswith(b"{"):
+            return PrivateKey.from_pem(data)
+        return read_user_keys(parse(data, max_bytes=_MAX_FILE_BYTES)).signing
+    except OurError as error:
+        raise OurError(f"{path}: {error}") from None
+    except TheirError:
+        raise OurError(f"{path} holds no keys: it is no JSON; `postroom dm3 keygen` makes such a file") from None
+    except ValueError as error:
+        raise OurError(f"{path} holds no keys: {error}") from None

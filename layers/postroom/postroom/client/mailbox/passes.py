@@ -1,0 +1,79 @@
+"""Passes through a mailbox: each message that waits is shown once, however late it was filed. Sans-I/O.
+
+A cursor belongs to one pass: a message may be filed behind it, and the next pass shows it (store protocol, Reader). So
+whoever waits for messages begins anew again and again, and what was shown before is passed over.
+
+Where nothing stays in the mailbox, the server waits at the beginning of the next pass, and whatever is filed, late or
+not, is shown at once. Where messages stay because nobody acknowledges them, there is always something at the beginning:
+then the server waits at the end of the pass, and the next one begins after some seconds.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from postroom.client.mailbox.core import Core
+from postroom.client.mailbox.exchange import Steps
+from postroom.counter.shapes import MAX_WAIT_SECONDS, Message, Page
+
+REST_SECONDS: Final = 20.0
+"""Between passes where messages stay: each of them lists them all again."""
+
+
+class Passes:
+    """What waits in a mailbox, page by page. `wait`: the end is when for so many seconds nothing new was there; True:
+    never; False: after one pass. `clock`: seconds. Raises ValueError.
+
+    An error changes nothing: the same page is then asked for again.
+    """
+
+    def __init__(self, core: Core, wait: float, conversation: str, clock: Callable[[], float]) -> None:
+        self._core = core
+        self._wait = math.inf if wait is True else float(wait)
+        if not self._wait >= 0:
+            raise ValueError(f"wait is {wait}; it must be seconds, True or False")
+        self._conversation = conversation
+        self._clock = clock
+        self._cursor = ""
+        self._more = False
+        self._whole = False
+        """Whether this pass began at the beginning and nobody waited at its end yet."""
+        self._met: set[str] = set()
+        """What this pass met."""
+        self._known: set[str] = set()
+        """What the pass before met; all of it was shown. What it did not meet is gone, and forgotten."""
+        self._over = False
+        self._news = True
+        self._ends_at = -math.inf
+        self._rests_until = -math.inf
+
+    def next_page(self) -> Steps[list[Message] | None]:
+        """Messages that were not shown before, perhaps none; None: the end. Raises MailboxError."""
+        now = self._clock()
+        if self._news:
+            # From now on: what was done with them took its time.
+            self._news, self._ends_at = False, now + self._wait
+        if self._over:
+            return None
+        if self._more:
+            return self._take((yield from self._core.page(self._cursor, 0.0, self._conversation)))
+        rests_until = min(self._rests_until, self._ends_at)
+        rests = now < rests_until
+        wait = min(max((rests_until if rests else self._ends_at) - now, 0.0), MAX_WAIT_SECONDS)
+        page = yield from self._core.page(self._cursor if rests else "", wait, self._conversation)
+        self._whole = not rests
+        if not rests:
+            self._known, self._met = self._met, set()
+        return self._take(page)
+
+    def _take(self, page: Page) -> list[Message]:
+        new = [each for each in page.messages if each.id not in self._known and each.id not in self._met]
+        self._met.update(each.id for each in page.messages)
+        self._news = self._news or bool(new)
+        self._cursor, self._more = page.cursor, page.more
+        if self._whole and not self._more:
+            now, stays = self._clock(), not self._met.isdisjoint(self._known)
+            self._rests_until = now + REST_SECONDS if stays else -math.inf
+            # A pass that ended before its time is not the last one: who was away since may have missed something.
+            self._over = now >= self._ends_at and not (self._news and self._wait)
+        return new

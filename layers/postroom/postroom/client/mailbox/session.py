@@ -1,0 +1,112 @@
+"""Requests of somebody who is signed in, or signs in for them; each is tried again where that may help. Sans-I/O."""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from postroom.client.mailbox.answers import check, decode
+from postroom.client.mailbox.challenge import check_challenge
+from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError
+from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.counter.shapes import SignedChallenge
+from postroom.counter.tokens import MAX_TOKEN_CHARACTERS
+from postroom.reasons import Reason
+
+T = TypeVar("T")
+
+_JSON: Final = {"Content-Type": "application/json"}
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)  # RFC 6750 §2.1
+
+
+class Signer(Protocol):
+    """A key of the mailbox."""
+
+    def sign(self, text: bytes, /) -> bytes:
+        """The raw signature of a text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a request is made in all. Pauses grow twofold from try to try, up to `most_seconds`; of each a part is
+    taken by chance, so that not all who were turned away come again at once."""
+
+    attempts: int = 6
+    first_seconds: float = 1.0
+    most_seconds: float = 30.0
+
+    def pause(self, failed: int, retry_after: float, chance: float) -> float:
+        """Seconds after so many failures; at least what the host wished. `chance`: from 0 to 1."""
+        return retry_after + chance * min(self.most_seconds, self.first_seconds * 2.0 ** (failed - 1))
+
+
+DEFAULT_RETRIES: Final = Retries()
+
+
+class Session:
+    """The owner of mailbox `name` at `host`. `chance`: random, from 0 to 1."""
+
+    def __init__(self, host: str, name: str, key: Signer, retries: Retries, chance: Callable[[], float]) -> None:
+        self.host = host
+        self.name = name
+        self._key = key
+        self._retries = retries
+        self._chance = chance
+        self._token = ""
+
+    def ask(self, request: Request) -> Steps[Response]:
+        """The answer to a request. Raises MailboxError."""
+        return self.retried(lambda pause: self.attempt(request, pause))
+
+    def retried(self, attempt: Callable[[float], Steps[T]]) -> Steps[T]:
+        """What comes of attempts, each given how long it is to pause at first. Raises as they do, but UnavailableError
+        only when it has been tried as often as it may."""
+        pause = 0.0
+        for failed in range(1, self._retries.attempts):
+            try:
+                return (yield from attempt(pause))
+            except UnavailableError as error:
+                pause = self._retries.pause(failed, error.retry_after, self._chance())
+        return (yield from attempt(pause))
+
+    def attempt(self, request: Request, pause: float) -> Steps[Response]:
+        """The answer, asked for once. Raises MailboxError."""
+        token = self._token
+        if not token:
+            token, pause = (yield from self._sign_in(pause)), 0.0
+        try:
+            return check((yield _with(token, request, pause)))
+        except RefusedError as error:
+            if error.reason != str(Reason.TOKEN_INVALID):
+                raise
+        # Its hour is over, or somebody signed out of all devices. Another request may have seen that before.
+        if self._token == token:
+            self._token = ""
+        token = self._token or (yield from self._sign_in(0.0))
+        return check((yield _with(token, request, 0.0)))
+
+    def forget(self) -> None:
+        """Sign in anew at the next request."""
+        self._token = ""
+
+    def _sign_in(self, pause: float) -> Steps[str]:
+        # As a whole: a challenge counts once, and whether it was answered is not known where an answer got lost.
+        path = f"/auth/{quote(self.name, safe='')}"
+        challenge = decode(str, check((yield Request("GET", path, pause=pause))))
+        check_challenge(challenge, self.host, self.name)
+        signature = b64encode(self._key.sign(challenge.encode())).decode()
+        body = msgspec.json.encode(SignedChallenge(challenge, signature))
+        token = decode(str, check((yield Request("POST", path, headers=_JSON, body=body))))
+        if len(token) > MAX_TOKEN_CHARACTERS or not _TOKEN.fullmatch(token):
+            raise UnexpectedAnswerError("The host's token is none.")
+        self._token = token
+        return token
+
+
+def _with(token: str, request: Request, pause: float) -> Request:
+    return replace(request, headers={**request.headers, "Authorization": f"Bearer {token}"}, pause=pause)

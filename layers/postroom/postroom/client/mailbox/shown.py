@@ -1,0 +1,68 @@
+"""What a message shows of itself, to programs and in a notebook: never a key, a token or a whole body."""
+
+from datetime import datetime
+from html import escape
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from postroom.counter import shapes
+
+_LONGEST_EXCERPT: Final = 200
+
+
+class Shown:
+    """What is known of a message without asking for more."""
+
+    def __init__(self, told: shapes.Message) -> None:
+        self._told = told
+        self._envelope = None if told.envelope is UNSET else told.envelope
+
+    @property
+    def id(self) -> str:
+        """Of this message, for ever."""
+        return self._told.id
+
+    @property
+    def partner(self) -> str:
+        """Whom it is exchanged with: its sender, or `feedback:` and the Correlation of the message it is about."""
+        return self._told.conversation
+
+    @property
+    def received_at(self) -> datetime:
+        """When it came in, in UTC."""
+        return datetime.fromisoformat(self._told.received_at)
+
+    @property
+    def receipt(self) -> dict[str, Any]:
+        """How it was verified, by the post office."""
+        return self._told.receipt
+
+    @property
+    def unverified(self) -> str | None:
+        """Why it is not known who sent it (docs/reasons.md); None: it is. Only dm3 files such messages at all."""
+        reason = self._told.receipt.get("unverified")
+        return None if reason is None else str(reason)
+
+    def __repr__(self) -> str:
+        doubt = f", not verified: {self.unverified}" if self.unverified else ""
+        return f"<{type(self).__name__} {self.id} from {self.partner}{doubt}, {self.received_at:%Y-%m-%d %H:%M:%S} UTC>"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "From": self.partner + (f" (not verified: {self.unverified})" if self.unverified else ""),
+            "Received": f"{self.received_at:%Y-%m-%d %H:%M:%S} UTC",
+            "Verified by": str(self.receipt.get("key_fingerprint") or "nobody"),
+            "Id": self.id,
+            "Envelope": _excerpt(self._envelope),
+        }
+        cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
+        return f"<table>{cells}</table>"
+
+
+def _excerpt(envelope: str | None) -> str:
+    if envelope is None:
+        return "not fetched yet"
+    if len(envelope) <= _LONGEST_EXCERPT:
+        return envelope
+    return f"{envelope[:_LONGEST_EXCERPT]}… ({len(envelope):,} characters)"

@@ -1,0 +1,187 @@
+"""The mailbox for programs that wait for each answer."""
+
+import json
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import Any, Self
+
+import httpx
+
+from postroom.client.mailbox.core import Core, Settings
+from postroom.client.mailbox.exchange import Answer, Request, Steps, T
+from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
+from postroom.client.mailbox.keys import Key, load_signer
+from postroom.client.mailbox.passes import Passes
+from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
+from postroom.client.mailbox.shown import Shown
+from postroom.counter import shapes
+from postroom.counter.names import read_mailbox_name
+from postroom.ijson import JsonValue
+
+
+class Mailbox:
+    """A mailbox, as its owner sees it; a context manager.
+
+    with Mailbox("https://nlweb.receiver.example", "receiver.example", "receiver.example.pem") as mailbox:
+        for message in mailbox.unread():
+            print(message.partner, message.json)
+            message.acknowledge()
+
+    Signs in by itself. Everything that asks the host raises MailboxError (see `errors`), after `retries` where that
+    may help. May be shared among threads; an iterator may not.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        key: Key,
+        *,
+        ca_file: str | os.PathLike[str] | None = None,
+        connect: tuple[str, int] | None = None,
+        timeout: float = 30.0,
+        retries: Retries = DEFAULT_RETRIES,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`url`: https:// and the host. `key`: what signs, or a file with it. `ca_file`: authorities (PEM) to trust
+        instead of the public ones. `connect`: host and port where connections are made to, whatever DNS says of the
+        host. `timeout`: seconds for each part of a request; who waits for messages is given so many more.
+
+        Raises SettingsError for what is no such URL, TheirError for what is no name; for files OSError, OurError.
+        """
+        self._address = read_address(url, connect)
+        self._name = read_mailbox_name(name)
+        self._core = Core(Session(self._address.host, self._name, load_signer(key), retries, chance))
+        self._timeout = timeout
+        self._sleep = sleep
+        self._clock = clock
+        # A proxy of the environment's would be asked for an address that is not its to reach.
+        self._client = httpx.Client(verify=choose_tls(ca_file), transport=transport, trust_env=connect is None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Mailbox {self._name} at {self._address.host}>"
+
+    def close(self) -> None:
+        """Let go of the connection. What was not acknowledged is shown again to who comes next."""
+        self._client.close()
+
+    def unread(self, *, wait: float | bool = False, conversation: str = "") -> "Unread":
+        """Each message that waits, once, oldest first; perhaps only of one conversation.
+
+        `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
+        """
+        return Unread(self, Passes(self._core, wait, conversation, self._clock))
+
+    def message(self, message_id: str) -> "Message":
+        """One message that waits. Raises MessageGoneError where it does not any more."""
+        return Message(self, self._make(self._core.message(message_id)))
+
+    def acknowledge(self, messages: "Iterable[Message | str]") -> shapes.Acknowledged:
+        """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
+        return self._make(self._core.acknowledge(each if isinstance(each, str) else each.id for each in messages))
+
+    def conversations(self) -> shapes.Conversations:
+        """Whom waiting messages are exchanged with."""
+        return self._make(self._core.conversations())
+
+    def status(self) -> shapes.Status:
+        """How much waits."""
+        return self._make(self._core.status())
+
+    def settings(self) -> Settings:
+        """What the owner set."""
+        return self._make(self._core.settings())
+
+    def change_settings(
+        self, settings: Settings, *, extension: dict[str, Any] | None = None, unverified: bool | None = None
+    ) -> Settings:
+        """Change what is not None, if all is still as in `settings`; of `extension` only what is named in it, and
+        what is None there is taken away. Raises ChangedMeanwhileError."""
+        return self._make(self._core.change_settings(settings, extension, unverified))
+
+    def sign_out(self) -> None:
+        """Sign out of all devices; it takes up to a minute to be seen everywhere."""
+        self._make(self._core.sign_out())
+
+    def fetch_envelope(self, message_id: str) -> str:
+        """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
+        return self._make(self._core.envelope(message_id))
+
+    def _make(self, steps: Steps[T]) -> T:
+        """Make steps to their end."""
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(self._ask(request))
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+
+    def _ask(self, request: Request) -> Answer:
+        if request.pause:
+            self._sleep(request.pause)
+        try:
+            sent = self._address.build(self._client, request, self._timeout)
+            with closing(self._client.send(sent, stream=True)) as answer:
+                body = bytearray()
+                for part in answer.iter_bytes():
+                    body += part
+                    check_size(len(body))
+        except httpx.RequestError as error:
+            return self._address.failed(error)
+        return received(answer, bytes(body))
+
+
+class Message(Shown):
+    """A message that waited when it was fetched."""
+
+    def __init__(self, mailbox: Mailbox, told: shapes.Message) -> None:
+        super().__init__(told)
+        self._mailbox = mailbox
+
+    @property
+    def envelope(self) -> str:
+        """As it was received, bit for bit; a large one is fetched now. Raises MailboxError."""
+        if self._envelope is None:
+            self._envelope = self._mailbox.fetch_envelope(self.id)
+        return self._envelope
+
+    @property
+    def json(self) -> JsonValue:
+        """The value of the envelope. Raises as `envelope` does."""
+        value: JsonValue = json.loads(self.envelope)
+        return value
+
+    def acknowledge(self) -> None:
+        """Say that it is safe at home: it never comes again. May be repeated."""
+        self._mailbox.acknowledge([self])
+
+
+class Unread(Iterator[Message]):
+    """Messages, one after the other. After an error it may be asked to go on, and misses none."""
+
+    def __init__(self, mailbox: Mailbox, passes: Passes) -> None:
+        self._mailbox = mailbox
+        self._passes = passes
+        self._fetched: deque[shapes.Message] = deque()
+
+    def __next__(self) -> Message:
+        while not self._fetched:
+            page = self._mailbox._make(self._passes.next_page())
+            if page is None:
+                raise StopIteration
+            self._fetched.extend(page)
+        return Message(self._mailbox, self._fetched.popleft())

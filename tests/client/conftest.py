@@ -1,0 +1,37 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.client.mailbox_net import Host, Open
+from tests.counter.conftest import counter as counter
+from tests.counter.counter import Counter
+
+
+@pytest.fixture
+def host(counter: Counter) -> Host:
+    return Host(counter)
+
+
+@pytest.fixture(params=["sync", "async"])
+def opened(request: pytest.FixtureRequest, host: Host) -> Iterator[Open]:
+    closing: list[Callable[[], None]] = []
+
+    def opening(*given: Any, **options: Any) -> Any:
+        if request.param == "sync":
+            mailbox = host.open(*given, **options)
+            closing.append(mailbox.close)
+            return mailbox
+        awaited = host.open_async(*given, **options)
+        closing.append(awaited.end)
+        return awaited
+
+    yield opening
+    for close in closing:
+        close()
+
+
+@pytest.fixture
+def mailbox(opened: Open) -> Any:
+    return opened()

@@ -1,0 +1,134 @@
+"""The counter of tests/counter/counter.py as a host that httpx asks, and both clients of it under one set of names."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from tests.counter.counter import HOST, SHOP, SHOP_KEY, Counter
+
+from postroom.client import AsyncMailbox, Mailbox
+from postroom.counter.asked import Asked
+
+URL = f"https://{HOST}"
+
+Open = Callable[..., Any]
+"""Opens a mailbox; its parameters are those of `Host.open`."""
+Fault = Callable[[httpx.Request, Callable[[httpx.Request], httpx.Response]], httpx.Response]
+"""What befalls a request; it is given what would answer it."""
+
+
+def lost_before(request: httpx.Request, _answer: object) -> httpx.Response:
+    raise httpx.ConnectError("nobody there", request=request)
+
+
+def lost_after(request: httpx.Request, answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
+    answer(request)
+    raise httpx.ReadError("cut off", request=request)
+
+
+def busy(status: int, **headers: str) -> Fault:
+    return lambda *_: httpx.Response(status, headers={name.replace("_", "-"): it for name, it in headers.items()})
+
+
+@dataclass
+class Host:
+    """`asked`: what reached it. `faults`: what befalls the next requests. `watch`: is shown what was answered.
+    `page_size`: so many messages are on a page."""
+
+    counter: Counter
+    asked: list[httpx.Request] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+    page_size: int = 100
+    watch: Callable[[httpx.Request, httpx.Response], object] = lambda *_: None
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        return self.faults.pop(0)(request, self.answer) if self.faults else self.answer(request)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        reply = self.counter.desk.answer(
+            Asked(
+                request.method,
+                request.url.path,
+                request.headers["host"].partition(":")[0],
+                {"limit": str(self.page_size), **request.url.params},
+                dict(request.headers),
+                request.content,
+            )
+        )
+        headers = {"Content-Type": reply.content_type, **reply.headers}
+        response = httpx.Response(reply.status, headers=headers, content=reply.body)
+        self.watch(request, response)
+        return response
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.counter.clock.now += seconds
+
+    async def sleep_async(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+    def paths(self) -> list[str]:
+        """What was asked for, in short."""
+        return [f"{request.method} {request.url.path.removeprefix(f'/mailboxes/{SHOP}')}" for request in self.asked]
+
+    def open(self, name: str = SHOP, key: Any = SHOP_KEY, *, url: str = URL, **options: Any) -> Mailbox:
+        transport, clock = httpx.MockTransport(self), self.counter.clock
+        given = {"sleep": self.sleep, "chance": lambda: 1.0, **options}
+        return Mailbox(url, name, key, transport=transport, clock=clock, **given)
+
+    def open_async(self, name: str = SHOP, key: Any = SHOP_KEY, *, url: str = URL, **options: Any) -> "Awaited":
+        transport, clock = httpx.MockTransport(self), self.counter.clock
+        given = {"sleep": self.sleep_async, "chance": lambda: 1.0, **options}
+        return Awaited(AsyncMailbox(url, name, key, transport=transport, clock=clock, **given), asyncio.Runner())
+
+
+class Awaited:
+    """Something of asyncio, each of whose coroutines is awaited where it is named."""
+
+    def __init__(self, it: Any, runner: asyncio.Runner) -> None:
+        self._it = it
+        self._runner = runner
+
+    def __getattr__(self, name: str) -> Any:
+        return self._settled(getattr(self._it, "aclose" if name == "close" else name))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self._settled(self._it.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __repr__(self) -> str:
+        return repr(self._it)
+
+    def end(self) -> None:
+        self.close()
+        self._runner.close()
+
+    def _settled(self, value: Any) -> Any:
+        if inspect.iscoroutine(value):
+
+            async def awaited() -> Any:
+                return await value
+
+            return self._settled(self._runner.run(awaited()))
+        if inspect.ismethod(value):
+            return lambda *given, **named: self._settled(value(*map(self._bare, given), **named))
+        return (
+            Awaited(value, self._runner)
+            if hasattr(value, "__anext__") or type(value).__name__ == "AsyncMessage"
+            else value
+        )
+
+    def _bare(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._bare(each) for each in value]
+        return value._it if isinstance(value, Awaited) else value

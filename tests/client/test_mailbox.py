@@ -1,0 +1,452 @@
+"""The client of a mailbox against the real counter, whichever way a program waits for it."""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.client.mailbox_net import URL, Host, Open, busy, lost_after, lost_before
+from tests.counter.counter import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, Counter, Owner
+
+from postroom.client.mailbox import (
+    ChangedMeanwhileError,
+    MessageGoneError,
+    NotTheOwnerError,
+    RefusedError,
+    Retries,
+    UnavailableError,
+    UnexpectedAnswerError,
+    UntrustedHostError,
+)
+from postroom.dm3.keys import UserKeys
+from postroom.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.nlweb.keys import PrivateKey
+from postroom.reasons import Reason
+
+TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
+
+
+def ids(messages: Any) -> list[str]:
+    return [message.id for message in messages]
+
+
+# --- the main job ----------------------------------------------------------------------------------------------------
+
+
+def test_what_waits_is_read_and_acknowledged_and_does_not_come_again(counter: Counter, mailbox: Any) -> None:
+    filed = [counter.file(TEXT, at=at)[0] for at in range(3)]
+    read = []
+    for message in mailbox.unread():
+        read.append((message.id, message.envelope))
+        message.acknowledge()
+    assert read == [(each, TEXT) for each in filed]
+    assert ids(mailbox.unread()) == []
+
+
+def test_what_is_not_acknowledged_is_shown_to_who_comes_next(counter: Counter, mailbox: Any) -> None:
+    filed = [counter.file(TEXT, at=at)[0] for at in range(3)]
+    assert ids(mailbox.unread()) == ids(mailbox.unread()) == filed
+
+
+def test_a_message_says_what_is_known_of_it(counter: Counter, mailbox: Any) -> None:
+    [one] = counter.file(TEXT, at=-3)
+    [message] = mailbox.unread()
+    assert (message.id, message.partner) == (one, "b.com")
+    assert message.received_at == datetime(2026, 11, 21, 9, 29, 57, tzinfo=UTC)
+    assert (message.receipt, message.unverified) == ({"protocol": "nlweb"}, None)
+    assert message.json == json.loads(TEXT)
+
+
+def test_pages_follow_each_other(host: Host, counter: Counter, mailbox: Any) -> None:
+    filed = [one for at in range(3) for one in sorted(counter.file(*[TEXT] * 70, at=at))]
+    assert ids(mailbox.unread()) == filed
+    assert host.paths().count("GET /messages") == 3
+
+
+def test_one_conversation_may_be_chosen(counter: Counter, mailbox: Any) -> None:
+    [_], [his] = counter.file(TEXT), counter.file(TEXT, conversation="c.com")
+    assert ids(mailbox.unread(conversation="c.com")) == [his]
+
+
+def test_a_message_is_found_by_its_id(counter: Counter, mailbox: Any) -> None:
+    [one] = counter.file(TEXT)
+    assert mailbox.message(one).envelope == TEXT
+    mailbox.message(one).acknowledge()
+    with pytest.raises(MessageGoneError) as gone:
+        mailbox.message(one)
+    assert gone.value.reason == "MessageUnknown"
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "..", "../status", "🤝?#", "a" * 5000])
+def test_what_is_no_id_is_no_other_address(mailbox: Any, wrong: str) -> None:
+    with pytest.raises(MessageGoneError):
+        mailbox.message(wrong)
+
+
+def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looked_at(
+    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("shelves", "desk"):
+        monkeypatch.setattr(f"postroom.counter.{module}.MAX_MESSAGE_BYTES", 1001)
+    text = json.dumps({"n": ["€🤝"] * 700}, ensure_ascii=False)  # a part ends within a character
+    counter.file(text)
+    [message] = mailbox.unread()
+    assert not [path for path in host.paths() if path.endswith("/envelope")]
+    assert message.envelope == text
+    fetched = len(host.asked)
+    assert message.json == json.loads(text)
+    assert len(host.asked) == fetched
+
+
+def test_an_envelope_of_what_was_acknowledged_elsewhere_is_gone(
+    counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroom.counter.shelves.MAX_MESSAGE_BYTES", 10)
+    [one] = counter.file(TEXT)
+    [message] = mailbox.unread()
+    Owner(counter).acknowledge(one)
+    with pytest.raises(MessageGoneError):
+        _ = message.envelope
+
+
+# --- signing in ------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_an_object_or_a_file(counter: Counter, opened: Open, tmp_path: Path) -> None:
+    bob = UserKeys(BOB_KEY, UserKeys.random().encryption)
+    pem, keys = tmp_path / "shop.pem", tmp_path / "bob.json"
+    pem.write_bytes(SHOP_KEY.to_pem())
+    keys.write_text(json.dumps(bob.as_json(), indent=2))
+    for name, key in ((SHOP, pem), (SHOP, str(pem)), (BOB, keys), (BOB, bob), (BOB, BOB_KEY)):
+        assert opened(name, key).status().waiting == 0
+
+
+@pytest.mark.parametrize("size", ["rsa", "ed25519"])
+def test_every_kind_of_key_that_is_set_signs_in(counter: Counter, opened: Open, size: Any) -> None:
+    key = PrivateKey.generate(size)
+    counter.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
+    assert opened(key=key).status().waiting == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "{", "{}", '{"signing":"ed25519:SECRET","encryption":"SECRET"}', "SECRET" * 9999]
+)
+def test_a_file_that_holds_no_key_is_named_and_not_shown(opened: Open, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "key"
+    path.write_text(text)
+    with pytest.raises(OurError, match=str(path)) as error:
+        opened(key=path)
+    assert "SECRET" not in str(error.value)
+
+
+def test_who_signs_with_another_key_is_told_what_to_do_and_not_let_try_again(host: Host, opened: Open) -> None:
+    mailbox = opened(key=PrivateKey.generate("ed25519"))
+    with pytest.raises(NotTheOwnerError, match="a key of the mailbox") as refused:
+        mailbox.status()
+    assert refused.value.reason == "NotTheOwner"
+    assert host.paths() == [f"GET /auth/{SHOP}", f"POST /auth/{SHOP}"]
+
+
+def test_a_challenge_of_another_host_is_not_signed(host: Host, opened: Open) -> None:
+    def handed_on(request: httpx.Request, answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
+        request.headers["host"] = HOST
+        return answer(request)
+
+    host.faults = [handed_on]
+    with pytest.raises(UntrustedHostError, match=r"elsewhere, and not at evil\.example"):
+        opened(url="https://evil.example").status()
+    assert host.paths() == [f"GET /auth/{SHOP}"]
+
+
+def test_the_name_and_the_host_may_be_written_as_people_do(opened: Open) -> None:
+    assert opened("ShOp.CoM", url=f"https://{HOST.upper()}/").status().waiting == 0
+
+
+def test_a_name_that_is_none_is_refused_before_anybody_is_asked(host: Host, opened: Open) -> None:
+    with pytest.raises(TheirError):
+        opened("a..b")
+    assert host.asked == []
+
+
+def test_a_pass_goes_on_when_the_token_ends_in_its_midst(host: Host, counter: Counter, mailbox: Any) -> None:
+    filed = sorted(counter.file(*[TEXT] * 150))
+    unread = mailbox.unread()
+    first = [next(unread).id for _ in range(100)]
+    counter.clock.now += 3601
+    assert first + ids(unread) == filed
+    assert host.paths().count(f"POST /auth/{SHOP}") == 2
+
+
+def test_who_was_signed_out_by_another_device_signs_in_again(counter: Counter, mailbox: Any, opened: Open) -> None:
+    assert mailbox.status().waiting == 0
+    counter.clock.now += 1
+    opened().sign_out()
+    counter.clock.now += 60
+    assert mailbox.status().waiting == 0
+
+
+def test_who_signs_out_signs_in_anew(host: Host, counter: Counter, mailbox: Any) -> None:
+    mailbox.sign_out()
+    counter.clock.now += 1
+    assert mailbox.status().waiting == 0
+    assert host.paths().count(f"POST /auth/{SHOP}") == 2
+
+
+def test_a_signature_whose_answer_was_lost_is_not_sent_again(host: Host, mailbox: Any) -> None:
+    def answered(request: httpx.Request, answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
+        return answer(request)
+
+    host.faults = [answered, lost_after, answered, lost_after]
+    assert mailbox.status().waiting == 0
+    assert host.paths() == [f"GET /auth/{SHOP}", f"POST /auth/{SHOP}"] * 3 + ["GET /status"]
+
+
+# --- trying again ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [lost_before, lost_after, busy(503), busy(500), busy(429), busy(408)])
+def test_what_may_pass_is_tried_again_after_ever_longer_pauses(host: Host, mailbox: Any, fault: Any) -> None:
+    host.faults = [fault] * 5
+    assert mailbox.status().waiting == 0
+    assert host.slept == [1.0, 2.0, 4.0, 8.0, 16.0]
+
+
+def test_pauses_are_cut_by_chance_and_have_an_end(host: Host, opened: Open) -> None:
+    host.faults = [lost_before] * 9
+    assert opened(chance=lambda: 0.25, retries=Retries(10)).status().waiting == 0
+    assert host.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 7.5, 7.5, 7.5, 7.5]
+
+
+@pytest.mark.parametrize(
+    ("said", "pause"),
+    [("5", 6.0), ("0", 1.0), ("999999", 61.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 1.0), ("-1", 1.0), ("²", 1.0)],
+)
+def test_the_host_says_when_to_come_again_within_reason(host: Host, mailbox: Any, said: str, pause: float) -> None:
+    host.faults = [lambda *_: httpx.Response(503, headers=[(b"Retry-After", said.encode())])]
+    mailbox.status()
+    assert host.slept == [pause]
+
+
+def test_a_mailbox_that_was_asked_too_often_is_asked_later(host: Host, counter: Counter, mailbox: Any) -> None:
+    for _ in range(130):
+        mailbox.status()
+    assert host.slept
+    assert set(host.slept) == {6.0}
+
+
+def test_who_has_tried_often_enough_is_told_why_it_did_not_work(host: Host, opened: Open) -> None:
+    mailbox = opened(retries=Retries(3))
+    host.faults = [lost_before] * 3
+    with pytest.raises(UnavailableError, match=f"No connection to {HOST}, or it broke: nobody there"):
+        mailbox.status()
+    host.faults = [busy(503, retry_after="7")] * 3
+    with pytest.raises(UnavailableError) as later:
+        mailbox.status()
+    assert later.value.retry_after == 7
+    assert host.slept == [1.0, 2.0, 8.0, 9.0]
+
+
+def test_the_reason_of_the_mailbox_is_told(counter: Counter, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    mailbox = opened(retries=Retries(1))
+    counter.file(TEXT)
+    monkeypatch.setattr(counter.objects, "get_range", away)
+    with pytest.raises(UnavailableError, match="The store did not take") as later:
+        list(mailbox.unread())
+    assert (later.value.reason, later.value.retry_after) == ("StoreUnavailable", 5)
+
+
+def test_an_iterator_that_failed_goes_on_and_misses_nothing(host: Host, counter: Counter, opened: Open) -> None:
+    mailbox = opened(retries=Retries(1))
+    filed = sorted(counter.file(*[TEXT] * 250))
+    unread = mailbox.unread()
+    shown: list[str] = []
+    failed = 0
+    while len(shown) < 250:
+        if len(shown) % 100 == 0 and len(host.asked) > 2 and failed * 100 < len(shown):
+            host.faults = [lost_before]
+        try:
+            shown.append(next(unread).id)
+        except UnavailableError:
+            failed += 1
+    assert (shown, list(unread), failed) == (filed, [], 2)
+
+
+@pytest.mark.parametrize("status", [301, 404, 400])
+def test_what_is_no_mailbox_is_not_asked_again(host: Host, mailbox: Any, status: int) -> None:
+    host.faults = [lambda *_: httpx.Response(status, json={"message": "Not Found"}, headers={"Location": URL})]
+    with pytest.raises(UnexpectedAnswerError, match=f"HTTP {status}"):
+        mailbox.status()
+    assert len(host.asked) == 1
+
+
+def test_an_answer_that_never_ends_is_not_read_to_its_end(host: Host, mailbox: Any) -> None:
+    assert mailbox.status().waiting == 0
+    endless = httpx.Response(200, content=b"x" * 12_000_001)
+    host.faults = [lambda *_: endless] * 6
+    with pytest.raises(UnavailableError, match="more than 12,000,000 bytes"):
+        mailbox.status()
+
+
+# --- acknowledging ---------------------------------------------------------------------------------------------------
+
+
+def test_many_are_acknowledged_in_as_many_requests_as_it_takes(
+    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroom.client.mailbox.core.MAX_ACKNOWLEDGED", 10)
+    filed = counter.file(*[TEXT] * 25)
+    messages = list(mailbox.unread())
+    done = mailbox.acknowledge([*messages, messages[0], "x", filed[0]])
+    assert (sorted(done.acknowledged), done.unknown, done.again) == (sorted(filed), ["x"], [])
+    assert [len(json.loads(it.content)["ids"]) for it in host.asked if it.url.path.endswith("ments")] == [10, 10, 6]
+    assert ids(mailbox.unread()) == []
+
+
+def test_an_acknowledgement_whose_answer_was_lost_is_repeated(host: Host, counter: Counter, mailbox: Any) -> None:
+    [one] = counter.file(TEXT)
+    [message] = mailbox.unread()
+    host.faults = [lost_after]
+    message.acknowledge()
+    message.acknowledge()
+    assert mailbox.acknowledge([message]).acknowledged == [one]
+
+
+def test_what_could_not_be_acknowledged_is_said_again_and_no_other(
+    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filed = sorted(counter.file(TEXT, TEXT, TEXT))
+    throttle(counter, monkeypatch, filed[1], times=2)
+    assert sorted(mailbox.acknowledge(filed).acknowledged) == filed
+    said = [json.loads(it.content)["ids"] for it in host.asked if it.url.path.endswith("/acknowledgements")]
+    assert said == [filed, filed[1:2], filed[1:2]]
+    assert host.slept == [1.0, 2.0]
+
+
+def test_what_can_not_be_acknowledged_now_is_an_error_and_stays(
+    counter: Counter, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox = opened(retries=Retries(2))
+    filed = sorted(counter.file(TEXT, TEXT))
+    throttle(counter, monkeypatch, filed[0], times=2)
+    with pytest.raises(UnavailableError, match="1 messages could not be acknowledged"):
+        mailbox.acknowledge(filed)
+    assert ids(mailbox.unread()) == filed[:1]
+
+
+def throttle(counter: Counter, monkeypatch: pytest.MonkeyPatch, message_id: str, times: int) -> None:
+    acknowledge, left = counter.register.acknowledge, [None] * times
+
+    def throttled(key: Any, forget_at: int) -> bool:
+        if f"-{key.claim_id}-" in message_id and left:
+            left.pop()
+            raise NotNowError(Reason.STORE_UNAVAILABLE)
+        return acknowledge(key, forget_at)
+
+    monkeypatch.setattr(counter.register, "acknowledge", throttled)
+
+
+# --- the rest --------------------------------------------------------------------------------------------------------
+
+
+def test_how_much_waits_and_from_whom_is_told(counter: Counter, mailbox: Any) -> None:
+    counter.file(TEXT, TEXT)
+    counter.file(TEXT, conversation="c.com", at=1)
+    assert mailbox.status().waiting == 3
+    assert [(it.partner, it.waiting) for it in mailbox.conversations().conversations] == [("b.com", 2), ("c.com", 1)]
+
+
+def test_settings_are_changed_where_they_are_what_was_read(opened: Open) -> None:
+    bob, device = opened(BOB, BOB_KEY), opened(BOB, BOB_KEY)
+    read = bob.settings()
+    changed = bob.change_settings(read, extension={"spamFilterRules": {"block": ["eve.eth"]}})
+    assert (changed.extension["spamFilterRules"], changed.unverified) == ({"block": ["eve.eth"]}, False)
+    assert device.settings() == changed
+    with pytest.raises(ChangedMeanwhileError):
+        device.change_settings(read, unverified=True)
+    changed = device.change_settings(changed, extension={"spamFilterRules": {"block": None}}, unverified=True)
+    assert (changed.extension.get("spamFilterRules"), changed.unverified) == (None, True)
+
+
+def test_a_mailbox_of_nlweb_has_no_settings(mailbox: Any) -> None:
+    settings = mailbox.settings()
+    assert (settings.extension, settings.unverified) == (None, None)
+    with pytest.raises(RefusedError, match="no such settings"):
+        mailbox.change_settings(settings, unverified=True)
+
+
+def test_who_waits_for_a_message_is_answered_late(host: Host, counter: Counter, opened: Open) -> None:
+    counter.clock.now += 1
+    assert ids(opened(timeout=7.0).unread(wait=15)) == []
+    read = {it.url.params.get("wait", ""): it.extensions["timeout"]["read"] for it in host.asked}
+    assert read == {"": 7.0, "15.0": 22.0}
+
+
+def test_connections_are_made_where_it_is_said_and_the_host_proves_itself_by_its_name(host: Host, opened: Open) -> None:
+    assert opened(connect=("127.0.0.1", 8443)).status().waiting == 0
+    assert {(it.url.host, it.url.port, it.headers["host"], it.extensions["sni_hostname"]) for it in host.asked} == {
+        ("127.0.0.1", 8443, HOST, HOST)
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", HOST, f"http://{HOST}", f"https://{HOST}/x", f"https://{HOST}?x", f"https://a:b@{HOST}", "https://", "https://a..b",
+        f"https://{HOST}:x", "https://127.0.0.1", f"https://{HOST}#x", "https://[",
+    ],
+)  # fmt: skip
+def test_a_url_that_does_not_name_a_host_is_refused(opened: Open, url: str) -> None:
+    with pytest.raises(SettingsError, match="https://nlweb"):
+        opened(url=url)
+
+
+def test_a_file_without_certificates_is_refused(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("x")
+    for path in (tmp_path / "ca.pem", tmp_path / "none.pem"):
+        with pytest.raises(OurError, match=str(path)):
+            opened(ca_file=path)
+
+
+def test_no_number_of_seconds_is_no_wait(mailbox: Any) -> None:
+    for wait in (-1, float("nan")):
+        with pytest.raises(ValueError, match="wait is"):
+            mailbox.unread(wait=wait)
+
+
+# --- in a notebook ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_shown_tells_whom_from_and_when_and_no_secret(
+    host: Host, counter: Counter, opened: Open, tmp_path: Path
+) -> None:
+    pem = tmp_path / "shop.pem"
+    pem.write_bytes(SHOP_KEY.to_pem())
+    mailbox = opened(key=pem)
+    [one] = counter.file(json.dumps({"text": "x" * 1000}), conversation="<b>&.com", at=-3)
+    [message] = mailbox.unread()
+    assert repr(message).endswith(f"Message {one} from <b>&.com, 2026-11-21 09:29:57 UTC>")
+    told = message._repr_html_()
+    assert "&lt;b&gt;&amp;.com" in told
+    assert "<b>" not in told
+    assert "(1,012 characters)" in told
+    assert "x" * 300 not in told
+    assert repr(mailbox).endswith(f"Mailbox {SHOP} at {HOST}>")
+    token = host.asked[-1].headers["authorization"].removeprefix("Bearer ")
+    secrets = [token, *SHOP_KEY.to_pem().decode().splitlines()[1:-1], str(pem)]
+    for text in (repr(mailbox), repr(message), told, repr(mailbox.unread())):
+        assert not [secret for secret in secrets if secret in text]
+
+
+def test_a_sender_who_could_not_be_verified_is_shown_to_be_none(counter: Counter, opened: Open) -> None:
+    counter.file("{}", mailbox=BOB, conversation="alice.eth", receipt={"unverified": "SenderSignatureInvalid"})
+    [message] = opened(BOB, BOB_KEY).unread()
+    assert message.unverified == "SenderSignatureInvalid"
+    assert "from alice.eth, not verified: SenderSignatureInvalid" in repr(message)
+    assert "alice.eth (not verified: SenderSignatureInvalid)" in message._repr_html_()

@@ -1,0 +1,266 @@
+"""The client's rules by answers that are fed by hand: what is signed, what is believed, what is asked next."""
+
+import json
+import subprocess
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.client.mailbox.challenge import check_challenge
+from postroom.client.mailbox.core import Core
+from postroom.client.mailbox.errors import (
+    MailboxError,
+    RefusedError,
+    UnavailableError,
+    UnexpectedAnswerError,
+    UntrustedHostError,
+)
+from postroom.client.mailbox.exchange import Answer, NoAnswer, Request, Response, Steps, T
+from postroom.client.mailbox.session import Retries, Session
+from postroom.nlweb.keys import PrivateKey
+
+HOST, NAME = "nlweb.shop.com", "shop.com"
+KEY = PrivateKey.generate("ed25519")
+CLAIMS = {"sub": NAME, "aud": HOST, "purpose": "pick up mail", "jti": "1", "iat": 0, "exp": 120}
+
+
+def challenge(claims: dict[str, Any] = CLAIMS, typ: str = "challenge+jwt") -> str:
+    return jwt.encode(claims, "k" * 32, headers={"typ": typ})
+
+
+def compact(*parts: bytes) -> str:
+    return ".".join(urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
+def said(value: object, status: int = 200, **headers: str) -> Response:
+    return Response(status, {name.replace("_", "-"): it for name, it in headers.items()}, json.dumps(value).encode())
+
+
+def problem(status: int, reason: str) -> Response:
+    return said({"title": "", "status": status, "detail": "Because.", "reason": reason}, status)
+
+
+SIGNED_IN = [said(challenge()), said("token")]
+STATUS = said({"waiting": 0, "bytes": 0, "more": False, "oldest": None, "age_seconds": 0})
+
+
+def core(key: Any = KEY, attempts: int = 3) -> Core:
+    return Core(Session(HOST, NAME, key, Retries(attempts), lambda: 1.0))
+
+
+def fed(steps: Steps[T], *answers: Answer) -> tuple[T | MailboxError, list[Request]]:
+    """What comes of steps, and what was asked; every answer is taken."""
+    asked: list[Request] = []
+    left = list(answers)
+    try:
+        asked.append(next(steps))
+        while True:
+            asked.append(steps.send(left.pop(0)))
+    except StopIteration as ended:
+        result: T | MailboxError = ended.value
+    except MailboxError as error:
+        result = error
+    assert left == []
+    return result, asked
+
+
+# --- what is signed --------------------------------------------------------------------------------------------------
+
+
+def test_a_challenge_for_this_owner_at_this_host_is_signed() -> None:
+    check_challenge(challenge(), HOST, NAME)
+    check_challenge(challenge({**CLAIMS, "aud": HOST, "new": "claim"}), HOST, NAME)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (challenge({**CLAIMS, "aud": "nlweb.other.com"}), "signing in elsewhere"),
+        (challenge({**CLAIMS, "aud": [HOST]}), "signing in elsewhere"),
+        (challenge({**CLAIMS, "aud": [HOST, "nlweb.other.com"]}), "signing in elsewhere"),
+        (challenge({name: it for name, it in CLAIMS.items() if name != "aud"}), "signing in elsewhere"),
+        (challenge({**CLAIMS, "sub": "other.com"}), "another mailbox"),
+        (challenge({**CLAIMS, "purpose": "sell the shop"}), "not for picking mail up"),
+        (challenge({name: it for name, it in CLAIMS.items() if name != "purpose"}), "not for picking mail up"),
+        (challenge(typ="at+jwt"), "not for picking mail up"),
+        (challenge(typ="JWT"), "not for picking mail up"),
+        (challenge({**CLAIMS, "more": "x" * 2048}), "of a size that is signed"),
+        ("", "no JSON Web Token"),
+        ("a.b.c", "no JSON Web Token"),
+        (challenge() + "\n", "no JSON Web Token"),
+        (challenge().replace(".", ".{", 1), "no JSON Web Token"),
+        ('{"Body":{},"Header":{"From":"shop.com"}}', "no JSON Web Token"),
+        (compact(b"[]", b"[]", b"x"), "no JSON Web Token"),
+        (compact(b'{"alg":"x"}', b"[]", b"x"), "no JSON Web Token"),
+        (compact(b"[" * 1200, b"[]", b"x"), "no JSON Web Token"),
+    ],
+)  # fmt: skip
+def test_nothing_else_is_signed(text: str, why: str) -> None:
+    def sign(_: bytes) -> bytes:
+        pytest.fail("it was signed")
+
+    key = type("Key", (), {"sign": staticmethod(sign)})()
+    error, asked = fed(core(key).status(), said(text))
+    assert isinstance(error, UntrustedHostError)
+    assert why in str(error)
+    assert [it.method for it in asked] == ["GET"]
+
+
+@given(st.text() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]+", fullmatch=True))
+def test_whatever_a_host_wants_signed_is_refused(text: str) -> None:
+    with pytest.raises(UntrustedHostError):
+        check_challenge(text, HOST, NAME)
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_goes_with_every_request_and_stands_in_no_repr() -> None:
+    _, asked = fed(core().status(), *SIGNED_IN, STATUS)
+    assert [(it.method, it.path) for it in asked] == [
+        ("GET", "/auth/shop.com"), ("POST", "/auth/shop.com"), ("GET", "/mailboxes/shop.com/status"),
+    ]  # fmt: skip
+    assert asked[2].headers["Authorization"] == "Bearer token"
+    assert "token" not in repr(asked[2])
+
+
+def test_a_fresh_token_that_does_not_count_is_an_end() -> None:
+    ended = problem(401, "TokenInvalid")
+    error, asked = fed(core().status(), *SIGNED_IN, ended, *SIGNED_IN, ended)
+    assert isinstance(error, RefusedError)
+    assert error.reason == "TokenInvalid"
+    assert len(asked) == 6
+
+
+def test_who_shares_a_mailbox_signs_in_once_where_the_token_ends_for_both() -> None:
+    shared = core()
+    fed(shared.status(), *SIGNED_IN, STATUS)
+    one, other = shared.status(), shared.status()
+    next(one), next(other)
+    ended = problem(401, "TokenInvalid")
+    assert one.send(ended).path == other.send(ended).path == "/auth/shop.com"
+    shared = core()
+    fed(shared.status(), *SIGNED_IN, STATUS)
+    one, other = shared.status(), shared.status()
+    next(one), next(other)
+    one.send(ended), one.send(SIGNED_IN[0])
+    assert one.send(said("newer")).headers["Authorization"] == "Bearer newer"
+    assert other.send(ended).headers["Authorization"] == "Bearer newer"
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nHost: evil.com", "🤝", "x" * 2049, 1, None, {}])
+def test_what_is_no_token_is_not_sent(token: object) -> None:
+    error, asked = fed(core().status(), SIGNED_IN[0], said(token))
+    assert isinstance(error, UnexpectedAnswerError)
+    assert len(asked) == 2
+
+
+def test_a_name_is_written_into_an_address_as_addresses_are() -> None:
+    steps = Core(Session(HOST, "🤝.eth", KEY, Retries(), lambda: 0.0)).status()
+    assert next(steps).path == "/auth/%F0%9F%A4%9D.eth"
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_host_whose_certificate_is_not_accepted_is_not_asked_again() -> None:
+    error, asked = fed(core().status(), NoAnswer("The certificate …", untrusted=True))
+    assert isinstance(error, UntrustedHostError)
+    assert len(asked) == 1
+
+
+def test_a_pause_comes_before_the_first_request_of_a_new_try_and_no_other() -> None:
+    away = NoAnswer("away")
+    _, asked = fed(core().status(), away, SIGNED_IN[0], away, *SIGNED_IN, STATUS)
+    assert [it.pause for it in asked] == [0, 1, 0, 2, 0, 0]
+    later = core()
+    fed(later.status(), *SIGNED_IN, STATUS)
+    error, asked = fed(later.status(), problem(401, "TokenInvalid"), away, SIGNED_IN[0], away, *SIGNED_IN, away)
+    assert [it.pause for it in asked] == [0, 0, 1, 0, 2, 0, 0]
+    assert isinstance(error, UnavailableError)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [said(None, 206, content_range="bytes 1-4/9")],
+        [said(None, 206, content_range="bytes 0-3/9"), said(None, 206, content_range="bytes 0-3/9")],
+        [said(None, 206, content_range="bytes 0-3/9"), said(None, 200)],
+        [said(None, 206)],
+        [said(None, 206, content_range="bytes 0-3/*")],
+        [Response(206, {"content-range": "bytes 0-0/9"}, b"")],
+        [
+            Response(206, {"content-range": "bytes 0-0/2"}, b"\xe2"),
+            Response(206, {"content-range": "bytes 1-1/2"}, b"x"),
+        ],
+    ],
+)
+def test_parts_that_do_not_fit_together_are_no_envelope(parts: list[Response]) -> None:
+    error, _ = fed(core().envelope("1-a-0"), *SIGNED_IN, *parts)
+    assert isinstance(error, UnexpectedAnswerError)
+
+
+def test_an_envelope_that_comes_whole_is_taken_whole() -> None:
+    text, _ = fed(core().envelope("1-a-0"), *SIGNED_IN, said("x"))
+    assert text == '"x"'
+
+
+ANSWERS = st.builds(
+    Response,
+    st.sampled_from([200, 204, 206, 301, 400, 401, 404, 412, 429, 500, 503]),
+    st.dictionaries(st.sampled_from(["content-range", "retry-after", "etag"]), st.text(max_size=12)),
+    st.binary(max_size=20)
+    | st.sampled_from([it.body for it in (*SIGNED_IN, STATUS, problem(401, "TokenInvalid"), problem(400, "🤝"))])
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda it: (
+            st.lists(it, max_size=3) | st.dictionaries(st.sampled_from(["ids", "messages", "cursor", "more"]), it)
+        ),
+    ).map(lambda it: json.dumps(it).encode()),
+)
+OPERATIONS: list[Callable[[Core], Steps[Any]]] = [
+    lambda it: it.page("", 0.0, ""),
+    lambda it: it.message("1-a-0"),
+    lambda it: it.envelope("1-a-0"),
+    lambda it: it.acknowledge(["1-a-0"]),
+    lambda it: it.conversations(),
+    lambda it: it.status(),
+    lambda it: it.settings(),
+    lambda it: it.sign_out(),
+]
+
+
+@given(st.sampled_from(OPERATIONS), st.lists(ANSWERS | st.builds(NoAnswer, st.text(), st.booleans())), st.booleans())
+def test_whatever_a_host_answers_is_an_answer_or_an_error_of_ours(
+    operation: Callable[[Core], Steps[Any]], answers: list[Answer], signed_in: bool
+) -> None:
+    steps = operation(core())
+    try:
+        next(steps)
+        for answer in (*(SIGNED_IN if signed_in else ()), *answers):
+            steps.send(answer)
+    except (StopIteration, MailboxError):
+        pass
+
+
+# --- what it takes ---------------------------------------------------------------------------------------------------
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_who_only_sends_needs_no_httpx() -> None:
+    done = python("import sys; sys.modules['httpx'] = None; from postroom.client import Sender; print(Sender)")
+    assert done.returncode == 0, done.stderr
+
+
+def test_who_has_no_httpx_is_told_how_to_get_it() -> None:
+    done = python("import sys; sys.modules['httpx'] = None; from postroom.client import Mailbox")
+    assert "pip install 'postroom[client]'" in done.stderr

@@ -1,0 +1,280 @@
+"""Each message that waits is shown once, however late it was filed, whatever befalls who asks."""
+
+import itertools
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
+from tests.counter.counter import NOW, SHOP_KEY, Counter, Owner
+
+from postroom.client.mailbox import Retries, UnavailableError
+from postroom.client.mailbox.passes import REST_SECONDS
+
+TEXT = '{"Header":{}}'
+
+
+def while_waiting(counter: Counter, at: dict[float, Callable[[], object]]) -> None:
+    """Do something when the clock, on which somebody waits at the counter, is so many seconds after NOW."""
+
+    def sleep(seconds: float) -> None:
+        counter.clock.now += seconds
+        for due in [each for each in at if NOW + each <= counter.clock.now]:
+            at.pop(due)()
+
+    counter.desk._sleep = sleep
+
+
+def test_who_does_not_wait_makes_one_pass(host: Host, counter: Counter, mailbox: Any) -> None:
+    filed = sorted(counter.file(*[TEXT] * 150))
+    unread = mailbox.unread()
+    assert [message.id for message in unread] == filed
+    counter.file(TEXT, at=9)
+    assert list(unread) == []
+    assert host.paths().count("GET /messages") == 2
+
+
+def test_who_waits_is_shown_what_comes_as_soon_as_it_is_there(counter: Counter, mailbox: Any) -> None:
+    while_waiting(counter, {30: lambda: counter.file(TEXT, at=30), 45: lambda: counter.file(TEXT, at=45)})
+    seen = []
+    for message in mailbox.unread(wait=50):
+        seen.append(counter.clock.now - NOW)
+        message.acknowledge()
+    assert seen == [30, 45]
+    assert counter.clock.now == NOW + 45 + 50
+
+
+def test_the_time_that_is_waited_begins_when_the_last_message_is_done_with(counter: Counter, mailbox: Any) -> None:
+    counter.file(TEXT)
+    for message in mailbox.unread(wait=10):
+        counter.clock.now += 1000
+        message.acknowledge()
+    assert counter.clock.now == NOW + 1000 + 10
+
+
+def test_who_waits_for_ever_does(counter: Counter, mailbox: Any) -> None:
+    while_waiting(counter, {500: lambda: counter.file(TEXT, at=500)})
+    assert next(mailbox.unread(wait=True)).received_at.timestamp() == NOW + 500
+
+
+def test_a_late_message_is_shown_at_once_where_all_others_were_acknowledged(counter: Counter, mailbox: Any) -> None:
+    counter.file(TEXT, at=-1)
+    while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
+    unread = mailbox.unread(wait=30)
+    next(unread).acknowledge()
+    assert next(unread).received_at.timestamp() == NOW - 1000
+    assert counter.clock.now == NOW + 7
+
+
+def test_a_late_message_is_shown_soon_where_others_stay(counter: Counter, mailbox: Any) -> None:
+    counter.file(*[TEXT] * 3, at=-1)
+    while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
+    unread = mailbox.unread(wait=300)
+    assert [next(unread).received_at.timestamp() for _ in range(4)] == [NOW - 1] * 3 + [NOW - 1000]
+    assert counter.clock.now == NOW + REST_SECONDS
+
+
+def test_a_late_message_is_not_missed_by_who_waits_for_a_moment_only(counter: Counter, mailbox: Any) -> None:
+    counter.file(TEXT, at=-1)
+    while_waiting(counter, {2: lambda: counter.file(TEXT, at=-1000)})
+    assert len(list(mailbox.unread(wait=5))) == 2
+    # It was shown by the last look of all, after which more may come for as long.
+    assert counter.clock.now == NOW + 5 + 5
+
+
+def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(counter: Counter, mailbox: Any) -> None:
+    counter.file(TEXT, at=-1)
+    stream = {float(at): lambda at=at: counter.file(TEXT, at=at) for at in range(1, 60)}
+    while_waiting(counter, {**stream, 5.5: lambda: counter.file(TEXT, at=-1000)})
+    for message in mailbox.unread(wait=30):
+        if message.received_at.timestamp() == NOW - 1000:
+            break
+    else:
+        pytest.fail("it was not shown")
+    assert counter.clock.now <= NOW + 5.5 + REST_SECONDS + 1
+
+
+def test_messages_that_stay_do_not_make_a_program_ask_and_ask(host: Host, counter: Counter, mailbox: Any) -> None:
+    filed = sorted(counter.file(*[TEXT] * 5))
+    assert [message.id for message in mailbox.unread(wait=200)] == filed
+    assert counter.clock.now == NOW + 200
+    # A pass, and who waits at its end: every 20 seconds.
+    assert host.paths().count("GET /messages") <= 2 * 200 / REST_SECONDS + 3
+
+
+def test_no_more_is_remembered_than_what_is_there(host: Host, counter: Counter) -> None:
+    [stays] = counter.file(TEXT, at=-1)
+    with host.open() as mailbox:
+        unread = mailbox.unread(wait=True)
+        assert next(unread).id == stays
+        for at in range(1, 30):
+            while_waiting(counter, {at * 10: lambda at=at: counter.file(TEXT, at=at * 10)})
+            next(unread).acknowledge()
+            assert len(unread._passes._known | unread._passes._met) <= 6
+
+
+def test_a_pass_that_could_not_begin_forgets_nothing(host: Host, counter: Counter, opened: Open) -> None:
+    mailbox = opened(retries=Retries(1))
+    filed = sorted(counter.file(TEXT, TEXT))
+    unread = mailbox.unread(wait=300)
+    assert [next(unread).id, next(unread).id] == filed
+    for _ in range(3):
+        host.faults = [lost_before]
+        with pytest.raises(UnavailableError):
+            next(unread)
+    assert list(unread) == []
+
+
+def test_who_waits_is_not_sent_away_by_an_outage(host: Host, counter: Counter, opened: Open) -> None:
+    mailbox = opened(retries=Retries(1))
+    unread = mailbox.unread(wait=10)
+    while_waiting(counter, {10: lambda: host.faults.append(lost_before)})
+    counter.file(TEXT)
+    next(unread)
+    with pytest.raises(UnavailableError):
+        next(unread)
+    counter.clock.now += 1000
+    counter.file(TEXT, at=100)
+    assert len(list(unread)) == 1
+
+
+class Pickup(RuleBasedStateMachine):
+    """Somebody reads a mailbox, acknowledging or not, while it is filed into, late and in time, and much goes wrong."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, counter: Counter, opening: str) -> None:
+        super().__init__()
+        self.counter = counter
+        self.name = f"m{next(self.numbers)}.com"
+        counter.mailboxes.set_keys(self.name, [b64encode(SHOP_KEY.public.spki()).decode()])
+        self.host = Host(counter, page_size=3)
+        self.mailbox: Any = getattr(self.host, opening)(self.name, retries=Retries(2))
+        self.filed: set[str] = set()
+        self.pages: list[set[str]] = []
+        """What each page showed."""
+        self.acknowledged: dict[str, int] = {}
+        """And after how many pages."""
+        self.host.watch = self.watch
+        self.other: Owner | None = None
+
+    def watch(self, request: httpx.Request, response: httpx.Response) -> None:
+        if request.url.path.endswith("/messages") and response.status_code == 200:
+            self.pages.append({each["id"] for each in response.json()["messages"]})
+
+    @initialize(wait=st.sampled_from([25, 3, False]), count=st.integers(1, 7))
+    def begin(self, wait: float, count: int) -> None:
+        self.wait = wait
+        self.file(count)
+        self._read_anew()
+
+    def _read_anew(self) -> None:
+        self.unread = self.mailbox.unread(wait=self.wait)
+        self.shown: list[str] = []
+        self.there_before = self.filed - set(self.acknowledged)
+
+    @rule(count=st.integers(1, 4))
+    def file(self, count: int) -> None:
+        self.counter.clock.now += 1
+        self._file(count, self.counter.clock.now)
+
+    @rule(count=st.integers(1, 4))
+    def file_behind_what_was_shown(self, count: int) -> None:
+        came = [int(each[:13]) / 1000 for each in self.shown]
+        self._file(count, min(came, default=self.counter.clock.now) - 1)
+
+    def _file(self, count: int, at: float) -> None:
+        self.filed |= set(self.counter.file(*[TEXT] * count, mailbox=self.name, at=at - NOW))
+
+    @rule(data=st.data())
+    def acknowledge_by_another_device(self, data: st.DataObject) -> None:
+        chosen = data.draw(st.sampled_from(sorted(self.filed)))
+        if self.other is None:
+            self.other = Owner(self.counter, self.name)
+        self.other.token = self.counter.sign_in(self.name)
+        self.other.acknowledge(chosen)
+        self.acknowledged.setdefault(chosen, len(self.pages))
+
+    @rule(
+        faults=st.lists(st.sampled_from([lost_before, lost_after, busy(503), busy(429, retry_after="5")]), max_size=8)
+    )
+    def fail_the_next_requests(self, faults: list[Any]) -> None:
+        self.host.faults = faults
+
+    @rule()
+    def end_the_token(self) -> None:
+        self.counter.clock.now += 3601
+
+    @rule()
+    def sign_out(self) -> None:
+        self.counter.mailboxes.revoke_tokens(self.name, self.counter.clock.now)
+        self.counter.clock.now += 61
+
+    @rule(count=st.integers(1, 5), acknowledge=st.booleans())
+    def read(self, count: int, acknowledge: bool) -> None:
+        for _ in range(count):
+            if not self._read_one(acknowledge=acknowledge):
+                return
+
+    def _read_one(self, *, acknowledge: bool) -> bool:
+        """Whether it goes on."""
+        try:
+            message = next(self.unread)
+        except UnavailableError:
+            return True  # with the same iterator
+        except StopIteration:
+            self._ended()
+            return False
+        self.shown.append(message.id)
+        last_fetched = max(number for number, page in enumerate(self.pages) if message.id in page)
+        assert last_fetched < self.acknowledged.get(message.id, len(self.pages))
+        if acknowledge:
+            self._acknowledge(message)
+        return True
+
+    def _acknowledge(self, message: Any) -> None:
+        while True:
+            try:
+                message.acknowledge()
+                break
+            except UnavailableError:
+                continue  # as often as it takes: saying it twice does no harm
+        self.acknowledged.setdefault(message.id, len(self.pages))
+
+    def _ended(self) -> None:
+        must = self.filed if self.wait else self.there_before
+        assert must - set(self.acknowledged) <= set(self.shown)
+        assert next(self.unread, None) is None
+        self._read_anew()
+
+    @invariant()
+    def each_is_shown_once(self) -> None:
+        assert len(self.shown) == len(set(self.shown))
+        assert set(self.shown) <= self.filed
+
+    def teardown(self) -> None:
+        self.host.faults = []
+        while self._read_one(acknowledge=False):
+            self.each_is_shown_once()
+        # Whatever happened: a device that comes now finds all that nobody acknowledged, and no more.
+        assert {message.id for message in self.mailbox.unread()} == self.filed - set(self.acknowledged)
+        self.mailbox.end() if hasattr(self.mailbox, "end") else self.mailbox.close()
+
+
+@pytest.mark.parametrize("opening", ["open", "open_async"])
+def test_nothing_is_lost_and_nothing_shown_twice_whatever_happens(counter: Counter, opening: str) -> None:
+    run_state_machine_as_test(
+        lambda: Pickup(counter, opening),
+        settings=settings(max_examples=30, stateful_step_count=25, suppress_health_check=list(HealthCheck)),
+    )
