@@ -1,0 +1,145 @@
+"""docs/client.md: every block is run, as it stands there, against the real counter; only the network is not there."""
+
+import asyncio
+import json
+import re
+from base64 import b64encode
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+from tests.client.mailbox_net import Host, busy
+from tests.counter.counter import BOB, BOB_KEY, Counter
+
+from postroom.client import Mailbox
+from postroom.client.mailbox import __all__ as public
+from postroom.dm3.keys import UserKeys
+from postroom.nlweb.keys import PrivateKey
+
+PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+FIVE_LINES, WAITING, ASYNC, MANY, ERRORS, KEYS, LOCAL, NOTEBOOK = BLOCKS
+NAME = "receiver.example"
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, counter: Counter, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with the keys that the page speaks of; the mailboxes are theirs, and httpx reaches the counter."""
+    monkeypatch.chdir(tmp_path)
+    key = PrivateKey.generate("rsa")
+    Path(f"{NAME}.pem").write_bytes(key.to_pem())
+    Path("bob.eth.json").write_text(json.dumps(UserKeys(BOB_KEY, UserKeys.random().encryption).as_json()))
+    counter.mailboxes.set_keys(NAME, [b64encode(key.public.spki()).decode()])
+
+    async def answered(_: object, request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0)
+        return host(request)
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: host(request))
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answered)
+
+
+@pytest.fixture
+def filed(counter: Counter) -> list[str]:
+    """Three messages wait."""
+    return [counter.file(f'{{"Body":{number}}}', mailbox=NAME, at=number)[0] for number in range(3)]
+
+
+def run(code: str) -> dict[str, object]:
+    names: dict[str, object] = {"__name__": "__main__"}
+    # Every block may use what the first one imports, as the page's readers do.
+    exec(FIVE_LINES.splitlines()[0], names)
+    exec(compile(code, "docs/client.md", "exec"), names)
+    return names
+
+
+def waiting(counter: Counter) -> int:
+    return len(list(counter.desk._shelves.all_filed(NAME)))
+
+
+READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))
+
+
+@pytest.mark.parametrize("code", [FIVE_LINES, ASYNC], ids=["sync", "async"])
+def test_mail_is_read_and_acknowledged(
+    code: str, counter: Counter, filed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(code)
+    assert capsys.readouterr().out == READ
+    assert waiting(counter) == 0
+
+
+def test_the_first_example_has_five_lines() -> None:
+    assert len([line for line in FIVE_LINES.splitlines() if line]) == 5
+
+
+def test_who_waits_goes_on_until_it_is_stopped(
+    counter: Counter, filed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    late: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        counter.clock.now += seconds
+        if late:
+            raise KeyboardInterrupt
+        late.extend(counter.file("{}", mailbox=NAME, at=-1000))
+
+    counter.desk._sleep = sleep
+    with pytest.raises(KeyboardInterrupt):
+        run(WAITING)
+    assert capsys.readouterr().out == "".join(f"new: {each}\n" for each in [*filed, *late])
+    assert waiting(counter) == 0
+
+
+def test_many_are_kept_before_they_are_acknowledged_in_one_go(host: Host, counter: Counter, filed: list[str]) -> None:
+    run(MANY)
+    assert [json.loads(line)[0] for line in Path("mail.jsonl").read_text().splitlines()] == filed
+    assert len([it for it in host.asked if it.url.path.endswith("/acknowledgements")]) == 1
+    assert waiting(counter) == 0
+
+
+def test_who_is_told_to_come_later_goes_on_with_the_same_iterator(
+    host: Host, counter: Counter, filed: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    monkeypatch.setitem(Mailbox.__init__.__kwdefaults__, "sleep", slept.append)
+    host.faults = [busy(503, retry_after="40")] * 6
+    run(ERRORS)
+    assert len(slept) == 6
+    assert slept[-1] == 40
+    assert capsys.readouterr().out == "".join(f"kept: {each}\n" for each in filed)
+    assert waiting(counter) == 0
+
+
+def test_keys_are_objects_or_files(filed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    run(KEYS)
+    assert capsys.readouterr().out == (
+        f"<Mailbox {NAME} at nlweb.{NAME}> 3\n<Mailbox {BOB} at nlweb.{NAME}> 0\n"
+    )  # fmt: skip
+
+
+def test_a_stack_on_this_machine_is_reached(
+    host: Host, filed: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / ".postroom").mkdir()
+    trustme.CA().cert_pem.write_to_path(tmp_path / ".postroom" / "ca.pem")
+    run(LOCAL)
+    assert capsys.readouterr().out == "3\n"
+    assert {(it.url.host, it.url.port, it.headers["host"]) for it in host.asked} == {
+        ("127.0.0.1", 8443, f"nlweb.{NAME}")
+    }
+
+
+def test_a_message_shows_itself_in_a_notebook(filed: list[str]) -> None:
+    names = run(NOTEBOOK)
+    told = names["message"]._repr_html_()  # type: ignore[attr-defined]
+    names["mailbox"].close()  # type: ignore[attr-defined]
+    assert told.startswith("<table>")
+    assert filed[0] in told
+
+
+def test_every_error_that_there_is_is_told() -> None:
+    told = set(re.findall(r"^\| `(\w+Error)`", PAGE, re.MULTILINE))
+    assert told | {"MailboxError"} == {name for name in public if name.endswith("Error")}
