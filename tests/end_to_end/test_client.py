@@ -1,0 +1,95 @@
+"""An owner's program reads what came through the real door, over real HTTPS, and says that it has it."""
+
+import asyncio
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from postroom.cli.story.names import BOB
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import DM3_HOST, SUBJECT, Town
+from postroom.client import AsyncMailbox, Mailbox
+from postroom.client.mailbox import MessageGoneError, NotTheOwnerError, UntrustedHostError
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Domain
+from postroom.store.mailboxes import Mailboxes
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+DESK = "desk.example"
+URL = f"https://{NLWEB.host(DESK)}"
+KEY = PrivateKey.generate("ed25519")
+
+
+@pytest.fixture(scope="module")
+def reached(town: Town) -> dict[str, Any]:
+    """How the town is reached; desk.example has its post office and its owner from now on."""
+    office = town.receiver
+    office.operators.put_subject(DESK, SubjectRule(SUBJECT, Treatment.MAILBOX, DESK))
+    office.operators.put_domain(Domain(DESK))
+    office.deployment.serve_host(NLWEB.host(DESK))
+    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes.set_keys(DESK, [b64encode(KEY.public.spki()).decode()])
+    return {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.door.port)}
+
+
+def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(
+    story: Story, town: Town, reached: dict[str, Any]
+) -> None:
+    sent = story.envelope(town.sender, {"Text": "Good morning 🤝"}, to=DESK)
+    with Mailbox(URL, DESK, KEY, **reached) as mailbox:
+        unread = mailbox.unread(wait=60)
+        assert story.post(sent, NLWEB.inbox_url(DESK))[0] == 200
+        message = next(each for each in unread if each.json == sent)
+        assert message.envelope == json.dumps(sent, ensure_ascii=False)
+        assert (message.partner, message.unverified) == (town.sender.domain, None)
+        assert message.receipt["key_fingerprint"] == town.sender.key.public.fingerprint
+        message.acknowledge()
+        with pytest.raises(MessageGoneError):
+            mailbox.message(message.id)
+        assert message.id not in [each.id for each in mailbox.unread()]
+
+
+def test_the_same_from_asyncio(story: Story, town: Town, reached: dict[str, Any]) -> None:
+    sent = story.envelope(town.sender, {"Text": "Good evening"}, to=DESK)
+
+    async def read() -> str:
+        async with AsyncMailbox(URL, DESK, KEY, **reached) as mailbox:
+            await asyncio.to_thread(story.post, sent, NLWEB.inbox_url(DESK))
+            async for message in mailbox.unread(wait=60):
+                if await message.json == sent:
+                    await message.acknowledge()
+                    return message.id
+        pytest.fail("it did not come")
+
+    message_id = asyncio.run(read())
+    with Mailbox(URL, DESK, KEY, **reached) as mailbox, pytest.raises(MessageGoneError):
+        mailbox.message(message_id)
+
+
+def test_a_user_of_dm3_signs_in_with_the_key_of_the_profile(town: Town, reached: dict[str, Any]) -> None:
+    with Mailbox(f"https://{DM3_HOST}", BOB, town.names.users[BOB], **reached) as mailbox:
+        assert mailbox.status().waiting >= 0
+        assert mailbox.settings().unverified is not None
+
+
+def test_nobody_signs_in_with_anothers_key(town: Town, reached: dict[str, Any]) -> None:
+    with Mailbox(URL, DESK, town.sender.key, **reached) as mailbox, pytest.raises(NotTheOwnerError):
+        mailbox.status()
+
+
+def test_a_host_that_nobody_vouches_for_is_not_talked_to(town: Town, reached: dict[str, Any]) -> None:
+    slept: list[float] = []
+    untrusting = {"connect": reached["connect"], "sleep": slept.append}
+    with Mailbox(URL, DESK, town.sender.key, **untrusting) as mailbox, pytest.raises(UntrustedHostError):
+        mailbox.status()
+    # Nor one that proves to be another.
+    elsewhere = "https://nobody.example"
+    with Mailbox(elsewhere, DESK, town.sender.key, **reached) as mailbox, pytest.raises(UntrustedHostError):
+        mailbox.status()
+    assert slept == []
