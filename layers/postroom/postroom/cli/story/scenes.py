@@ -307,7 +307,7 @@ class Story:
         known = self._known_rows
         row = until(
             f"the message is discarded as {reason}",
-            lambda: next((r for r in self.town.receiver.rows() if r.key not in known and not r.live), None),
+            lambda: next((r for r in self.town.receiver.rows() if r.key not in known and r.discarded), None),
         )
         _expect(row.discarded is reason, f"discarded as {reason}", row.why)
         known.add(row.key)
