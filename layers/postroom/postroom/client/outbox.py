@@ -5,11 +5,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-import jwt
-
+from postroom.client.challenge import check_challenge
 from postroom.client.sending import Sent, read_answer
-from postroom.counter.tokens import CHALLENGE_TYPE, PURPOSE
-from postroom.errors import OurError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PrivateKey
@@ -30,7 +27,7 @@ class OutboxClient:
     def sign_in(self) -> Sent:
         """The answer to signing in; unless it is `Fate.TAKEN`, nothing else will be.
 
-        Raises NotNowError(OUTBOUND_FAILED), OurError: something else was to be signed than a challenge to this mailbox.
+        Raises NotNowError(OUTBOUND_FAILED), ChallengeError.
         """
         url = f"{self._url}/auth/{self._mailbox}"
         asked = read_answer(self._https.get(url, _JSON))
@@ -55,17 +52,3 @@ class OutboxClient:
 
     def _outbox(self) -> str:
         return f"{self._url}/mailboxes/{self._mailbox}/outbox"
-
-
-def check_challenge(text: str, host: str, mailbox: str) -> None:
-    """Whether it may be signed: else `host` could sign in elsewhere with the answer, or send in somebody's name.
-
-    Raises OurError.
-    """
-    try:
-        kind = jwt.get_unverified_header(text).get("typ")
-        claims = jwt.decode(text, options={"verify_signature": False})
-    except jwt.InvalidTokenError:
-        kind, claims = None, {}
-    if (kind, *map(claims.get, ("purpose", "aud", "sub"))) != (CHALLENGE_TYPE, PURPOSE, host, mailbox):
-        raise OurError(f"{host} asked for a signature of something else than its challenge to {mailbox}; none was made")

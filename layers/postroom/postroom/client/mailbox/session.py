@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from postroom.client.challenge import ChallengeError, check_challenge
 from postroom.client.mailbox.answers import check, decode
-from postroom.client.mailbox.challenge import check_challenge
-from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError
+from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.counter.shapes import SignedChallenge
 from postroom.counter.tokens import MAX_TOKEN_CHARACTERS
@@ -98,7 +98,10 @@ class Session:
         # As a whole: a challenge counts once, and whether it was answered is not known where an answer got lost.
         path = f"/auth/{quote(self.name, safe='')}"
         challenge = decode(str, check((yield Request("GET", path, pause=pause))))
-        check_challenge(challenge, self.host, self.name)
+        try:
+            check_challenge(challenge, self.host, self.name)
+        except ChallengeError as error:
+            raise UntrustedHostError(str(error)) from None
         signature = b64encode(self._key.sign(challenge.encode())).decode()
         body = msgspec.json.encode(SignedChallenge(challenge, signature))
         token = decode(str, check((yield Request("POST", path, headers=_JSON, body=body))))

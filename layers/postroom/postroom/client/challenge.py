@@ -6,32 +6,39 @@ from typing import Final
 import jwt
 from jwt.exceptions import InvalidTokenError
 
-from postroom.client.mailbox.errors import UntrustedHostError
 from postroom.counter.tokens import CHALLENGE_TYPE, MAX_TOKEN_CHARACTERS, PURPOSE
+from postroom.errors import OurError
 
 # RFC 7515 §3.1. Nothing else that such a key signs has this form, so nothing else can be signed by mistake.
 _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2}", re.ASCII)
 
 
-def check_challenge(text: str, host: str, name: str) -> None:
-    """Raises UntrustedHostError unless this is a challenge for the owner of `name` to sign in at `host`.
+class ChallengeError(OurError):
+    """What is to be signed is not what it should be. It must not be signed, and the host not be trusted."""
+
+
+def check_challenge(text: str, host: str, mailbox: str) -> None:
+    """Raises ChallengeError unless this is a challenge for the owner of `mailbox` to sign in at `host`.
 
     Who made it is not asked: only who made it takes the signature, and only for what it says.
     """
+    flaw = _flaw(text, host, mailbox)
+    if flaw:
+        raise ChallengeError(
+            f"{host} asked for a signature of something else than its challenge to {mailbox}; none was made: it {flaw}"
+        )
+
+
+def _flaw(text: str, host: str, mailbox: str) -> str:
     if len(text) > MAX_TOKEN_CHARACTERS or not _COMPACT.fullmatch(text):
-        raise _refusal("is no JSON Web Token of a size that is signed")
+        return "is no JSON Web Token of a size that is signed"
     try:
         token = jwt.decode_complete(text, options={"verify_signature": False})
     except (InvalidTokenError, ValueError, RecursionError):
-        raise _refusal("is no JSON Web Token") from None
+        return "is no JSON Web Token"
     claims = token["payload"]
     if token["header"].get("typ") != CHALLENGE_TYPE or claims.get("purpose") != PURPOSE:
-        raise _refusal("is not for picking mail up")
+        return "is not for picking mail up"
     if claims.get("aud") != host:
-        raise _refusal(f"is for signing in elsewhere, and not at {host}")
-    if claims.get("sub") != name:
-        raise _refusal(f"is for another mailbox, and not for {name}")
-
-
-def _refusal(why: str) -> UntrustedHostError:
-    return UntrustedHostError(f"What the host wants signed {why}. Nothing was signed. Do not trust this host.")
+        return "is for signing in elsewhere"
+    return "" if claims.get("sub") == mailbox else "is for another mailbox"
