@@ -3,6 +3,7 @@
 import base64
 import os
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final, TypedDict
 
 from aws_lambda_powertools import Metrics
@@ -96,8 +97,8 @@ def _asked(event: HttpEvent) -> Asked:
 
 def _result(reply: Reply, headers: Mapping[str, str], *, head: bool = False) -> HttpResult:
     body = b"" if head else reply.body
-    # As text in JSON it may be three times as long, and Lambda returns 6 MB.
-    encoded = len(body) > MAX_ANSWER_BYTES
+    # As text in JSON it may be three times as long, and Lambda returns 6 MB; a part may begin within a character.
+    encoded = len(body) > MAX_ANSWER_BYTES or reply.status == HTTPStatus.PARTIAL_CONTENT
     return {
         "statusCode": reply.status,
         "headers": {"Content-Type": reply.content_type, **reply.headers, **headers},

@@ -172,3 +172,13 @@ def test_what_waits_for_the_reference_is_cut_where_an_answer_ends(
         counter.file(text, mailbox=BOB, at=at)
     monkeypatch.setattr("postroom.counter.desk.MAX_MESSAGE_BYTES", len(texts[0]) * 2 + 2)
     assert len(incoming(bob)) == 2
+
+
+def test_a_letter_that_fits_into_no_answer_does_not_hide_what_came_after_it(
+    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, small = envelope(1, more="x" * 500), envelope(2)
+    for at, text in enumerate((large, small)):
+        counter.file(text, mailbox=BOB, at=at)
+    monkeypatch.setattr("postroom.counter.desk.MAX_MESSAGE_BYTES", 400)
+    assert incoming(bob) == [json.loads(small)]

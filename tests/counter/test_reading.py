@@ -7,6 +7,7 @@ from tests.counter.compaction import compact
 from tests.counter.counter import BOB, BOB_KEY, NOW, SHOP, Counter, Owner, reason, said
 
 from postroom.counter import shelves
+from postroom.counter.cursors import write_cursor
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
 from postroom.store.ids import row_of
@@ -147,7 +148,9 @@ def test_what_is_over_is_not_shown_though_it_was_not_swept(counter: Counter, own
     assert said(owner.ask("GET", "/status"))["waiting"] == 1
 
 
-@pytest.mark.parametrize("cursor", ["x", "🤝", "AAAA", "AAAAAAAA", "A" * 200, "=", "AAAAAAAAb#cd="])
+@pytest.mark.parametrize(
+    "cursor", ["x", "🤝", "AAAA", "AAAAAAAA", "A" * 200, "=", "AAAAAAAAb#cd=", write_cursor(SHOP, "m#~~")]
+)
 def test_a_cursor_that_was_made_up_is_refused(owner: Owner, cursor: str) -> None:
     assert reason(owner.ask("GET", "/messages", query={"after": cursor})) == "CursorInvalid"
 

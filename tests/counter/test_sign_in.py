@@ -253,5 +253,8 @@ def test_a_registry_that_cannot_be_asked_stops_only_those_it_speaks_of(counter: 
     counter.users.away = True
     assert Owner(counter).page()["messages"] == []
     assert refused(counter, BOB, counter.challenge(BOB), BOB_KEY) == "ProfileLookupFailed"
+    counter.mailboxes.set_keys(BOB, [b64encode(SHOP_KEY.public.spki()).decode()])
+    counter.clock.now += 30
+    assert Owner(counter, BOB, SHOP_KEY).page()["messages"] == [], "nor those who need not be looked up"
     counter.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
     assert refused(counter, "nobody.eth", counter.challenge("nobody.eth"), BOB_KEY) == "NotTheOwner"

@@ -132,6 +132,20 @@ def test_the_largest_page_of_all_is_one_that_lambda_can_return(opened: Deployed,
     assert len(json.dumps(answer)) < 6 * 1024 * 1024
 
 
+def test_a_part_may_begin_and_end_within_a_character(opened: Deployed, running: Office) -> None:
+    text = json.dumps({"Body": "\U0001f91d" * 20}, ensure_ascii=False)
+    file(opened, text)
+    token, at = sign_in(running), f"/mailboxes/{RECEIVER}/messages"
+    [message] = said(ask(running, "GET", at, token=token))["messages"]
+    data, whole = b"", len(text.encode())
+    while len(data) < whole:
+        headers = {"range": f"bytes={len(data)}-{min(len(data) + 9, whole)}"}
+        part = ask(running, "GET", f"{at}/{message['id']}/envelope", headers=headers, token=token)
+        assert part["statusCode"] == 206
+        data += base64.b64decode(part["body"])
+    assert data.decode() == text
+
+
 def test_head_is_answered_without_a_body(running: Office) -> None:
     answer = ask(running, "HEAD", "/openapi.json")
     assert (answer["statusCode"], answer["body"]) == (200, "")

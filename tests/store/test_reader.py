@@ -1,4 +1,5 @@
 import pytest
+from botocore.exceptions import ClientError
 from tests.aws import Deployed
 
 from postroom.errors import NotNowError
@@ -193,3 +194,23 @@ def test_reading_writes_nothing(mailbox: Mailbox) -> None:
     mailbox.listed()
     mailbox.reader.fetch(row_of(mailbox, key))
     assert mailbox.deployed.dump() == before
+
+
+def test_a_missing_object_is_missing_to_a_role_that_may_not_list_the_bucket(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3 denies access there instead of saying 404 (API reference, GetObject, Permissions)."""
+    key = mailbox.file(1)
+    row = mailbox.register.find(key)
+    assert row is not None
+    [moved] = mailbox.put("chk/1", key)
+    mailbox.swing(row, moved)
+    get_object = mailbox.deployed.clients.s3.get_object
+
+    def denied(**request: object) -> object:
+        if request["Key"] == "seg/a.com/1":
+            raise ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject")
+        return get_object(**request)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mailbox.deployed.clients.s3, "get_object", denied)
+    assert [filed.row.place for filed in mailbox.reader.fetch_all([row])] == [moved]

@@ -13,11 +13,16 @@ from postroom.store.reader import Filed
 
 
 def joined(waiting: Iterable[Filed], most_bytes: int) -> bytes:
-    """Envelopes as they were received, the oldest first, as one array; at most so many bytes of them."""
+    """Envelopes as they were received, the oldest first, as one array; at most so many bytes of them.
+
+    One that fits into no such answer is passed over: it must not hide what came after it.
+    """
     parts: list[bytes] = []
     size = 0
     for filed in waiting:
         envelope = filed.line.envelope.encode()
+        if len(envelope) >= most_bytes:
+            continue
         size += len(envelope) + 1
         if size > most_bytes:
             break

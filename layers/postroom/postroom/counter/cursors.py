@@ -3,6 +3,7 @@
 It is no secret and no permission: with a made-up one an owner finds another place in the same mailbox, no more.
 """
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import blake2b
 from typing import Final
@@ -12,6 +13,7 @@ from postroom.reasons import Reason
 from postroom.store.keys import ROW_PREFIX
 
 _MARK_BYTES: Final = 6
+_PLACE: Final = re.compile(r"[0-9]{13}#[0-9a-z-]{1,64}", re.ASCII)
 
 
 def write_cursor(mailbox: str, sk: str) -> str:
@@ -28,7 +30,7 @@ def read_cursor(mailbox: str, cursor: str) -> str:
         place = data[_MARK_BYTES:].decode("ascii")
     except ValueError:
         raise TheirError(Reason.CURSOR_INVALID) from None
-    if write_cursor(mailbox, sk := ROW_PREFIX + place) != cursor or not place:
+    if not _PLACE.fullmatch(place) or write_cursor(mailbox, sk := ROW_PREFIX + place) != cursor:
         raise TheirError(Reason.CURSOR_INVALID)
     return sk
 

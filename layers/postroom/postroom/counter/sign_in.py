@@ -75,14 +75,13 @@ class SignIn:
         """
         asked = self._tokens.read_challenge(challenge, name, audience)
         raw = _decoded(signature)
-        keys = self._keys(name)
-        signed = [key for key in keys or (_NOBODYS,) if key.verify(raw, challenge.encode())]
-        if not keys or not signed:
+        key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
+        if key is None:
             raise TheirError(Reason.NOT_THE_OWNER)
         # Only now: who cannot sign in must not make us write.
         if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(Reason.CHALLENGE_INVALID)
-        return self._tokens.token(name, audience, signed[0].fingerprint)
+        return self._tokens.token(name, audience, key.fingerprint)
 
     def check(self, text: str, name: str, audience: str) -> Token:
         """A token that lets into the mailbox `name`.
@@ -93,24 +92,30 @@ class SignIn:
         if token.name != name:
             raise TheirError(Reason.ANOTHERS_MAILBOX)
         # Of a mailbox that is closed, of a key that is taken away, from before all were signed out.
-        still = {key.fingerprint for key in self._keys(name)}
-        if token.key not in still or token.issued_at <= self._directory.mailbox(name).tokens_after:
+        key = self._find(name, lambda key: key.fingerprint == token.key)
+        if key is None or token.issued_at <= self._directory.mailbox(name).tokens_after:
             raise TheirError(Reason.TOKEN_INVALID)
         return token
 
-    def _keys(self, name: str) -> list[OwnerKey]:
-        """The keys of a mailbox; none: there is no such mailbox, or it is closed."""
+    def _find(self, name: str, fits: Callable[[OwnerKey], bool]) -> OwnerKey | None:
+        """The mailbox's key that fits; None: there is none, or no such mailbox, or it is closed.
+
+        Raises NotNowError(PROFILE_LOOKUP_FAILED) where that of its profile might.
+        """
         mailbox, at_delivery_service = self._directory.mailbox(name), self._directory.dm3_mailbox(name)
         # For every name: it takes its time.
         of_profile = self._profile_key(name)
-        if mailbox.closed:
-            return []
-        keys = list(map(read_owner_key, mailbox.keys))
-        if at_delivery_service is None or of_profile is None:
-            return keys
+        keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
+        if mailbox.closed or at_delivery_service is None:
+            of_profile = None
+        if of_profile is not None and not isinstance(of_profile, NotNowError):
+            keys.append(of_profile)
+        found = [key for key in keys or (_NOBODYS,) if fits(key)]
+        if keys and found:
+            return found[0]
         if isinstance(of_profile, NotNowError):
             raise of_profile
-        return [*keys, of_profile]
+        return None
 
     def _profile_key(self, name: str) -> OwnerKey | NotNowError | None:
         """What the dm3 profile of a name signs with; None: it has none."""

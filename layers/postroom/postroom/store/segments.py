@@ -87,13 +87,17 @@ def neighbours(places: Iterable[Place]) -> Iterator[list[Place]]:
 
 
 @contextmanager
-def _missing_as_key_error(name: str) -> Iterator[None]:
+def _missing_as_key_error(name: str, *, missing: frozenset[str] = frozenset({"NoSuchKey", "404"})) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        if error_code(error) in ("NoSuchKey", "404"):
+        if error_code(error) in missing:
             raise KeyError(name) from error
         raise
+
+
+_MISSING_TO_READERS: Final = frozenset({"NoSuchKey", "404", "AccessDenied"})
+"""To roles that may not list the bucket S3 says that access to an object is denied where there is none."""
 
 
 class Objects:
@@ -128,5 +132,5 @@ class Objects:
     def get_range(self, place: Place) -> bytes:
         """The bytes of one line. Raises KeyError if the object is gone, NotNowError(STORE_UNAVAILABLE)."""
         span = f"bytes={place.offset}-{place.offset + place.length - 1}"
-        with passing_faults(), _missing_as_key_error(place.object):
+        with passing_faults(), _missing_as_key_error(place.object, missing=_MISSING_TO_READERS):
             return self._s3.get_object(Bucket=self._bucket, Key=place.object, Range=span)["Body"].read()
