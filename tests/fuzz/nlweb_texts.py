@@ -13,7 +13,7 @@ from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.envelope import Envelope, check_hash, hash_of
 from postroom.nlweb.explain import explain
-from postroom.nlweb.feedback import body_of, read_feedback, summary_of
+from postroom.nlweb.feedback import MAX_CODE, MAX_SENTENCE, body_of, read_feedback, summary_of
 from postroom.nlweb.keys import PublicKey
 from postroom.nlweb.manifest import domain_of_host, identity_reply, manifest_of, read_identity_request
 from postroom.nlweb.names import (
@@ -245,7 +245,11 @@ def feedback_bodies(data: bytes) -> None:
             if about.correlation is None
             else body_of(about.sender, about.correlation, Reason.TOO_LATE)
         )
-        assert read_feedback(written) == about
+        again = read_feedback(written)
+        assert (again.sender, again.correlation) == (about.sender, about.correlation)
+        assert len(about.code) <= MAX_CODE
+        assert len(about.reason) <= MAX_SENTENCE
+        assert (about.code + about.reason).isprintable()
     domain = asked(lambda: read_identity_request(body), Reason.WRONG_SHAPE)
     if isinstance(domain, str):
         assert is_host_name(domain)
