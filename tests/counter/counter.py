@@ -161,7 +161,6 @@ class Counter:
                 directory=self.directory,
                 users=self.users,
                 answered=AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
-                clock=self.clock,
             ),
             shelves=Shelves(reader, self.register, self.directory, self.clock),
             register=self.register,

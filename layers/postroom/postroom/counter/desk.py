@@ -149,18 +149,18 @@ class Desk:
         etag = f'"{call.id}"'
         if call.asked.headers.get("if-none-match") == etag:
             return not_modified(etag)
-        return Reply(200, "application/json", encoded(filed), {"Cache-Control": "no-store", "ETag": etag})
+        return said_as_json(encoded(filed), {"ETag": etag})
 
     def envelope(self, call: _Call) -> Reply:
         """Bit for bit; where it is larger than an answer may be, part by part."""
         data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
         asked_range = call.asked.headers.get("range", "")
-        headers = {"Cache-Control": "no-store", "Accept-Ranges": "bytes"}
+        headers = {"Accept-Ranges": "bytes"}
         if not asked_range and len(data) <= MAX_MESSAGE_BYTES:
-            return Reply(200, "application/json", data, headers)
+            return said_as_json(data, headers)
         first, end = read_range(asked_range, len(data), MAX_MESSAGE_BYTES)
         span = f"bytes {first}-{end - 1}/{len(data)}"
-        return Reply(206, "application/json", data[first:end], {**headers, "Content-Range": span})
+        return said_as_json(data[first:end], {**headers, "Content-Range": span}, status=206)
 
     def conversations(self, call: _Call) -> Reply:
         """Whom they are exchanged with."""
@@ -238,7 +238,7 @@ class Desk:
         etag = f'"{sha256(data).hexdigest()[:32]}"'
         if call.asked.headers.get("if-none-match") == etag:
             return not_modified(etag)
-        return Reply(200, "application/json", data, {"ETag": etag, "Cache-Control": "max-age=300"})
+        return said_as_json(data, {"ETag": etag, "Cache-Control": "max-age=300"})
 
     def _page(self, mailbox: str, page: Shown, *, whole: bool) -> Reply:
         status = b""

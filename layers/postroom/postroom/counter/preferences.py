@@ -30,8 +30,7 @@ class Preferences:
     def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
         """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
 
-        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, PROFILE_INVALID or NAME_INVALID in the
-        extension; NotNowError(STORE_UNAVAILABLE).
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST; NotNowError(STORE_UNAVAILABLE).
         """
         if not if_match:
             raise TheirError(Reason.MATCH_NEEDED)

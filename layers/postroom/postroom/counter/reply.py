@@ -29,12 +29,12 @@ class Reply:
 
 def said(value: object, headers: Mapping[str, str] | None = None) -> Reply:
     """A 200 with a value in JSON."""
-    return Reply(200, _JSON, msgspec.json.encode(value), {**_PRIVATE, **(headers or {})})
+    return said_as_json(msgspec.json.encode(value), headers)
 
 
-def said_as_json(body: bytes) -> Reply:
-    """A 200 with what is JSON already."""
-    return Reply(200, _JSON, body, _PRIVATE)
+def said_as_json(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Reply:
+    """A 200 with what is JSON already, or another answer with a part of it."""
+    return Reply(status, _JSON, body, {**_PRIVATE, **(headers or {})})
 
 
 def not_modified(etag: str) -> Reply:

@@ -47,22 +47,13 @@ class Users(Protocol):
 
 
 class SignIn:
-    """Lets owners in. `clock`: epoch seconds."""
+    """Lets owners in."""
 
-    def __init__(
-        self,
-        *,
-        tokens: Tokens,
-        directory: Directory,
-        users: Users,
-        answered: AnsweredChallenges,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, *, tokens: Tokens, directory: Directory, users: Users, answered: AnsweredChallenges) -> None:
         self._tokens = tokens
         self._directory = directory
         self._users = users
         self._answered = answered
-        self._clock = clock
 
     def challenge(self, name: str, audience: str) -> str:
         """A text to sign. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
@@ -105,9 +96,9 @@ class SignIn:
         mailbox, at_delivery_service = self._directory.mailbox(name), self._directory.dm3_mailbox(name)
         # For every name: it takes its time.
         of_profile = self._profile_key(name)
-        keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
         if mailbox.closed or at_delivery_service is None:
             of_profile = None
+        keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
         if of_profile is not None and not isinstance(of_profile, NotNowError):
             keys.append(of_profile)
         found = [key for key in keys or (_NOBODYS,) if fits(key)]

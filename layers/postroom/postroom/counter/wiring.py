@@ -43,7 +43,6 @@ def build_counter(settings: Settings) -> Desk:
             directory=directory,
             users=build_profiles(settings, objects),
             answered=AnsweredChallenges(dynamodb, settings.limits_table),
-            clock=time.time,
         ),
         shelves=Shelves(Reader(dynamodb, settings.post_table, register, objects), register, directory, time.time),
         register=register,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from postroom.dm3.extension import ProfileExtension, read_extension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import passing_faults
+from postroom.store.mailboxes import DM3, Mailbox, read_mailbox
 from postroom.store.mailboxes import PREFIX as MAILBOX
-from postroom.store.mailboxes import Mailbox, read_mailbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SELF: Final = "!"
-_DOMAIN, _SUBJECT, _WALLET, _DM3 = "domain#", "subject#", "wallet#", "dm3#"
+_DOMAIN, _SUBJECT, _WALLET = "domain#", "subject#", "wallet#"
 MAX_CACHED: Final = 10_000
 """Strangers choose the names that are asked for: the cache must not grow with them."""
 
@@ -112,7 +112,7 @@ class Directory:
         return self._dm3.get(name, lambda: self._read_dm3_mailbox(name))
 
     def _read_dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        item = next(self._query(_DM3 + name), None)
+        item = next(self._query(DM3 + name), None)
         return read_dm3_mailbox(item) if item else None
 
     def _read_domain(self, name: str) -> Domain | None:
@@ -149,5 +149,5 @@ class Directory:
 
 def read_dm3_mailbox(item: "Mapping[str, AttributeValueTypeDef]") -> Dm3Mailbox:
     """A mailbox from its row, whose key names it."""
-    name = item["pk"]["S"].removeprefix(_DM3)
+    name = item["pk"]["S"].removeprefix(DM3)
     return Dm3Mailbox(name, read_extension(json.loads(item["extension"]["S"])), item["unverified"]["BOOL"])
