@@ -3,7 +3,6 @@
 import base64
 import os
 from dataclasses import replace
-from typing import TypedDict
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -12,6 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.errors import NotNowError, TheirError
 from postroom.post.answers import Answer, problem
 from postroom.post.cors import Cors
+from postroom.post.http_events import HttpEvent, HttpResult, headers_of
 from postroom.post.logs import json_logger
 from postroom.post.nlweb_door import Posted
 from postroom.post.wiring import build_doors
@@ -21,40 +21,6 @@ from postroom.store.ledger import QUEUED
 
 DM3_PATHS = ("/dm3", "/rpc")
 ALLOWED = {"/inbox": "GET, HEAD, POST", "/manifest": "GET, HEAD", **dict.fromkeys(DM3_PATHS, "POST, OPTIONS")}
-
-
-class Http(TypedDict):
-    """The part `requestContext.http` of an event."""
-
-    method: str
-    sourceIp: str
-
-
-class RequestContext(TypedDict):
-    """The part `requestContext` of an event."""
-
-    http: Http
-    domainName: str
-
-
-class HttpEvent(TypedDict, total=False):
-    """What is read of an HTTP API event."""
-
-    rawPath: str
-    headers: dict[str, str]
-    body: str
-    isBase64Encoded: bool
-    requestContext: RequestContext
-
-
-class HttpResult(TypedDict):
-    """What API Gateway makes an HTTP response of."""
-
-    statusCode: int
-    headers: dict[str, str]
-    body: str
-    isBase64Encoded: bool
-
 
 logger = json_logger()
 metrics = Metrics()
@@ -93,8 +59,7 @@ def _tell(answer: Answer, request: str) -> None:
 
 
 def _answer(event: HttpEvent, method: str) -> Answer:
-    # API Gateway lower-cases header names, other front doors may not.
-    headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
+    headers = headers_of(event)
     path = event.get("rawPath", "")
     if path == "/inbox" and method == "POST":
         return _post(event, headers)

@@ -4,7 +4,7 @@ import base64
 import os
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Final, TypedDict
+from typing import Final
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -15,6 +15,7 @@ from postroom.counter.reply import Reply
 from postroom.counter.wiring import build_counter
 from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.cors import Cors
+from postroom.post.http_events import HttpEvent, HttpResult, headers_of
 from postroom.post.logs import json_logger
 from postroom.settings import read_settings
 
@@ -23,40 +24,6 @@ CORS: Final = {
     "allowed": "authorization, content-type, if-match, if-none-match, range",
     "exposed": "content-range, etag, retry-after",
 }
-
-
-class Http(TypedDict):
-    """The part `requestContext.http` of an event."""
-
-    method: str
-
-
-class RequestContext(TypedDict):
-    """The part `requestContext` of an event."""
-
-    http: Http
-    domainName: str
-
-
-class HttpEvent(TypedDict, total=False):
-    """What is read of an HTTP API event."""
-
-    rawPath: str
-    headers: dict[str, str]
-    queryStringParameters: dict[str, str]
-    body: str
-    isBase64Encoded: bool
-    requestContext: RequestContext
-
-
-class HttpResult(TypedDict):
-    """What API Gateway makes an HTTP response of."""
-
-    statusCode: int
-    headers: dict[str, str]
-    body: str
-    isBase64Encoded: bool
-
 
 logger = json_logger()
 metrics = Metrics()
@@ -89,8 +56,7 @@ def _asked(event: HttpEvent) -> Asked:
         path=event.get("rawPath", ""),
         host=event["requestContext"]["domainName"],
         query=event.get("queryStringParameters", {}),
-        # API Gateway lower-cases header names, other front doors may not.
-        headers={name.lower(): value for name, value in event.get("headers", {}).items()},
+        headers=headers_of(event),
         body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode(errors="replace"),
     )
 
