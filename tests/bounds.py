@@ -20,7 +20,7 @@ from postroom.nlweb import envelope, feedback, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
 from postroom.post import answers, courier, dispatch, dm3_door, graph, keeper, nlweb_door, wiring, worker
-from postroom.store import directory, head, queues, replies, secret, segments
+from postroom.store import cached, head, queues, replies, secret, segments
 
 AT = settings.Settings()
 TIMES = keys.KeepTimes()
@@ -742,7 +742,7 @@ def _caches() -> Iterator[Bound]:
         "post/test_graph.py::test_only_so_many_answers_are_remembered",
     )  # fmt: skip
     yield Bound(
-        "entries of the directory, of a kind", _n(directory.MAX_CACHED), "strangers choose what is asked for", leaves,
+        "entries of the directory, of a kind", _n(cached.MAX_CACHED), "strangers choose what is asked for", leaves,
         "the same", "store/test_directory.py::test_strangers_cannot_make_the_cache_grow",
     )  # fmt: skip
     yield Bound(

@@ -34,7 +34,9 @@ from postroom.local.zones import Mode, ZoneTree
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Kind, Reason, reason_of
 from postroom.store.directory import Domain
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
+from postroom.store.quotas import Usages
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
@@ -87,6 +89,11 @@ def running(clients: Clients) -> Iterator[Office]:
         for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
             operators.put_domain(Domain(domain))
             operators.put_subject(domain, SubjectRule("*@Host", Treatment.MAILBOX, domain))
+        operators.put_subject(bad.RECEIVER, SubjectRule(bad.FULL, Treatment.MAILBOX, f"full.{bad.RECEIVER}"))
+        mailboxes = Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"])
+        for full in (f"full.{bad.RECEIVER}", bad_dm3.FULL):
+            mailboxes.set_quota(full, messages=1)
+            Usages(clients.dynamodb, deployed.tables["LimitsTable"]).add(full, 1, 1000)
         open_service(deployed, bad_dm3.service(), bad_dm3.profiles(), bad_dm3.mailboxes())
         with office(
             deployed, Resolvers=f"udp://{server.address}", TrustAnchors=tree.anchor_text.strip()

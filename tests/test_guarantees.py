@@ -19,6 +19,7 @@ NOT_IN_THE_FLOW = {
     "store/mailboxes.py": "what operators and owners set: whoever was not answered sets it again",
     "store/answered.py": "signing in: whoever was not answered does it again",
     "store/head.py Heads.raise_to": "it spares the next pass something, whether it was done or not",
+    "store/quotas.py Usages.correct": "a count is put right at the next look, whether it was done or not",
     "post/dispatch.py Dispatch._posted": "one step with Postman.post",
     "store/queues.py Queue.send": "each that sends is named itself",
     "post/graph.py": "it asks: a graph's answers are read, nothing is changed",

@@ -108,6 +108,8 @@ def test_the_status_fits_the_kind(reason: Reason) -> None:
         assert 400 <= reason.status < 500 or reason.status == 503
     elif reason.kind is Kind.REFUSAL and "dm3" in reason.section:
         assert reason.status == 200, "every JSON-RPC answer is"
+    elif reason is Reason.MAILBOX_FULL:
+        assert reason.status == 507, "the message is good, and may be sent again"
     elif reason.kind is Kind.REFUSAL:
         assert 400 <= reason.status < 500
         assert reason.status != 401, "the door asks for no credentials"

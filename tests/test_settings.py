@@ -149,8 +149,8 @@ def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatc
 UNUSED_THERE = {
     "InboxFunction": set[str](),
     "WorkerFunction": set[str](),
-    # It buries claims, never looks for a message's home, and files no Feedback.
-    "KeeperFunction": {"seen_table", "outbox_table"},
+    # It buries claims, never looks for a message's home, files nothing and counts nothing.
+    "KeeperFunction": {"seen_table", "limits_table", "outbox_table"},
     "CourierFunction": set[str](),
     "MailboxFunction": set[str](),
 }

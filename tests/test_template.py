@@ -89,6 +89,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/SeenTable"),
         ("dynamodb:UpdateItem", "dynamodb table/SeenTable"),
         ("dynamodb:DeleteItem", "dynamodb table/SeenTable"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage#"),
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:PutObject", "s3 Bucket/reply/*"),
         ("s3:GetObject", "s3 Bucket/reply/*"),
@@ -98,6 +99,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "WorkerFunction": {
         *((action, "logs /aws/lambda/postroom-WorkerFunction-*:*") for action in LOGS),
+        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),
         *((action, f"sqs {queue}") for action in CONSUME for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue")),
         ("sqs:SendMessage", "sqs RetryQueue"),
         ("sqs:SendMessage", "sqs SuspectsQueue"),
@@ -131,6 +133,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "MailboxFunction": {
         *((action, "logs /aws/lambda/postroom-MailboxFunction-*:*") for action in LOGS),
+        *((f"dynamodb:{action}", "dynamodb table/LimitsTable of usage#") for action in ("GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/PostTable") for verb in ("Query", "GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
         ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3#"),

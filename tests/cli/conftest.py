@@ -120,7 +120,8 @@ def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
         if resource["Type"].rpartition("::")[0] in ("AWS::DynamoDB", "AWS::SQS", "AWS::SecretsManager")
         or resource["Type"] == "AWS::S3::Bucket"
     }
-    parameters = {"RetainSeconds": document["Parameters"]["RetainSeconds"]}
+    told = {output["Value"].get("Ref") for output in document["Outputs"].values()}
+    parameters = {name: parameter for name, parameter in document["Parameters"].items() if name in told}
     outputs = {
         name: output
         for name, output in document["Outputs"].items()

@@ -14,6 +14,7 @@ from postroom.dm3.keys import PrivateSigningKey
 from postroom.nlweb.keys import PrivateKey, PublicKey
 from postroom.store.directory import Directory
 from postroom.store.mailboxes import Mailboxes
+from postroom.store.quotas import Usages
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 
@@ -48,15 +49,16 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     )  # fmt: skip
     described = {
         "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, letters.fingerprint],
-        "key_of_profile": False, "shards": 1, "closed": False,
+        "key_of_profile": False, "shards": 1, "closed": False, "max_messages": None, "max_bytes": None,
     }  # fmt: skip
     assert json.loads(made.stdout) == described
     assert directory.mailbox("one.example").keys == (base64(one), base64(two), letters.encode())
-    assert json.loads(operate("show", "one.example", "--json").stdout) == {**described, "waiting": 0}
+    assert json.loads(operate("show", "one.example", "--json").stdout) == {**described, "waiting": 0, "bytes": 0}
     assert described in json.loads(operate("list", "--json").stdout)
     shown = operate("show", "one.example").stdout
     assert f"the owner signs in by {one.fingerprint}, {two.fingerprint}" in shown
-    assert "0 messages wait, in 1 shards" in shown
+    assert "0 messages wait, 0 bytes, in 1 shards" in shown
+    assert "it may hold as many messages as come, as many bytes as come" in shown
     assert operate("close", "one.example").stdout == "one.example: closed\n"
     assert directory.mailbox("one.example").closed
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("one.example")]
@@ -86,6 +88,21 @@ def test_who_was_closed_is_let_in_again(operate: Operate, directory: Directory) 
     assert operate("set", "three.example", "--sign-out").exit_code == 2
     assert operate("create", "three.example", "--public-key", key).exit_code == 0
     assert not directory.mailbox("three.example").closed
+
+
+def test_a_mailbox_is_bounded_and_what_waits_in_it_is_counted(
+    operate: Operate, directory: Directory, rooms: Rooms
+) -> None:
+    usages = Usages(rooms.clients("dynamodb"), rooms.outputs["LimitsTable"])
+    usages.add("six.example", 5, 500)
+    told = operate("set", "six.example", "--max-messages", "10", "--max-bytes", "1000")
+    assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"
+    mailbox = directory.mailbox("six.example")
+    assert (mailbox.max_messages, mailbox.max_bytes) == (10, 1000)
+    assert (usages.read("six.example").messages, usages.read("six.example").bytes) == (0, 0)
+    assert "it may hold at most 10 messages, at most 1000 bytes" in operate("show", "six.example").stdout
+    operate("set", "six.example", "--max-messages", "0")
+    assert json.loads(operate("show", "six.example", "--json").stdout)["max_messages"] is None
 
 
 def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, rooms: Rooms) -> None:

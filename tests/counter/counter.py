@@ -12,6 +12,7 @@ from tests.aws import Clients, Deployed
 from tests.post.ports import Clock, InTurn
 
 from postroom.counter.asked import Asked
+from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
@@ -34,6 +35,7 @@ from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
+from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
 from postroom.store.register import Register, Row
 from postroom.store.segments import Line, Objects, lay_out
@@ -167,12 +169,17 @@ class Counter:
             mailboxes=self.mailboxes,
             preferences=Preferences(self.mailboxes),
             sending=self.sending(self.deployed.clients),
+            counting=self.counting(),
             rate=Rate(20, self.clock),
             pool=InTurn(),
             retain_seconds=RETAIN,
             clock=self.clock,
             sleep=self._sleep,
         )
+
+    def counting(self) -> Counting:
+        usages = Usages(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"])
+        return Counting(self.directory, usages, Quota())
 
     def sending(self, clients: Clients) -> Sending:
         return Sending(

@@ -149,7 +149,10 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
     operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
     owners_key = base64.b64encode(published_key().public.spki()).decode()
-    Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(RECEIVER, [owners_key])
+    mailboxes = Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"])
+    mailboxes.set_keys(RECEIVER, [owners_key])
+    # More than any run holds: counted, and never full.
+    mailboxes.set_quota(BOB, messages=1_000_000)
     operators.put_wallet(WALLET, published_key().public.spki())
     for rule in (
         SubjectRule(HELLO, Treatment.MAILBOX, RECEIVER),

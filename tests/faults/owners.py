@@ -57,5 +57,7 @@ class Owners:
     def acknowledge_all(self) -> Iterator[str]:
         """Acknowledge what they are shown: each message, once it is known to be gone. Raises NotNowError."""
         for row, who in self.shown():
-            assert self.register.acknowledge(row.key, int(CLOCK()) + RETAIN_SECONDS), f"{row.key} was shown, and is not"
+            assert self.register.acknowledge(row.key, int(CLOCK()) + RETAIN_SECONDS) is not None, (
+                f"{row.key} was shown, and is not"
+            )
             yield who

@@ -26,6 +26,7 @@ Json = dict[str, Any]
 SENDER, RECEIVER, OPEN, SERVICE = f"{MARK}.eth", "receiver.eth", "open.eth", "service.eth"
 """OPEN: a mailbox that lets in senders whose profile cannot be found."""
 NOBODY, BLOCKED, WEAK, ORPHAN = f"{MARK}-nobody.eth", f"{MARK}-blocked.eth", "weak.eth", "orphan.eth"
+FULL = "full.eth"
 """A name without profile; a blocked sender; receivers with a key of small order, and without a profile."""
 ELSEWHERE = {
     f"{MARK}-https.eth": f"https://{MARK}.example/profile?dm3Hash=00",
@@ -58,7 +59,7 @@ def profiles() -> dict[str, str]:
 
     zeros = base64.b64encode(SMALL_ORDER).decode()
     return {
-        **{name: uri(name) for name in (SENDER, BLOCKED, RECEIVER, OPEN)},
+        **{name: uri(name) for name in (SENDER, BLOCKED, RECEIVER, OPEN, FULL)},
         **ELSEWHERE,
         f"{MARK}-small.eth": uri(SENDER, publicSigningKey=zeros),
         WEAK: uri(WEAK, publicEncryptionKey=zeros),
@@ -72,6 +73,7 @@ def mailboxes() -> list[Dm3Mailbox]:
         Dm3Mailbox(OPEN, takes_unverified=True),
         Dm3Mailbox(WEAK),
         Dm3Mailbox(ORPHAN),
+        Dm3Mailbox(FULL),
     ]
 
 

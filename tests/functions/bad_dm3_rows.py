@@ -7,6 +7,7 @@ from functools import partial
 
 from tests.functions.bad_dm3 import (
     BLOCKED,
+    FULL,
     ID,
     NOBODY,
     OPEN,
@@ -335,6 +336,7 @@ def _names() -> Iterator[Line]:
         ("to: the delivery service itself", {"to": SERVICE}, -32001, Reason.RECEIVER_UNKNOWN),
         ("to: below a mailbox", {"to": f"{MARK}.{RECEIVER}"}, -32001, Reason.RECEIVER_UNKNOWN),
         ("to: a receiver without a profile", {"to": ORPHAN}, -32002, Reason.PROFILE_UNKNOWN),
+        ("to: a mailbox that holds as much as it may", {"to": FULL}, -32005, Reason.MAILBOX_FULL),
         ("to: a receiver whose key is of small order", {"to": WEAK}, -32002, Reason.PROFILE_INVALID),
         ("from: a sender without a profile", {"sender": NOBODY}, -32002, Reason.PROFILE_UNKNOWN),
         ("from: a profile that is published under https:", {"sender": f"{MARK}-https.eth"}, -32002,

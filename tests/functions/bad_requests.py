@@ -31,6 +31,8 @@ Json = dict[str, Any]
 MARK = "zzmarkzz"
 SENDER, UNSIGNED, BOGUS = f"{MARK}.example", f"{MARK}-unsigned.example", f"{MARK}-bogus.example"
 RECEIVER, IDN_RECEIVER, SUBJECT = "receiver.example", "xn--empfnger-3za.example", f"{MARK}@Host"
+FULL = "Full@Full"
+"""A Subject of a mailbox that holds as much as it may."""
 CORRELATION = "2aa2aa2a-3bb3-4cc4-8dd5-6ee6ee6ee6e6"
 MAX_BYTES = 1_048_576
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
@@ -392,6 +394,10 @@ def _header() -> Iterator[Line]:
     def member(name: str, shown: str, value: str, reason: Reason = shape) -> Line:
         return f"{name} is {shown}", partial(with_header, **{name: value}), reason
 
+    yield (
+        "Subject of a mailbox that holds as much as it may",
+        lambda: post(fresh(Subject=FULL)), Reason.MAILBOX_FULL,
+    )  # fmt: skip
     yield member("To", "another domain", f"{MARK}.example", not_ours)
     yield member("To", "a domain below ours", f"{MARK}.{RECEIVER}", not_ours)
     yield member("To", "a name that ends like ours", f"x{RECEIVER}", not_ours)

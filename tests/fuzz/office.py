@@ -23,10 +23,13 @@ from postroom.post.intake import Intake
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.ports import SenderKey
+from postroom.post.room import Room
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.timebox import TimeBox
 from postroom.post.times import Times
 from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.mailboxes import Mailbox
+from postroom.store.quotas import Quota, Usage, Usages
 from postroom.store.replies import Lease, Replies
 from postroom.store.segments import Objects
 
@@ -73,8 +76,8 @@ class _Directory:
     def wallet(self, uuid: str) -> bytes | None:
         return KEY.public.spki() if uuid == WALLET else None
 
-    def shards(self, mailbox: str) -> int:
-        return 4
+    def mailbox(self, name: str) -> Mailbox:
+        return Mailbox(name, shards=4)
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         return self._MAILBOXES.get(name)
@@ -123,6 +126,14 @@ class _AtOnce(Executor):
         return future
 
 
+class _NoUsages(Usages):
+    def __init__(self) -> None:
+        pass
+
+    def read(self, mailbox: str) -> Usage:
+        raise AssertionError(f"{mailbox} has no quota")
+
+
 class _NoHandlers:
     def call(self, handler: str, request: JsonValue) -> JsonValue:
         raise AssertionError(f"there is no handler {handler}")
@@ -146,7 +157,8 @@ def _profiles() -> Profiles:
 
 BUCKET, QUEUE, PROFILES = Bucket(), _Queue(), _profiles()
 _KEYS, _DIRECTORY = _Keys(), _Directory()
-_INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, new_id=_new_id)
+_ROOM = Room(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
+_INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, room=_ROOM, new_id=_new_id)
 
 NLWEB_JUDGE = NlwebJudge(keys=_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
 NLWEB_DOOR = NlwebDoor(

@@ -134,6 +134,7 @@ class DeliveryService:
                 directory=self.house.directory,
                 claims=Queue(at.sqs, self.house.deployed.queues["ClaimsQueue"]),
                 objects=Objects(at.s3, self.house.deployed.bucket),
+                room=self.house.room(at),
                 new_id=self.house.new_id,
             ),
             clock=self.house.clock,

@@ -28,6 +28,7 @@ from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice, SummaryDue, read_notice
 from postroom.post.outgoing import Outgoing
 from postroom.post.postman import Postman
+from postroom.post.room import Room
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.times import Times
 from postroom.post.verdicts import Judge
@@ -40,6 +41,7 @@ from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
+from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, Row
 from postroom.store.replies import Replies
@@ -80,6 +82,7 @@ class House:
     forwarding: Forwarding = field(default_factory=Forwarding)
     pool: Executor = field(default_factory=InTurn)
     feedback_an_hour: int = 60
+    quota: Quota = field(default_factory=Quota)
     further_judges: dict[Protocol, Judge] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,6 +144,7 @@ class House:
                 directory=self.directory,
                 claims=Queue(at.sqs, self.deployed.queues["ClaimsQueue"]),
                 objects=objects,
+                room=self.room(at),
                 new_id=self.new_id,
             ),
             sync=Sync(
@@ -154,6 +158,13 @@ class House:
             ),
             clock=self.clock,
         )
+
+    def usages(self, clients: Clients | None = None) -> Usages:
+        return Usages((clients or self.deployed.clients).dynamodb, self.deployed.tables["LimitsTable"])
+
+    def room(self, clients: Clients | None = None) -> Room:
+        """Of one door, which remembers what it read."""
+        return Room(self.usages(clients), self.quota, clock=self.clock, cache_seconds=30)
 
     def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> Answer:
         return self.door().post(Posted(body, content_type, encoding, "192.0.2.1"))
@@ -190,6 +201,7 @@ class House:
             objects=Objects(at.s3, self.deployed.bucket),
             courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             forwarding=self.forwarding,
+            usages=self.usages(at),
             times=TIMES,
             clock=self.clock,
             new_id=self.new_id,

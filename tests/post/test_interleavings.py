@@ -76,7 +76,7 @@ class Play:
         def run() -> None:
             for claim in list(self.claims.values()):
                 row = register.find(claim.row)
-                if row is not None and row.live and register.acknowledge(claim.row, int(NOW) + RETAIN):
+                if row is not None and row.live and register.acknowledge(claim.row, int(NOW) + RETAIN) is not None:
                     self.acknowledged.add(self.identity(claim))
 
         self.enters(name, clients, run)

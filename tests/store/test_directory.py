@@ -4,7 +4,7 @@ from tests.post.ports import Clock
 
 from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store import directory as directory_module
+from postroom.store import cached
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
@@ -74,7 +74,7 @@ def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
 def test_strangers_cannot_make_the_cache_grow(
     operators: Operators, directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory_module, "MAX_CACHED", 3)
+    monkeypatch.setattr(cached, "MAX_CACHED", 3)
     for number in range(8):
         assert directory.domain(f"{number}.com") is None
     assert list(directory._domains._entries) == ["5.com", "6.com", "7.com"]

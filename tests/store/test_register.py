@@ -85,8 +85,13 @@ def test_a_forwarded_message_is_a_tombstone_and_no_discard(register: Register) -
     assert row.discarded is None
 
 
+def test_acknowledging_tells_how_many_bytes_left(register: Register) -> None:
+    register.file(KEY, HERE, "b.com")
+    assert register.acknowledge(KEY, 100) == HERE.length
+
+
 def test_acknowledging_an_unknown_id_creates_nothing(register: Register, deployed: Deployed) -> None:
-    assert not register.acknowledge(KEY, 100)
+    assert register.acknowledge(KEY, 100) is None
     assert deployed.rows("PostTable") == []
 
 
@@ -102,7 +107,7 @@ def test_acknowledging_what_is_gone_succeeds_and_changes_nothing(
         register.file(KEY, HERE, "b.com")
         register.acknowledge(KEY, 50)
     before = deployed.rows("PostTable")
-    assert register.acknowledge(KEY, 100)
+    assert register.acknowledge(KEY, 100) == 0
     assert deployed.rows("PostTable") == before
 
 

@@ -94,6 +94,12 @@ class Reason(Enum):
         "NLWeb: how to create the canonical hash; settlement NLWeb 1",
     )  # fmt: skip
 
+    MAILBOX_FULL = (
+        "MailboxFull", Kind.REFUSAL, 507,
+        "The mailbox holds as much as it may; there is room again when its owner has picked mail up.",
+        "RFC 4918 §11.5",
+    )  # fmt: skip
+
     # --- refusals of dm3: JSON-RPC answers 200 and says its own code (dm3/codes.py) ---------------------------
     RPC_NOT_A_REQUEST = (
         "RpcNotARequest", Kind.REFUSAL, 200,

@@ -21,7 +21,8 @@ RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 _MAY_BE_ZERO: Final = frozenset(
     {
         "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
-        "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds", "nlweb_max_skew_seconds",
+        "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds",
+        "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
     }
 )  # fmt: skip
 
@@ -53,6 +54,8 @@ class Settings:
     nlweb_max_age_seconds: int = DAY_SECONDS
     nlweb_max_skew_seconds: int = 120
     nlweb_max_body_bytes: int = 1024 * 1024
+    mailbox_max_messages: int = 0
+    mailbox_max_bytes: int = 0
     horizon_seconds: int = 7 * DAY_SECONDS
     retain_seconds: int = 22 * DAY_SECONDS
     directory_cache_seconds: int = 30

@@ -85,20 +85,34 @@ def change(
     key: KeyFiles = None,
     public_key: KeyTexts = None,
     sign_out: Annotated[bool, typer.Option("--sign-out", help="Let no token count that was given before.")] = False,
+    max_messages: Annotated[
+        int | None, typer.Option(help="How many messages it may hold; 0: as many as come.", min=0)
+    ] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(help="How many bytes of messages it may hold; 0: as many as come.", min=0)
+    ] = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the owner's keys, or sign the owner out everywhere."""
+    """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold."""
     keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
-    _open_one(office, name)
-    if not keys and not sign_out:
-        raise UsageFault("say what to change: --key FILE or --public-key BASE64, or --sign-out")
+    bounds = max_messages is not None or max_bytes is not None
+    if keys or sign_out or not bounds:
+        _open_one(office, name)
+    if not keys and not sign_out and not bounds:
+        raise UsageFault(
+            "say what to change: --key FILE or --public-key BASE64, --sign-out, --max-messages N or --max-bytes N"
+        )
     if keys:
         office.mailboxes().set_keys(name, keys)
     if sign_out:
         office.mailboxes().revoke_tokens(name, time.time())
+    if bounds:
+        office.mailboxes().set_quota(name, messages=max_messages, size=max_bytes)
+        # What is there already counts as well.
+        _count(office, name)
     _print_one(office, name, as_json=as_json)
 
 
@@ -126,22 +140,16 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what is set for a mailbox, and how much waits in it."""
-    from itertools import islice
-
-    from postroom.counter.shelves import MOST_COUNTED
-
     office = open_office(stack_name, local, deployment)
     described = _describe(office, name)
-    rows = office.reader().list(name, office.directory().shards(name), now=int(time.time()))
-    waiting = sum(1 for _ in islice(rows, MOST_COUNTED))
+    waiting, size = _count(office, name)
     if as_json:
-        print_json({**described, "waiting": waiting})
+        print_json({**described, "waiting": waiting, "bytes": size})
         return
     print(f"{name}: {described['protocol']}, {'closed' if described['closed'] else 'open'}")
     print(f"    the owner signs in by {_told(described)}")
-    print(
-        f"    {'at least ' if waiting == MOST_COUNTED else ''}{waiting} messages wait, in {described['shards']} shards"
-    )
+    print(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
+    print(f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}")
 
 
 @app.command("close")
@@ -214,10 +222,27 @@ def _open_one(office: Office, name: str) -> "Mailbox":
     return mailbox
 
 
+def _count(office: Office, name: str) -> tuple[int, int]:
+    """How many messages wait, of how many bytes; what the door goes by is put right."""
+    counting = office.counting()
+    begun = counting.begin(name)
+    sizes = [
+        row.place.length
+        for row in office.reader().list(name, office.directory().shards(name), now=int(time.time()))
+        if row.place
+    ]
+    counting.end(name, begun, len(sizes), sum(sizes))
+    return len(sizes), sum(sizes)
+
+
+def _most(bound: JsonValue, things: str) -> str:
+    return f"at most {bound} {things}" if bound else f"as many {things} as come"
+
+
 def _describe(office: Office, name: str) -> dict[str, JsonValue]:
     from postroom.counter.owner_keys import read_owner_key
 
-    directory = office.directory()
+    directory, quota = office.directory(), office.counting().quota(name)
     mailbox, letters = directory.mailbox(name), directory.dm3_mailbox(name)
     return {
         "name": name,
@@ -226,6 +251,8 @@ def _describe(office: Office, name: str) -> dict[str, JsonValue]:
         "key_of_profile": letters is not None,
         "shards": mailbox.shards,
         "closed": mailbox.closed,
+        "max_messages": quota.messages or None,
+        "max_bytes": quota.bytes or None,
     }
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
+    from postroom.counter.counting import Counting
     from postroom.store.directory import Directory
     from postroom.store.gather import Premises
     from postroom.store.mailboxes import Mailboxes
@@ -78,6 +79,15 @@ class Office:
         from postroom.store.mailboxes import Mailboxes
 
         return Mailboxes(self.dynamodb, self._output("DirectoryTable"))
+
+    def counting(self) -> "Counting":
+        """What keeps count of how much mailboxes hold."""
+        from postroom.counter.counting import Counting
+        from postroom.store.quotas import Quota, Usages
+
+        # Of a deployment of the release before, none is told: it has none.
+        quota = Quota(*(int(self.outputs.get(name, "0")) for name in ("MailboxMaxMessages", "MailboxMaxBytes")))
+        return Counting(self.directory(), Usages(self.dynamodb, self._output("LimitsTable")), quota)
 
     def register(self) -> "Register":
         """The rows of mailboxes."""

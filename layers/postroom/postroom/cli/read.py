@@ -115,9 +115,15 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
     register = office.register()
     # The longest any deployment may be set to remember: a tombstone that stays longer does no harm.
     forget_at = int(time.time()) + RETAIN_CEILING_SECONDS
-    for each, key in zip(ids, keys, strict=True):
-        if not register.acknowledge(key, forget_at):
-            raise UsageFault(f"there is no message {each} in {mailbox}")
+    freed: list[int] = []
+    try:
+        for each, key in zip(ids, keys, strict=True):
+            size = register.acknowledge(key, forget_at)
+            if size is None:
+                raise UsageFault(f"there is no message {each} in {mailbox}")
+            freed += [size] if size else []
+    finally:
+        office.counting().gone(mailbox, freed)
     if as_json:
         print_json({"acknowledged": list(ids)})
     else:

@@ -6,8 +6,11 @@ from concurrent.futures import Executor
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from postroom.counter import by_hash
 from postroom.counter.asked import Asked, read_body, read_query, read_range
+from postroom.counter.counting import Counting
 from postroom.counter.names import read_mailbox_name
 from postroom.counter.openapi import document
 from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_operations
@@ -51,6 +54,13 @@ class _Call(NamedTuple):
     id: str
 
 
+class _End(NamedTuple):
+    """What became of a row. `gone`: it is; False: there is none; None: it could not be done now. `freed`: bytes."""
+
+    gone: bool | None
+    freed: int = 0
+
+
 class Desk:
     """Answers. `clock`: epoch seconds; `sleep`: waits for so many; `retain_seconds`: how long tombstones stay."""
 
@@ -63,6 +73,7 @@ class Desk:
         mailboxes: Mailboxes,
         preferences: Preferences,
         sending: Sending,
+        counting: Counting,
         rate: Rate,
         pool: Executor,
         retain_seconds: int,
@@ -75,6 +86,7 @@ class Desk:
         self._mailboxes = mailboxes
         self._preferences = preferences
         self._sending = sending
+        self._counting = counting
         self._rate = rate
         self._pool = pool
         self._retain_seconds = retain_seconds
@@ -135,11 +147,15 @@ class Desk:
         """A page; where there is none, and it is wished for, the first that comes within some seconds."""
         wanted = read_query(call.asked.query, PageQuery)
         until = self._clock() + wanted.wait
+        whole = not (wanted.after or wanted.conversation)
+        begun = self._counting.begin(call.mailbox) if whole else None
         while True:
             page = self._shelves.page(call.mailbox, wanted.after, wanted.limit, wanted.bytes, wanted.conversation)
             left = until - self._clock()
             if page.messages or page.more or left <= 0:
-                return self._page(call.mailbox, page, whole=not (wanted.after or wanted.conversation))
+                if not (page.messages or page.more):
+                    self._counting.end(call.mailbox, begun, 0, 0)
+                return self._page(call.mailbox, page, whole=whole)
             self._sleep(min(POLL_SECONDS, left))
 
     def message(self, call: _Call) -> Reply:
@@ -168,7 +184,12 @@ class Desk:
 
     def status(self, call: _Call) -> Reply:
         """How much there is."""
-        return said(self._shelves.status(call.mailbox))
+        begun = self._counting.begin(call.mailbox)
+        status = self._shelves.status(call.mailbox)
+        if not status.more:
+            self._counting.end(call.mailbox, begun, status.waiting, status.bytes)
+        quota = self._counting.quota(call.mailbox)
+        return said(replace(status, max_messages=quota.messages or None, max_bytes=quota.bytes or None))
 
     def incoming(self, call: _Call) -> Reply:
         """As dm3's reference asks for it: as many as an answer holds."""
@@ -179,12 +200,13 @@ class Desk:
         """Each by itself: what could be done is done."""
         ids = list(dict.fromkeys(read_body(call.asked, "application/json", Acknowledgements).ids))
         done = side_by_side(self._pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
+        self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
         became = list(zip(ids, done, strict=True))
         return said(
             Acknowledged(
-                [it for it, gone in became if gone is True],
-                [it for it, gone in became if gone is False],
-                [it for it, gone in became if gone is None],
+                [it for it, end in became if end.gone is True],
+                [it for it, end in became if end.gone is False],
+                [it for it, end in became if end.gone is None],
             )
         )
 
@@ -193,18 +215,20 @@ class Desk:
         wanted = read_body(call.asked, "application/json", ReferenceAcknowledgements).acknowledgements
         for partner, hashes in by_hash.by_partner(wanted).items():
             rows = list(by_hash.named(self._shelves.all_filed(call.mailbox, partner), hashes))
-            if None in side_by_side(self._pool, self._acknowledged, rows):
+            done = side_by_side(self._pool, self._acknowledged, rows)
+            self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
+            if any(it.gone is None for it in done):
                 raise NotNowError(Reason.STORE_UNAVAILABLE)
         return said(None)
 
-    def _acknowledged(self, row: RowKey | None) -> bool | None:
-        """Whether the row is gone now; False: there is none; None: it could not be done now."""
+    def _acknowledged(self, row: RowKey | None) -> _End:
         if row is None:
-            return False
+            return _End(gone=False)
         try:
-            return self._register.acknowledge(row, int(self._clock()) + self._retain_seconds)
+            freed = self._register.acknowledge(row, int(self._clock()) + self._retain_seconds)
         except NotNowError:
-            return None
+            return _End(gone=None)
+        return _End(gone=False) if freed is None else _End(gone=True, freed=freed)
 
     # --- sending ------------------------------------------------------------------------------------------------
     def send(self, call: _Call) -> Reply:

@@ -41,7 +41,7 @@ class PageQuery(Struct, frozen=True):
     ] = 0.0
 
 
-class Status(Struct, frozen=True):
+class Status(Struct, frozen=True, omit_defaults=True):
     """How much waits."""
 
     waiting: Annotated[int, Meta(description="Messages.")]
@@ -49,6 +49,8 @@ class Status(Struct, frozen=True):
     more: Annotated[bool, Meta(description="Whether there are more than were counted.")]
     oldest: Annotated[Time | None, Meta(description="When the first of them came in.")]
     age_seconds: Annotated[int, Meta(description="For how long that one waits.")]
+    max_messages: Annotated[int | None, Meta(description="How many may wait; absent: as many as come.")] = None
+    max_bytes: Annotated[int | None, Meta(description="How many bytes of them; absent: as many as come.")] = None
 
 
 class Message(Struct, frozen=True, omit_defaults=True):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import boto3
 
+from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
@@ -20,6 +21,7 @@ from postroom.store.answered import AnsweredChallenges
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
+from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
 from postroom.store.register import Register
 from postroom.store.segments import Objects
@@ -57,6 +59,11 @@ def build_counter(settings: Settings) -> Desk:
             clock=time.time,
             new_id=new_id,
             new_uuid=lambda: str(uuid.uuid4()),
+        ),
+        counting=Counting(
+            directory,
+            Usages(dynamodb, settings.limits_table),
+            Quota(settings.mailbox_max_messages, settings.mailbox_max_bytes),
         ),
         rate=Rate(settings.counter_requests_a_second, time.monotonic),
         pool=ThreadPoolExecutor(THREADS - 1),

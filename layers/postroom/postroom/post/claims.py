@@ -38,6 +38,7 @@ class Claim:
 
     `rule` (NLWeb): what the door found the subject registered as (None: not at all). The worker follows it, whatever
     the registry says by then: the row stands in the mailbox that this rule named. `dm3`: what its door found.
+    `counted`: its mailbox has a quota, so that its usage is counted.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Claim:
     envelope: str
     rule: SubjectRule | None = None
     dm3: Dm3Found | None = None
+    counted: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
         """The claim as it is queued, or stored in the bucket."""
@@ -64,6 +66,7 @@ class Claim:
             "envelope": self.envelope,
             "rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None,
             **({"dm3": [b64encode(self.dm3.receiver_key).decode(), self.dm3.sender_key]} if self.dm3 else {}),
+            **({"counted": True} if self.counted else {}),
         }
 
     def accepted(self, seen_key: str, digest: str | None = None) -> Accepted:
@@ -89,7 +92,11 @@ def read_claim(value: Mapping[str, Any]) -> Claim:
     if value["protocol"] not in _PROTOCOLS:
         raise ValueError("a claim of another protocol")
     at_ms = _whole(value["at"])
-    return Claim(claim_id, at_ms, value["protocol"], mailbox, RowKey(pk, sk), source, envelope, rule, dm3)
+    counted = value.get("counted", False)
+    if not isinstance(counted, bool):
+        raise TypeError("a claim in which something else stands where yes or no should")
+    row = RowKey(pk, sk)
+    return Claim(claim_id, at_ms, value["protocol"], mailbox, row, source, envelope, rule, dm3, counted)
 
 
 @dataclass(frozen=True, slots=True)

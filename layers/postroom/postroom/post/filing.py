@@ -22,6 +22,7 @@ from postroom.reasons import Reason
 from postroom.store.head import LATE_MS, Heads
 from postroom.store.keys import RowKey, segment_name
 from postroom.store.outbox import Outbox
+from postroom.store.quotas import Usages
 from postroom.store.register import Register, Row
 from postroom.store.seen import Seen
 from postroom.store.segments import Line, Objects, Place, lay_out
@@ -75,6 +76,7 @@ class Filing:
         objects: Objects,
         courier: SendQueue,
         forwarding: Forwarding,
+        usages: Usages,
         times: Times,
         clock: Clock,
         new_id: NewId,
@@ -87,6 +89,7 @@ class Filing:
         self._objects = objects
         self._courier = courier
         self._forwarding = forwarding
+        self._usages = usages
         self._times = times
         self._clock = clock
         self._new_id = new_id
@@ -115,13 +118,21 @@ class Filing:
             places = self._put_segment(list(lines.values()))
         except Exception as error:
             return outcomes + [failed(item.claim, error, item.verdict.correlation) for item in homed]
-        return outcomes + side_by_side(
+        settled = side_by_side(
             self._pool,
             lambda item: attempt(
                 item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.correlation
             ),
             homed,
         )
+        self._count(
+            [
+                (item.home.mailbox, places[item.home].length)
+                for item, outcome in zip(homed, settled, strict=True)
+                if item.claim.counted and outcome.fate is Fate.ACCEPTED
+            ]
+        )
+        return outcomes + settled
 
     def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
         """Steps 5 and 6: take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -161,6 +172,20 @@ class Filing:
         data, places = lay_out(lines, name)
         self._objects.put(name, data)
         return {line.row: place for line, place in zip(lines, places, strict=True)}
+
+    def _count(self, filed: Sequence[tuple[str, int]]) -> None:
+        """Add what was filed (mailbox, bytes) to the usage of each mailbox, once."""
+        sizes: dict[str, list[int]] = {}
+        for mailbox, size in filed:
+            sizes.setdefault(mailbox, []).append(size)
+        side_by_side(self._pool, lambda it: self._add(it[0], len(it[1]), sum(it[1])), list(sizes.items()))
+
+    def _add(self, mailbox: str, messages: int, size: int) -> None:
+        try:
+            self._usages.add(mailbox, messages, size)
+        except Exception:
+            # What is filed is filed: whoever counts the mailbox next puts its usage right.
+            _log.exception("%s messages were not added to the usage of %s", messages, mailbox)
 
     def _settle(self, item: _Homed, place: Place | None) -> Outcome:
         """Step 4: the home's row goes live, if it is absent; a forwarded message's row says so instead."""

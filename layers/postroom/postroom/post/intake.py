@@ -1,9 +1,10 @@
 """The door's last step, for every protocol: mint the claim, store it if it is large, queue it."""
 
 from postroom.errors import NotNowError
-from postroom.nlweb.subjects import SubjectRule
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.claims import Claim, Dm3Found, Protocol, pack
 from postroom.post.ports import Directory, NewId, SendQueue
+from postroom.post.room import Room
 from postroom.reasons import Reason
 from postroom.store.keys import row_key, sender_group
 from postroom.store.segments import Objects
@@ -12,8 +13,9 @@ from postroom.store.segments import Objects
 class Intake:
     """Takes messages in."""
 
-    def __init__(self, *, directory: Directory, claims: SendQueue, objects: Objects, new_id: NewId) -> None:
+    def __init__(self, *, directory: Directory, claims: SendQueue, objects: Objects, room: Room, new_id: NewId) -> None:
         self._directory = directory
+        self._room = room
         self._claims = claims
         self._objects = objects
         self._new_id = new_id
@@ -30,13 +32,18 @@ class Intake:
         rule: SubjectRule | None = None,
         dm3: Dm3Found | None = None,
     ) -> Claim:
-        """The claim, once it is queued: only then may the sender be told. Raises NotNowError(NOT_QUEUED).
+        """The claim, once it is queued: only then may the sender be told. Raises TheirError(MAILBOX_FULL),
+        NotNowError(NOT_QUEUED, STORE_UNAVAILABLE).
 
         `sender`: who the message says wrote it, not proven yet; `source`: the IP that it came from.
         """
+        known = self._directory.mailbox(mailbox)
+        # What is handed on is not filed.
+        handed_on = rule is not None and rule.treatment is Treatment.FORWARD
+        counted = not handed_on and self._room.take(known, len(envelope.encode()))
         claim_id = self._new_id()
-        row = row_key(mailbox, self._directory.shards(mailbox), received_at_ms, claim_id)
-        claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3)
+        row = row_key(mailbox, known.shards, received_at_ms, claim_id)
+        claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3, counted)
         try:
             body = pack(claim, self._objects.put)
         except NotNowError as error:

@@ -11,6 +11,7 @@ from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PublicKey
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.mailboxes import Mailbox
 from postroom.store.secrets import SigningKey
 
 Clock = Callable[[], float]
@@ -50,8 +51,8 @@ class Directory(Protocol):
         """A wallet's SubjectPublicKeyInfo, or None."""
         ...
 
-    def shards(self, mailbox: str) -> int:
-        """The shard count of a mailbox."""
+    def mailbox(self, name: str) -> Mailbox:
+        """How a mailbox is spread, and how much it may hold."""
         ...
 
 

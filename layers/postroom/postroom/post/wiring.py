@@ -39,6 +39,7 @@ from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.postman import Postman
+from postroom.post.room import Room
 from postroom.post.side_by_side import THREADS
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.timebox import TimeBox
@@ -52,6 +53,7 @@ from postroom.store.head import Heads
 from postroom.store.limits import FeedbackLimits
 from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
+from postroom.store.quotas import Quota, Usages
 from postroom.store.register import Register
 from postroom.store.replies import Replies
 from postroom.store.secrets import SigningKeys
@@ -116,10 +118,21 @@ class Doors(NamedTuple):
 
 def build_doors(settings: Settings) -> Doors:
     """What functions/inbox runs."""
-    settings.need("directory_table", "seen_table", "bucket", "claims_queue_url", "dm3_keys_secret")
+    settings.need("directory_table", "seen_table", "limits_table", "bucket", "claims_queue_url", "dm3_keys_secret")
     aws = _Aws()
     objects, directory = aws.objects(settings.bucket), build_directory(settings, aws.dynamodb)
-    intake = Intake(directory=directory, claims=aws.queue(settings.claims_queue_url), objects=objects, new_id=new_id)
+    intake = Intake(
+        directory=directory,
+        claims=aws.queue(settings.claims_queue_url),
+        objects=objects,
+        room=Room(
+            Usages(aws.dynamodb, settings.limits_table),
+            Quota(settings.mailbox_max_messages, settings.mailbox_max_bytes),
+            clock=time.time,
+            cache_seconds=settings.directory_cache_seconds,
+        ),
+        new_id=new_id,
+    )
     return Doors(
         nlweb=_nlweb_door(settings, aws, objects, directory, intake),
         dm3=_dm3_door(settings, objects, directory, intake),
@@ -163,7 +176,7 @@ def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake
 def build_worker(settings: Settings) -> Worker:
     """What functions/worker runs."""
     settings.need(
-        "directory_table", "seen_table", "post_table", "outbox_table", "bucket",
+        "directory_table", "seen_table", "post_table", "limits_table", "outbox_table", "bucket",
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
     aws, pool = _Aws(), ThreadPoolExecutor(THREADS - 1)
@@ -290,6 +303,7 @@ def _filing(settings: Settings, aws: _Aws, objects: Objects, pool: ThreadPoolExe
         objects=objects,
         courier=aws.queue(settings.courier_queue_url),
         forwarding=_LazyForwarding(),
+        usages=Usages(aws.dynamodb, settings.limits_table),
         times=_times(settings),
         clock=time.time,
         new_id=new_id,

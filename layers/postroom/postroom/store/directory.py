@@ -5,15 +5,14 @@ Reads go through a bounded cache: a change is seen everywhere within its time (3
 
 import base64
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from postroom.dm3.extension import ProfileExtension, read_extension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import passing_faults
+from postroom.store.cached import Cached
 from postroom.store.mailboxes import DM3, Mailbox, read_mailbox
 from postroom.store.mailboxes import PREFIX as MAILBOX
 
@@ -21,12 +20,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-T = TypeVar("T")
-
 _SELF: Final = "!"
 _DOMAIN, _SUBJECT, _WALLET = "domain#", "subject#", "wallet#"
-MAX_CACHED: Final = 10_000
-"""Strangers choose the names that are asked for: the cache must not grow with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +52,6 @@ class Dm3Mailbox:
     takes_unverified: bool = False
 
 
-class _Cache(Generic[T]):
-    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
-        self._clock, self._seconds, self._lock = clock, seconds, Lock()
-        self._entries: OrderedDict[str, tuple[float, T]] = OrderedDict()
-
-    def get(self, key: str, load: Callable[[], T]) -> T:
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None:
-                self._entries.move_to_end(key)
-        if entry is not None and entry[0] > self._clock():
-            return entry[1]
-        value = load()
-        with self._lock:
-            self._entries[key] = (self._clock() + self._seconds, value)
-            self._entries.move_to_end(key)
-            while len(self._entries) > MAX_CACHED:
-                self._entries.popitem(last=False)
-        return value
-
-
 class Directory:
     """Table `directory`, read."""
 
@@ -86,10 +60,10 @@ class Directory:
     ) -> None:
         self._dynamodb = dynamodb
         self._table = table
-        self._domains: _Cache[Domain | None] = _Cache(clock, cache_seconds)
-        self._wallets: _Cache[bytes | None] = _Cache(clock, cache_seconds)
-        self._mailboxes: _Cache[Mailbox] = _Cache(clock, cache_seconds)
-        self._dm3: _Cache[Dm3Mailbox | None] = _Cache(clock, cache_seconds)
+        self._domains: Cached[Domain | None] = Cached(clock, cache_seconds)
+        self._wallets: Cached[bytes | None] = Cached(clock, cache_seconds)
+        self._mailboxes: Cached[Mailbox] = Cached(clock, cache_seconds)
+        self._dm3: Cached[Dm3Mailbox | None] = Cached(clock, cache_seconds)
 
     def domain(self, name: str) -> Domain | None:
         """A domain and its subjects; None: not in the directory. Raises NotNowError(STORE_UNAVAILABLE)."""

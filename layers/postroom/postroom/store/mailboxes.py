@@ -20,7 +20,8 @@ class Mailbox:
     """A mailbox, whether its owner is known or not.
 
     `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `tokens_after`: tokens that
-    were given until then count no more (epoch seconds). `closed`: nobody picks anything up.
+    were given until then count no more (epoch seconds). `closed`: nobody picks anything up. `max_messages`,
+    `max_bytes`: how much it may hold (`store.quotas`); 0: as much as comes, None: as the deployment has it.
     """
 
     name: str
@@ -28,6 +29,8 @@ class Mailbox:
     shards: int = 1
     tokens_after: float = 0.0
     closed: bool = False
+    max_messages: int | None = None
+    max_bytes: int | None = None
 
 
 def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") -> Mailbox:
@@ -40,6 +43,7 @@ def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") 
         int(item["shards"]["N"]) if "shards" in item else 1,
         float(item["tokens_after"]["N"]) if "tokens_after" in item else 0.0,
         "closed" in item,
+        *(int(item[bound]["N"]) if bound in item else None for bound in ("max_messages", "max_bytes")),
     )
 
 
@@ -117,6 +121,15 @@ class Mailboxes:
         except RefusedError:
             return False
         return True
+
+    def set_quota(self, name: str, *, messages: int | None = None, size: int | None = None) -> None:
+        """Say how many messages, and bytes, a mailbox may hold (0: as much as comes); None leaves it as it is."""
+        bounds = {"max_messages": messages, "max_bytes": size}
+        given: dict[str, AttributeValueTypeDef] = {
+            f":{bound}": {"N": str(most)} for bound, most in bounds.items() if most is not None
+        }
+        if given:
+            self._update(name, "SET " + ", ".join(f"{value[1:]} = {value}" for value in given), given)
 
     def _update(
         self, name: str, change: str, values: "Mapping[str, AttributeValueTypeDef]", *, condition: str = ""

@@ -78,11 +78,11 @@ class Register:
         """The message was handed on: a tombstone, if the row is absent; else the row that stands there."""
         return self._bury_if_absent(key, FORWARDED, forget_at)
 
-    def acknowledge(self, key: RowKey, forget_at: int) -> bool:
-        """The owner has it: live → gone. True: gone, now or before. False: there is no such row."""
+    def acknowledge(self, key: RowKey, forget_at: int) -> int | None:
+        """The owner has it: live → gone. How many bytes left; 0: it was gone before. None: there is no such row."""
         try:
             with conditional():
-                self._dynamodb.update_item(
+                was = self._dynamodb.update_item(
                     TableName=self._table,
                     Key=_key(key),
                     UpdateExpression="SET st = :gone, why = :why, #ttl = :ttl REMOVE o, off, len, c",
@@ -94,11 +94,12 @@ class Register:
                         ":live": {"S": LIVE},
                         ":ttl": {"N": str(forget_at)},
                     },
+                    ReturnValues="UPDATED_OLD",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except RefusedError as refused:
-            return bool(refused.item)
-        return True
+            return 0 if refused.item else None
+        return int(was["Attributes"]["len"]["N"])
 
     def find(self, key: RowKey) -> Row | None:
         """The row, read consistently; None: absent."""
