@@ -249,12 +249,24 @@ def test_a_key_that_signed_nothing_for_long_is_forgotten(counter: Counter) -> No
     assert set(secret) == {str(now + DAY), str(now + 2 * DAY)}
 
 
-def test_a_registry_that_cannot_be_asked_stops_only_those_it_speaks_of(counter: Counter) -> None:
+def test_a_registry_that_cannot_be_asked_stops_only_those_it_might_speak_of(counter: Counter) -> None:
     counter.users.away = True
     assert Owner(counter).page()["messages"] == []
     assert refused(counter, BOB, counter.challenge(BOB), BOB_KEY) == "ProfileLookupFailed"
     counter.mailboxes.set_keys(BOB, [b64encode(SHOP_KEY.public.spki()).decode()])
     counter.clock.now += 30
     assert Owner(counter, BOB, SHOP_KEY).page()["messages"] == [], "nor those who need not be looked up"
+
+
+def test_while_the_registry_cannot_be_asked_all_names_are_told_the_same(counter: Counter) -> None:
+    counter.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
+    counter.mailboxes.close("closed.com")
     counter.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
-    assert refused(counter, "nobody.eth", counter.challenge("nobody.eth"), BOB_KEY) == "NotTheOwner"
+    counter.users.away = True
+    stranger = PrivateKey.generate("ed25519")
+    answers = [
+        counter.ask("POST", f"/auth/{name}", body=signed(counter.challenge(name), stranger))
+        for name in (SHOP, BOB, "eve.eth", "closed.com", "nobody.com", "nobody.eth")
+    ]
+    assert reason(answers[0]) == "ProfileLookupFailed"
+    assert all(answer == answers[0] for answer in answers)

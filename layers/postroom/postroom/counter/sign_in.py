@@ -91,15 +91,14 @@ class SignIn:
     def _find(self, name: str, fits: Callable[[OwnerKey], bool]) -> OwnerKey | None:
         """The mailbox's key that fits; None: there is none, or no such mailbox, or it is closed.
 
-        Raises NotNowError(PROFILE_LOOKUP_FAILED) where that of its profile might.
+        Raises NotNowError(PROFILE_LOOKUP_FAILED) where none of those that were set does, and the profile cannot be
+        looked up now: of whatever name, or it would tell which of them have a mailbox of dm3.
         """
         mailbox, at_delivery_service = self._directory.mailbox(name), self._directory.dm3_mailbox(name)
         # For every name: it takes its time.
         of_profile = self._profile_key(name)
-        if mailbox.closed or at_delivery_service is None:
-            of_profile = None
         keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
-        if of_profile is not None and not isinstance(of_profile, NotNowError):
+        if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
             keys.append(of_profile)
         found = [key for key in keys or (_NOBODYS,) if fits(key)]
         if keys and found:
