@@ -67,6 +67,7 @@ AT_THE_COUNTER = {
     Reason.NOT_SENT,
     Reason.TOO_MANY_REQUESTS,
     Reason.COUNTER_CLOSED,
+    Reason.MESSAGE_UNREADABLE,
 }
 """What only owners are told, or whoever says to be one."""
 USED = used_outside_the_vocabulary()

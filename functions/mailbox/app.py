@@ -42,6 +42,8 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     else:
         reply, headers = desk.answer(asked), cors.headers(origin)
     metrics.add_metric("CounterRefused" if reply.reason else "CounterAnswered", MetricUnit.Count, 1)
+    if reply.unreadable:
+        metrics.add_metric("CounterUnreadable", MetricUnit.Count, reply.unreadable)
     if reply.reason:
         metrics.add_metric(f"CounterRefused{reply.reason}", MetricUnit.Count, 1)
         # No name of a mailbox: who asks for one need not have it.

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.counter.counter import NOW, SHOP_KEY, Counter, Owner
 
-from postroom.client.mailbox import Retries, UnavailableError
+from postroom.client.mailbox import MessageUnreadableError, Retries, UnavailableError, UnreadableMessageWarning
 from postroom.client.mailbox.passes import REST_SECONDS
 
 TEXT = '{"Header":{}}'
@@ -77,7 +77,18 @@ def test_a_late_message_is_shown_at_once_where_all_others_were_acknowledged(coun
     assert counter.clock.now == NOW + 7
 
 
-def test_a_late_message_is_shown_soon_where_others_stay(counter: Counter, mailbox: Any) -> None:
+def test_a_late_message_is_shown_at_once_where_others_stay(counter: Counter, mailbox: Any) -> None:
+    counter.file(*[TEXT] * 3, at=-1)
+    while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
+    unread = mailbox.unread(wait=300)
+    assert [next(unread).received_at.timestamp() for _ in range(4)] == [NOW - 1] * 3 + [NOW - 1000]
+    assert counter.clock.now == NOW + 7
+
+
+def test_a_late_message_is_shown_soon_where_so_many_stay_that_none_is_watched(
+    counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroom.counter.shelves.MOST_WATCHED", 2)
     counter.file(*[TEXT] * 3, at=-1)
     while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=300)
@@ -85,12 +96,28 @@ def test_a_late_message_is_shown_soon_where_others_stay(counter: Counter, mailbo
     assert counter.clock.now == NOW + REST_SECONDS
 
 
+def test_of_a_message_that_cannot_be_read_is_warned_once_and_nothing_is_held_up(
+    host: Host, counter: Counter, mailbox: Any
+) -> None:
+    one, two, three = (counter.file(TEXT, at=at)[0] for at in range(-3, 0))
+    lie_at = sorted(counter.deployed.objects())
+    counter.deployed.clients.s3.delete_object(Bucket=counter.deployed.bucket, Key=lie_at[1])
+    unread = mailbox.unread(wait=100)
+    # As an error, too: it takes nothing along.
+    with pytest.raises(UnreadableMessageWarning, match=two):
+        next(unread)
+    assert [message.id for message in unread] == [one, three]
+    assert host.paths().count("GET /messages") <= 2 * 100 / REST_SECONDS + 3
+    with pytest.raises(MessageUnreadableError):
+        mailbox.message(two)
+
+
 def test_a_late_message_is_not_missed_by_who_waits_for_a_moment_only(counter: Counter, mailbox: Any) -> None:
     counter.file(TEXT, at=-1)
     while_waiting(counter, {2: lambda: counter.file(TEXT, at=-1000)})
     assert len(list(mailbox.unread(wait=5))) == 2
-    # It was shown by the last look of all, after which more may come for as long.
-    assert counter.clock.now == NOW + 5 + 5
+    # After it more may come for as long.
+    assert counter.clock.now == NOW + 2 + 5
 
 
 def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(counter: Counter, mailbox: Any) -> None:

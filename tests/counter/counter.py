@@ -14,6 +14,7 @@ from tests.post.ports import Clock, InTurn
 from postroom.counter.asked import Asked
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
+from postroom.counter.fetching import Fetching
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.reply import Reply
@@ -164,7 +165,7 @@ class Counter:
                 users=self.users,
                 answered=AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
             ),
-            shelves=Shelves(reader, self.register, self.directory, self.clock),
+            shelves=Shelves(reader, Fetching(reader, InTurn(), self.clock), self.register, self.directory, self.clock),
             register=self.register,
             mailboxes=self.mailboxes,
             preferences=Preferences(self.mailboxes),

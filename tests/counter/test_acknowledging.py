@@ -6,11 +6,13 @@ from collections.abc import Sequence
 import pytest
 from tests.counter.counter import BOB, BOB_KEY, RETAIN, Counter, Owner, reason, said
 
+from postroom.counter.reply import Reply
 from postroom.dm3.envelope import message_hash, read_envelope
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
-from postroom.store.reader import Filed
+from postroom.store.reader import Found
 from postroom.store.register import Row
+from postroom.store.segments import Place
 
 TEXT = '{"Header":{}}'
 
@@ -149,14 +151,14 @@ def test_what_waits_for_the_reference_is_fetched_little_by_little(
     for at, text in enumerate(texts):
         counter.file(text, mailbox=BOB, at=at)
     fetched = []
-    reader = counter.desk._shelves._reader
-    fetch_all = reader.fetch_all
+    fetching = counter.desk._shelves._fetching
+    fetch = fetching.fetch
 
-    def counted(rows: Sequence[Row]) -> Sequence[Filed]:
+    def counted(rows: Sequence[Row], until: float) -> Sequence[Found]:
         fetched.append(len(rows))
-        return fetch_all(rows)
+        return fetch(rows, until)
 
-    monkeypatch.setattr(reader, "fetch_all", counted)
+    monkeypatch.setattr(fetching, "fetch", counted)
     for name, most in (("AT_ONCE", 3), ("READ_BYTES", 800)):
         with monkeypatch.context() as patch:
             patch.setattr(f"postroom.counter.shelves.{name}", most)
@@ -182,3 +184,60 @@ def test_a_letter_that_fits_into_no_answer_does_not_hide_what_came_after_it(
         counter.file(text, mailbox=BOB, at=at)
     monkeypatch.setattr("postroom.counter.desk.MAX_MESSAGE_BYTES", 400)
     assert incoming(bob) == [json.loads(small)]
+
+
+def slowly(counter: Counter, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Each read of S3 takes so long."""
+    get_range = counter.objects.get_range
+
+    def slow(place: Place) -> bytes:
+        counter.clock.now += seconds
+        return get_range(place)
+
+    monkeypatch.setattr(counter.objects, "get_range", slow)
+
+
+def test_the_reference_is_given_what_can_be_read_in_time(
+    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [envelope(number) for number in range(5)]
+    for at, text in enumerate(texts):
+        counter.file(text, mailbox=BOB, at=at)
+    slowly(counter, monkeypatch, 4)
+    assert incoming(bob) == [json.loads(text) for text in texts[:3]]
+
+
+def acknowledge_all(bob: Owner, *texts: str, partner: str = "alice.eth") -> Reply:
+    wanted = [{"contactAddress": partner, "messageHash": hash_of(text)} for text in texts]
+    path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
+    return bob.counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})
+
+
+def test_what_was_found_in_time_is_acknowledged_and_the_rest_is_to_be_said_again(
+    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [envelope(number) for number in range(5)]
+    for at, text in enumerate(texts):
+        counter.file(text, mailbox=BOB, conversation="alice.eth", at=at)
+    slowly(counter, monkeypatch, 4)
+    assert said(acknowledge_all(bob, texts[0])) is None, "what lies behind it need not be read"
+    assert reason(acknowledge_all(bob, *texts)) == "StoreUnavailable"
+    assert len(bob.all_pages()) == 1
+    assert said(acknowledge_all(bob, *texts)) is None
+    assert bob.all_pages() == []
+
+
+def test_messages_of_many_partners_are_acknowledged_in_one_pass(counter: Counter, bob: Owner) -> None:
+    partners, asked = [f"user{number}.eth" for number in range(6)], []
+    text = envelope(1)
+    for partner in partners:
+        counter.file(text, mailbox=BOB, conversation=partner)
+    [others] = counter.file(envelope(2), mailbox=BOB, conversation="another.eth")
+    counter.deployed.clients.dynamodb.meta.events.register(
+        "before-call.dynamodb.Query", lambda params, **_: asked.append(json.loads(params["body"])["TableName"])
+    )
+    wanted = [{"contactAddress": partner, "messageHash": hash_of(text)} for partner in partners]
+    path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
+    assert said(counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
+    assert asked.count(counter.deployed.tables["PostTable"]) == 1
+    assert [each["id"] for each in bob.all_pages()] == [others]

@@ -1,6 +1,7 @@
 """What an owner sees: pages that show each message once, single messages, conversations, how much waits."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from tests.counter.compaction import compact
@@ -11,7 +12,9 @@ from postroom.counter.cursors import write_cursor
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
 from postroom.store.ids import row_of
+from postroom.store.segments import Place
 
+ASCII = '{"Header":{"From":"b.com"}}'
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
 
 
@@ -136,6 +139,136 @@ def test_a_conversation_is_a_filter(counter: Counter, owner: Owner) -> None:
     assert [each["conversation"] for each in owner.all_pages(conversation="c.com", limit=1)] == ["c.com"] * 2
 
 
+def test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there(
+    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filed = [counter.file(TEXT, at=at)[0] for at in range(5)]
+    get_range = counter.objects.get_range
+
+    def slow(place: Place) -> bytes:
+        counter.clock.now += 4
+        return get_range(place)
+
+    monkeypatch.setattr(counter.objects, "get_range", slow)
+    first = owner.page()
+    assert (ids(first["messages"]), first["more"]) == (filed[:3], True)
+    second = owner.page(after=first["cursor"])
+    assert (ids(second["messages"]), second["more"]) == (filed[3:], False)
+
+
+def test_who_has_waited_long_is_still_shown_what_came(
+    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arriving(counter, 20, lambda: counter.file(TEXT, at=20))
+    get_range = counter.objects.get_range
+
+    def slow(place: Place) -> bytes:
+        counter.clock.now += 4
+        return get_range(place)
+
+    monkeypatch.setattr(counter.objects, "get_range", slow)
+    assert len(owner.page(wait=20)["messages"]) == 1
+
+
+# --- what is against the protocol ------------------------------------------------------------------------------------
+
+
+def spoil(counter: Counter, message_id: str, how: str, other: str) -> None:
+    """What must not be: the row is live, and its line is not there."""
+    row, others = (counter.register.find(key) for each in (message_id, other) if (key := row_of(each, SHOP)))
+    assert row
+    assert row.place
+    assert others
+    assert others.place
+    s3, bucket = counter.deployed.clients.s3, counter.deployed.bucket
+    data = s3.get_object(Bucket=bucket, Key=row.place.object)["Body"].read()
+    match how:
+        case "gone":
+            s3.delete_object(Bucket=bucket, Key=row.place.object)
+        case "too short":
+            s3.put_object(Bucket=bucket, Key=row.place.object, Body=b"")
+        case "cut":
+            s3.put_object(Bucket=bucket, Key=row.place.object, Body=data[:-9])
+        case "damaged":
+            s3.put_object(Bucket=bucket, Key=row.place.object, Body=b"x" * len(data))
+        case "no line":
+            s3.put_object(Bucket=bucket, Key=row.place.object, Body=b"[]".ljust(len(data)))
+        case "another's":
+            counter.deployed.clients.dynamodb.update_item(
+                TableName=counter.deployed.tables["PostTable"],
+                Key={"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}},
+                UpdateExpression="SET o = :o, off = :off, #len = :len",
+                ExpressionAttributeNames={"#len": "len"},
+                ExpressionAttributeValues={
+                    ":o": {"S": others.place.object}, ":off": {"N": str(others.place.offset)},
+                    ":len": {"N": str(others.place.length)},
+                },
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["gone", "too short", "cut", "damaged", "no line", "another's"])
+def test_a_message_that_cannot_be_read_is_told_and_holds_nothing_up(
+    counter: Counter, owner: Owner, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    one, two, three = (counter.file(TEXT, at=at)[0] for at in range(3))
+    spoil(counter, two, how, three)
+    page = owner.page()
+    assert (ids(page["messages"]), page["unreadable"], page["more"]) == ([one, three], [two], False)
+    assert two in caplog.text
+    reply = owner.ask("GET", "/messages")
+    assert reply.unreadable == 1
+    for path in (f"/messages/{two}", f"/messages/{two}/envelope"):
+        reply = owner.ask("GET", path)
+        assert (reply.status, reason(reply), reply.unreadable) == (503, "MessageUnreadable", 1)
+    # It still waits, is counted, and is told in each pass, until it is mended or acknowledged.
+    assert said(owner.ask("GET", "/status"))["waiting"] == 3
+    first = owner.page(limit=1)
+    second = owner.page(limit=1, after=first["cursor"])
+    assert (second["messages"], second["unreadable"], second["more"]) == ([], [two], True)
+    assert ids(owner.all_pages(after=second["cursor"])) == [three]
+    assert owner.acknowledge(two)["acknowledged"] == [two]
+    assert "unreadable" not in owner.page()
+
+
+def test_who_waits_is_told_of_a_message_that_cannot_be_read(counter: Counter, owner: Owner) -> None:
+    one, two = counter.file(TEXT)[0], counter.file(TEXT, at=1)[0]
+    spoil(counter, one, "gone", two)
+    owner.acknowledge(two)
+    assert owner.page(wait=20)["unreadable"] == [one]
+    assert counter.slept == []
+
+
+def test_lines_of_neighbours_are_read_though_one_of_them_is_damaged(counter: Counter, owner: Owner) -> None:
+    one, two, three = sorted(counter.file(TEXT, TEXT, TEXT))
+    row = counter.register.find(key) if (key := row_of(two, SHOP)) else None
+    assert row
+    assert row.place
+    s3, at = counter.deployed.clients.s3, {"Bucket": counter.deployed.bucket, "Key": row.place.object}
+    data = s3.get_object(**at)["Body"].read()
+    spoilt = data[: row.place.offset] + b"x" * row.place.length + data[row.place.offset + row.place.length :]
+    s3.put_object(**at, Body=spoilt)
+    page = owner.page()
+    assert (ids(page["messages"]), page["unreadable"]) == ([one, three], [two])
+
+
+@pytest.mark.parametrize(
+    ("filed", "asked"),
+    [
+        ("b.com", "B.Com"),
+        ("b.com", "b.com."),
+        ("xn--bcher-kva.example", "Bücher.example"),
+        ("xn--bcher-kva.example", "XN--bcher-kva.example."),
+        ("bücher.eth", "BÜCHER.eth"),
+        ("feedback:3b6c2b4e-0000-4000-8000-0000000000ab", "Feedback:3B6C2B4E-0000-4000-8000-0000000000AB"),
+        ("3b6c2b4e-0000-4000-8000-0000000000ab", "3B6C2B4E-0000-4000-8000-0000000000AB"),
+    ],
+)
+def test_a_conversation_may_be_written_as_people_do(counter: Counter, owner: Owner, filed: str, asked: str) -> None:
+    [one] = counter.file(TEXT, conversation=filed)
+    counter.file(TEXT, conversation="another.example")
+    assert ids(owner.all_pages(conversation=asked)) == [one]
+
+
 def test_what_is_over_is_not_shown_though_it_was_not_swept(counter: Counter, owner: Owner) -> None:
     [one], [two] = counter.file(TEXT), counter.file(TEXT, at=1)
     key = row_of(one, SHOP)
@@ -200,6 +333,78 @@ def test_nobody_waits_where_something_is_there(counter: Counter, owner: Owner) -
     assert counter.slept == []
 
 
+def arriving(counter: Counter, after_looks: int, arrive: Callable[[], object]) -> None:
+    """Something happens while somebody waits, after so many looks."""
+
+    def sleep(seconds: float) -> None:
+        counter.slept.append(seconds)
+        counter.clock.now += seconds
+        if len(counter.slept) == after_looks:
+            arrive()
+
+    counter.desk._sleep = sleep
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_what_is_filed_late_behind_a_cursor_wakes_who_waits_there_for_the_next_pass(
+    counter: Counter, owner: Owner, stays: bool
+) -> None:
+    filed = counter.file(TEXT, at=-5) + counter.file(TEXT)
+    cursor = owner.page()["cursor"]
+    if not stays:
+        owner.acknowledge(*filed)
+    late: list[str] = []
+    arriving(counter, 3, lambda: late.extend(counter.file(TEXT, at=-1000)))
+    page = owner.page(after=cursor, wait=20)
+    assert (page["messages"], page["cursor"], page["more"]) == ([], "", True)
+    assert counter.slept == [1.0] * 3
+    assert ids(owner.all_pages(after=page["cursor"])) == [*late, *(filed if stays else [])]
+
+
+def test_what_stays_behind_a_cursor_wakes_nobody(counter: Counter, owner: Owner) -> None:
+    filed = counter.file(*[TEXT] * 3)
+    cursor, other = owner.page()["cursor"], Owner(counter)
+    arriving(counter, 2, lambda: other.acknowledge(filed[0]))
+    page = owner.page(after=cursor, wait=4)
+    assert (page["messages"], page["cursor"], page["more"], counter.slept) == ([], cursor, False, [1.0] * 4)
+
+
+def test_what_comes_after_a_cursor_is_a_page_of_the_same_pass(counter: Counter, owner: Owner) -> None:
+    counter.file(TEXT)
+    cursor = owner.page()["cursor"]
+    new: list[str] = []
+    arriving(counter, 2, lambda: new.extend(counter.file(TEXT, at=2)))
+    page = owner.page(after=cursor, wait=20)
+    assert (ids(page["messages"]), page["more"]) == (new, False)
+    assert owner.page(after=page["cursor"])["messages"] == []
+
+
+def test_who_waits_for_a_conversation_is_woken_by_it_alone(counter: Counter, owner: Owner) -> None:
+    counter.file(TEXT)
+    cursor = owner.page()["cursor"]
+    arriving(counter, 1, lambda: counter.file(TEXT, at=-60, conversation="d.com"))
+    assert owner.page(after=cursor, wait=3, conversation="c.com")["cursor"] == cursor
+    counter.slept.clear()
+    arriving(counter, 1, lambda: counter.file(TEXT, at=-60, conversation="c.com"))
+    assert owner.page(after=cursor, wait=3, conversation="c.com")["cursor"] == ""
+
+
+def test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes(
+    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelves, "MOST_WATCHED", 2)
+    counter.file(*[TEXT] * 3)
+    cursor = owner.page()["cursor"]
+    arriving(counter, 1, lambda: counter.file(TEXT, at=-1000))
+    assert owner.page(after=cursor, wait=3)["cursor"] == cursor
+    assert len(counter.slept) == 3
+
+
+def test_head_waits_for_nothing(counter: Counter, owner: Owner) -> None:
+    assert owner.ask("HEAD", "/messages", query={"wait": "20"}).status == 200
+    assert counter.slept == []
+
+
 # --- single messages -------------------------------------------------------------------------------------------------
 
 
@@ -259,11 +464,64 @@ def test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts(
     assert small in ids(shown)
 
 
-@pytest.mark.parametrize("wanted", ["bytes=1000-", "bytes=5-4", "bytes=-5", "bytes=0-1,3-4", "lines=1-2", "x"])
-def test_a_range_that_is_none_is_refused(counter: Counter, owner: Owner, wanted: str) -> None:
-    [one] = counter.file(TEXT)
+@pytest.mark.parametrize("wanted", ["bytes=1000-", "bytes=5-4", "bytes=-0", "bytes=0-1,3-4", "bytes=", "bytes=-"])
+def test_a_range_that_is_none_is_refused_with_the_length(counter: Counter, owner: Owner, wanted: str) -> None:
+    [one] = counter.file(ASCII)
     reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
     assert (reply.status, reason(reply)) == (416, "RangeUnsatisfiable")
+    assert reply.headers["Content-Range"] == f"bytes */{len(ASCII)}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first", "end"),
+    [
+        ("bytes=-5", len(ASCII) - 5, len(ASCII)),
+        ("bytes=-100000", 0, len(ASCII)),
+        (f"bytes=2-{'9' * 40}", 2, len(ASCII)),
+        ("Bytes=0-0", 0, 1),
+    ],
+)
+def test_a_range_may_be_a_suffix_or_end_beyond_the_end(
+    counter: Counter, owner: Owner, wanted: str, first: int, end: int
+) -> None:
+    [one] = counter.file(ASCII)
+    reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
+    assert (reply.status, reply.body.decode()) == (206, ASCII[first:end])
+    assert reply.headers["Content-Range"] == f"bytes {first}-{end - 1}/{len(ASCII)}"
+
+
+@pytest.mark.parametrize("wanted", ["lines=1-2", "x"])
+def test_a_range_of_another_unit_is_passed_over(counter: Counter, owner: Owner, wanted: str) -> None:
+    [one] = counter.file(ASCII)
+    reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
+    assert (reply.status, reply.body.decode()) == (200, ASCII)
+
+
+def test_head_takes_no_range_and_nothing_is_too_large_for_it(
+    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [one] = counter.file(TEXT)
+    monkeypatch.setattr("postroom.counter.desk.MAX_MESSAGE_BYTES", 3)
+    for headers in ({}, {"range": "bytes=0-1"}, {"range": "bytes=1000-"}):
+        reply = owner.ask("HEAD", f"/messages/{one}/envelope", headers=headers)
+        assert (reply.status, reply.headers["Accept-Ranges"]) == (200, "bytes")
+        assert "Content-Range" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    ("known", "status"),
+    [
+        ("{}", 304), ("W/{}", 304), ('"x", {}', 304), ('"x",W/{} , "y"', 304), ("*", 304), (" * ", 304),
+        ('"x"', 200), ('"a{}"', 200), ('"x, {}, y', 304), ("", 200), ("x{}", 200), ("w/{}", 200),
+    ],
+)  # fmt: skip
+def test_what_is_known_by_a_tag_of_a_list_or_a_weak_one_or_any_is_not_sent_again(
+    counter: Counter, owner: Owner, known: str, status: int
+) -> None:
+    [one] = counter.file(TEXT)
+    etag = owner.ask("GET", f"/messages/{one}").headers["ETag"]
+    wanted = {"if-none-match": known.replace("{}", etag)}
+    assert owner.ask("GET", f"/messages/{one}", headers=wanted).status == status
 
 
 # --- how much there is -----------------------------------------------------------------------------------------------
@@ -329,7 +587,10 @@ def test_a_store_that_is_away_is_asked_again_and_shows_nothing(
 def test_an_error_of_ours_is_a_503_without_a_stack(
     counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counter.objects, "get_range", lambda _: b"no line")
+    def broken(_: object) -> bytes:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(counter.objects, "get_range", broken)
     counter.file(TEXT)
     reply = owner.ask("GET", "/messages")
     assert reason(reply) == "CounterClosed"
@@ -364,7 +625,8 @@ def test_another_address_is_refused(counter: Counter, owner: Owner, method: str,
 
 
 def test_another_method_is_told_which_there_are(counter: Counter) -> None:
-    assert counter.ask("PUT", f"/auth/{SHOP}").headers["Allow"] == "GET, OPTIONS, POST"
+    assert counter.ask("PUT", f"/auth/{SHOP}").headers["Allow"] == "GET, HEAD, OPTIONS, POST"
+    assert counter.ask("HEAD", f"/mailboxes/{SHOP}/sign-out").headers["Allow"] == "OPTIONS, POST"
 
 
 def test_what_may_be_read_may_be_asked_for_without_its_body(owner: Owner) -> None:

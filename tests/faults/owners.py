@@ -45,7 +45,7 @@ class Owners:
         return Owners(register, Reader(dynamodb, table, register, Objects(s3, deployed.bucket)))
 
     def shown(self) -> list[tuple[Row, str]]:
-        """What they are shown, and which message each row is. Raises NotNowError; KeyError for a row without bytes."""
+        """What they are shown, and which message each row is. Raises NotNowError; OurError for a row without bytes."""
         shown: list[tuple[Row, str]] = []
         for mailbox in (RECEIVER, BOB):
             rows = list(self.reader.list(mailbox, 1, now=int(CLOCK())))

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -212,3 +213,28 @@ def test_a_deployment_without_a_key_for_tokens_says_to_come_again(opened: Deploy
         answer = ask(running, "GET", f"/auth/{RECEIVER}")
     assert answer["statusCode"] == 503
     assert json.loads(answer["body"])["reason"] == "SigningKeyUnavailable"
+
+
+def test_where_there_is_no_registry_of_names_nobody_has_a_profile_and_nothing_is_amiss(
+    deployed: Deployed, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = base64.b64encode(published_key().public.spki()).decode()
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(RECEIVER, [key])
+    with office(deployed) as running:
+        assert sign_in(running)
+        for name in (RECEIVER, BOB, "nobody.example"):
+            challenge = said(ask(running, "GET", f"/auth/{name}"))
+            body = {"challenge": challenge, "signature": base64.b64encode(user_keys(BOB).signing.sign(b"x")).decode()}
+            assert json.loads(ask(running, "POST", f"/auth/{name}", body)["body"])["reason"] == "NotTheOwner"
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+
+
+def test_a_message_that_cannot_be_read_is_counted(
+    opened: Deployed, running: Office, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    file(opened, ENVELOPE)
+    opened.clients.s3.delete_object(Bucket=opened.bucket, Key="seg/1")
+    page = said(ask(running, "GET", f"/mailboxes/{RECEIVER}/messages", token=sign_in(running)))
+    assert (page["messages"], len(page["unreadable"])) == ([], 1)
+    assert metrics(capsys.readouterr().out)["CounterUnreadable"] == [1]
+    assert page["unreadable"][0] in caplog.text

@@ -286,9 +286,8 @@ class House:
 
     def listed(self, mailbox: str = SHOP, conversation: str = "") -> list[Filed]:
         """What the owner of a mailbox is shown in one pass."""
-        rows = self.reader.list(
-            mailbox, self.directory.shards(mailbox), now=int(self.clock.now), conversation=conversation
-        )
+        now, conversations = int(self.clock.now), frozenset(conversation.split())
+        rows = self.reader.list(mailbox, self.directory.shards(mailbox), now=now, conversations=conversations)
         filed = [self.reader.fetch(row) for row in rows]
         assert all(each is not None for each in filed)
         return [each for each in filed if each is not None]

@@ -17,7 +17,7 @@ from postroom.store.findings import Findings
 from postroom.store.gather import ClaimQueues, Premises, gather
 from postroom.store.head import is_head
 from postroom.store.ledger import read_ledger
-from postroom.store.reader import Filed, Reader
+from postroom.store.reader import Filed, Reader, runs_of
 from postroom.store.register import Register, read_row
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def _pages(town: Town, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
     rows = list(reader.list(mailbox, 1, now=int(time.time())))
     for first in range(0, len(rows), _AT_ONCE):
         page = rows[first : first + _AT_ONCE]
-        yield len(page), [filed for filed in reader.fetch_all(page) if filed.line.row == filed.row.key]
+        found = (each for run in runs_of(page) for each in reader.fetch_run(run))
+        yield len(page), [each for each in found if isinstance(each, Filed)]
 
 
 def _known_by(message: Filed) -> tuple[str, bytes]:

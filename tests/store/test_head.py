@@ -42,7 +42,7 @@ class Mailbox:
         self.register.acknowledge(self.file(ago, number), NOW + 10**6)
 
     def listed(self, now: int = NOW, conversation: str = "") -> list[RowKey]:
-        return [row.key for row in self.reader.list("a.com", 1, now=now, conversation=conversation)]
+        return [row.key for row in self.reader.list("a.com", 1, now=now, conversations=frozenset(conversation.split()))]
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ import pytest
 from botocore.exceptions import ClientError
 from tests.aws import Deployed
 
-from postroom.errors import NotNowError
+from postroom.errors import OurError
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey, row_key
-from postroom.store.reader import Reader
+from postroom.store.reader import Filed, Reader, Unreadable, runs_of
 from postroom.store.register import Register, Row
 from postroom.store.segments import Line, Objects, Place, lay_out
 
@@ -43,7 +43,8 @@ class Mailbox:
         )
 
     def listed(self, now: int = 0, cursor: str = "", conversation: str = "", shards: int = SHARDS) -> list[RowKey]:
-        rows = self.reader.list("a.com", shards, now=now, cursor=cursor, conversation=conversation)
+        conversations = frozenset({conversation} if conversation else ())
+        rows = self.reader.list("a.com", shards, now=now, cursor=cursor, conversations=conversations)
         return [row.key for row in rows]
 
 
@@ -159,8 +160,26 @@ def test_a_live_row_without_its_object_is_never_passed_over_in_silence(mailbox: 
     before = row_of(mailbox, mailbox.file(1))
     assert before.place is not None
     mailbox.deployed.clients.s3.delete_object(Bucket=mailbox.deployed.bucket, Key=before.place.object)
-    with pytest.raises((KeyError, NotNowError)):
-        mailbox.reader.fetch(before)
+    assert mailbox.reader.fetch(before) == Unreadable(before)
+    with pytest.raises(OurError, match=before.key.claim_id):
+        mailbox.reader.fetch_all([before])
+
+
+def test_a_line_that_names_another_row_is_as_good_as_missing(mailbox: Mailbox) -> None:
+    key, other = mailbox.file(1), mailbox.file(2)
+    row, others = row_of(mailbox, key), row_of(mailbox, other)
+    assert others.place is not None
+    mailbox.deployed.clients.dynamodb.update_item(
+        TableName=mailbox.deployed.tables["PostTable"],
+        Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
+        UpdateExpression="SET o = :o",
+        ExpressionAttributeValues={":o": {"S": others.place.object}},
+    )
+    row = row_of(mailbox, key)
+    assert mailbox.reader.fetch(row) == Unreadable(row)
+    # Beside the one whose line it is, too: neither is taken for the other, nor passed over.
+    [run] = runs_of([row, others])
+    assert [type(each) for each in mailbox.reader.fetch_run(run)] == [Unreadable, Filed]
 
 
 def test_messages_are_fetched_in_the_order_of_their_rows_and_neighbours_by_one_request(mailbox: Mailbox) -> None:

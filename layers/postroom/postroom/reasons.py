@@ -378,6 +378,11 @@ class Reason(Enum):
         "CounterClosed", Kind.RETRY, 503,
         "The mailbox could not be looked into just now; ask again.", "settlement dm3 16",
     )  # fmt: skip
+    MESSAGE_UNREADABLE = (
+        "MessageUnreadable", Kind.RETRY, 503,
+        "The message waits in this mailbox, and cannot be read until this post office has mended it.",
+        "store protocol: Invariants",
+    )  # fmt: skip
     FILTER_RULE_UNCHECKED = (
         "FilterRuleUnchecked", Kind.RETRY, 503,
         "The receiver's filter rules ask for what cannot be looked up here: a nonce or a balance.",

@@ -102,7 +102,7 @@ def _fetch(
         office.directory().shards(mailbox),
         now=int(time.time()),
         cursor=_row(cursor, mailbox, "--cursor").sk if cursor else "",
-        conversation=conversation_about(about) if about else "",
+        conversations=frozenset({conversation_about(about)} if about else ()),
         wanted=limit,
     )
     while len(filed) < limit and (page := list(islice(rows, limit - len(filed)))):

@@ -12,7 +12,8 @@ from postroom.reasons import Reason
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{0,18})", re.ASCII)
+_RANGE: Final = re.compile(r"bytes=(?:([0-9]{1,1000})-([0-9]{0,1000})|-([0-9]{1,1000}))", re.ASCII | re.IGNORECASE)
+_TAGS: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[\x21\x23-\x7e]*")(?=[ \t]*(?:,|\Z))', re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,27 @@ def read_body(asked: Asked, media_type: str, shape: type[S]) -> S:
         raise TheirError(Reason.NOT_A_REQUEST, f"body: {error}") from None
 
 
+def is_known(if_none_match: str, etag: str) -> bool:
+    """Whether If-None-Match names this strong tag, however it is listed, or any (RFC 9110 §13.1.2: weak comparison)."""
+    return if_none_match.strip() == "*" or etag in _TAGS.findall(if_none_match)
+
+
+def asks_for_bytes(header: str) -> bool:
+    """Whether a Range is one of bytes; of other units it is passed over (RFC 9110 §14.2)."""
+    return header.partition("=")[0].strip().lower() == "bytes"
+
+
 def read_range(header: str, size: int, most: int) -> tuple[int, int]:
     """First byte and the one after the last, of a Range (RFC 9110 §14.1.2) on `size` bytes; at most `most` are given.
 
     Raises TheirError(RANGE_UNSATISFIABLE).
     """
     found = _RANGE.fullmatch(header.strip())
-    first = int(found[1]) if found else size
-    last = int(found[2]) if found and found[2] else size - 1
+    first, last = size, size - 1
+    if found and found[3]:
+        first = max(0, size - int(found[3]))
+    elif found:
+        first, last = int(found[1]), int(found[2] or last)
     if first >= size or last < first:
         raise TheirError(Reason.RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
     return first, min(last + 1, size, first + most)

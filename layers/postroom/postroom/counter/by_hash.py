@@ -1,12 +1,12 @@
 """dm3's reference calls a message by its hash, and has no pages: it is served with what it asks for all the same."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from postroom.counter.shapes import ReferenceAcknowledgement
 from postroom.dm3.dialect import ENCRYPTED_MESSAGE_HASH, MESSAGE_HASH
 from postroom.dm3.envelope import message_hash, read_envelope
 from postroom.dm3.names import normalize
-from postroom.errors import TheirError
+from postroom.errors import NotNowError, TheirError
 from postroom.ijson import parse
 from postroom.store.keys import RowKey
 from postroom.store.reader import Filed
@@ -15,18 +15,23 @@ from postroom.store.reader import Filed
 def joined(waiting: Iterable[Filed], most_bytes: int) -> bytes:
     """Envelopes as they were received, the oldest first, as one array; at most so many bytes of them.
 
-    One that fits into no such answer is passed over: it must not hide what came after it.
+    One that fits into no such answer is passed over: it must not hide what came after it. Raises NotNowError where not
+    one could be read now; what could not be read besides comes when these are acknowledged.
     """
     parts: list[bytes] = []
     size = 0
-    for filed in waiting:
-        envelope = filed.line.envelope.encode()
-        if len(envelope) >= most_bytes:
-            continue
-        size += len(envelope) + 1
-        if size > most_bytes:
-            break
-        parts.append(envelope)
+    try:
+        for filed in waiting:
+            envelope = filed.line.envelope.encode()
+            if len(envelope) >= most_bytes:
+                continue
+            size += len(envelope) + 1
+            if size > most_bytes:
+                break
+            parts.append(envelope)
+    except NotNowError:
+        if not parts:
+            raise
     return b"[" + b",".join(parts) + b"]"
 
 
@@ -41,9 +46,22 @@ def by_partner(acknowledgements: Iterable[ReferenceAcknowledgement]) -> Mapping[
     return found
 
 
-def named(waiting: Iterable[Filed], hashes: set[str]) -> Iterator[RowKey]:
-    """The rows of the messages that are called by these hashes."""
-    return (filed.row.key for filed in waiting if _hashes(filed.line.envelope) & hashes)
+def named(waiting: Iterable[Filed], wanted: Mapping[str, set[str]]) -> tuple[list[RowKey], bool]:
+    """The rows of the messages that are called by hashes of their partner's; whether none was left out.
+
+    False: reading ended early, and not every hash was met before.
+    """
+    rows: list[RowKey] = []
+    left = {partner: set(hashes) for partner, hashes in wanted.items()}
+    try:
+        for filed in waiting:
+            partner, hashes = filed.row.conversation, _hashes(filed.line.envelope)
+            if hashes & wanted[partner]:
+                rows.append(filed.row.key)
+                left[partner] -= hashes
+    except NotNowError:
+        return rows, not any(left.values())
+    return rows, True
 
 
 def _hashes(text: str) -> set[str]:

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from postroom.counter import by_hash
-from postroom.counter.asked import Asked, read_body, read_query, read_range
+from postroom.counter.asked import Asked, asks_for_bytes, is_known, read_body, read_query, read_range
 from postroom.counter.counting import Counting
-from postroom.counter.names import read_mailbox_name
+from postroom.counter.names import read_mailbox_name, read_partner
 from postroom.counter.openapi import document
 from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_operations
 from postroom.counter.preferences import Preferences
@@ -29,7 +29,7 @@ from postroom.counter.shapes import (
     SignedChallenge,
     SignedOut,
 )
-from postroom.counter.shelves import MAX_MESSAGE_BYTES, NOTHING_WAITS, Shelves, Shown, encoded
+from postroom.counter.shelves import ANOTHER_PASS, MAX_MESSAGE_BYTES, NOTHING_WAITS, Shelves, Shown, encoded
 from postroom.counter.sign_in import SignIn
 from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.timestamp import write_timestamp
@@ -42,6 +42,10 @@ from postroom.store.register import Register
 
 POLL_SECONDS: Final = 1.0
 """Between two looks into a mailbox that somebody waits at: each is paid for."""
+FETCH_SECONDS: Final = 10.0
+"""What a page shows is fetched for so long; then it ends where it is. API Gateway waits for 30 s, and then says 503."""
+FETCH_AFTER_WAIT_SECONDS: Final = 5.0
+"""So long at least, where the first message came when the wait was almost over."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -113,7 +117,8 @@ class Desk:
         for operation, parts in found:
             if operation.method == method:
                 return self._do(operation, asked, parts)
-        allowed = ", ".join(sorted({it.method for it, _ in found} | {"OPTIONS"}))
+        methods = {it.method for it, _ in found}
+        allowed = ", ".join(sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))
         return refused(TheirError(Reason.METHOD_NOT_ALLOWED), {"Allow": allowed})
 
     def _do(self, operation: Operation, asked: Asked, parts: Mapping[str, str]) -> Reply:
@@ -146,35 +151,52 @@ class Desk:
     def messages(self, call: _Call) -> Reply:
         """A page; where there is none, and it is wished for, the first that comes within some seconds."""
         wanted = read_query(call.asked.query, PageQuery)
-        until = self._clock() + wanted.wait
         whole = not (wanted.after or wanted.conversation)
         begun = self._counting.begin(call.mailbox) if whole else None
+        page = self._awaited(call.mailbox, wanted, 0.0 if call.asked.method == "HEAD" else wanted.wait)
+        if page.empty:
+            self._counting.end(call.mailbox, begun, 0, 0)
+        return self._page(call.mailbox, page, whole=whole)
+
+    def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> Shown:
+        """The page, or the first that is not empty within `wait` seconds.
+
+        A cursor belongs to one pass, and who waits at its end waits for the next: what is filed behind it ends the wait
+        as well, and the next page is the first of that pass (store protocol, Reader).
+        """
+        begun, partner = self._clock(), read_partner(wanted.conversation)
+        fetched_by = begun + max(FETCH_SECONDS, wait + FETCH_AFTER_WAIT_SECONDS)
+        stays = self._shelves.behind(mailbox, wanted.after, partner) if wait else None
         while True:
-            page = self._shelves.page(call.mailbox, wanted.after, wanted.limit, wanted.bytes, wanted.conversation)
-            left = until - self._clock()
-            if page.messages or page.more or left <= 0:
-                if not (page.messages or page.more):
-                    self._counting.end(call.mailbox, begun, 0, 0)
-                return self._page(call.mailbox, page, whole=whole)
+            page = self._shelves.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
+            left = begun + wait - self._clock()
+            if left <= 0 or not page.empty:
+                return page
             self._sleep(min(POLL_SECONDS, left))
+            if stays is not None and self._shelves.came_behind(mailbox, wanted.after, partner, stays):
+                return ANOTHER_PASS
 
     def message(self, call: _Call) -> Reply:
         """One, by its id."""
         filed = self._shelves.filed(call.mailbox, call.id)
         # What an id names never changes.
         etag = f'"{call.id}"'
-        if call.asked.headers.get("if-none-match") == etag:
+        if is_known(call.asked.headers.get("if-none-match", ""), etag):
             return not_modified(etag)
         return said_as_json(encoded(filed), {"ETag": etag})
 
     def envelope(self, call: _Call) -> Reply:
         """Bit for bit; where it is larger than an answer may be, part by part."""
         data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
-        asked_range = call.asked.headers.get("range", "")
-        headers = {"Accept-Ranges": "bytes"}
-        if not asked_range and len(data) <= MAX_MESSAGE_BYTES:
+        headers, wanted = {"Accept-Ranges": "bytes"}, call.asked.headers.get("range", "")
+        # Ranges are of GET alone (RFC 9110 §14.2), and without its body an answer is never too large.
+        is_head = call.asked.method == "HEAD"
+        if is_head or (len(data) <= MAX_MESSAGE_BYTES and not asks_for_bytes(wanted)):
             return said_as_json(data, headers)
-        first, end = read_range(asked_range, len(data), MAX_MESSAGE_BYTES)
+        try:
+            first, end = read_range(wanted, len(data), MAX_MESSAGE_BYTES)
+        except TheirError as error:
+            return refused(error, {"Content-Range": f"bytes */{len(data)}"})
         span = f"bytes {first}-{end - 1}/{len(data)}"
         return said_as_json(data[first:end], {**headers, "Content-Range": span}, status=206)
 
@@ -193,7 +215,8 @@ class Desk:
 
     def incoming(self, call: _Call) -> Reply:
         """As dm3's reference asks for it: as many as an answer holds."""
-        return said_as_json(by_hash.joined(self._shelves.all_filed(call.mailbox), MAX_MESSAGE_BYTES))
+        waiting = self._shelves.all_filed(call.mailbox, self._clock() + FETCH_SECONDS)
+        return said_as_json(by_hash.joined(waiting, MAX_MESSAGE_BYTES))
 
     # --- acknowledging ------------------------------------------------------------------------------------------
     def acknowledge(self, call: _Call) -> Reply:
@@ -212,13 +235,15 @@ class Desk:
 
     def acknowledge_by_hash(self, call: _Call) -> Reply:
         """As dm3's reference does; a failure makes it ask again."""
-        wanted = read_body(call.asked, "application/json", ReferenceAcknowledgements).acknowledgements
-        for partner, hashes in by_hash.by_partner(wanted).items():
-            rows = list(by_hash.named(self._shelves.all_filed(call.mailbox, partner), hashes))
-            done = side_by_side(self._pool, self._acknowledged, rows)
-            self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
-            if any(it.gone is None for it in done):
-                raise NotNowError(Reason.STORE_UNAVAILABLE)
+        body = read_body(call.asked, "application/json", ReferenceAcknowledgements)
+        wanted = by_hash.by_partner(body.acknowledgements)
+        until = self._clock() + FETCH_SECONDS
+        rows, whole = by_hash.named(self._shelves.all_filed(call.mailbox, until, wanted), wanted)
+        # What was found is done in any case: there is less to look for, then.
+        done = side_by_side(self._pool, self._acknowledged, rows)
+        self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
+        if any(it.gone is None for it in done) or not whole:
+            raise NotNowError(Reason.STORE_UNAVAILABLE)
         return said(None)
 
     def _acknowledged(self, row: RowKey | None) -> _End:
@@ -260,7 +285,7 @@ class Desk:
         """What all of this looks like."""
         data = document()
         etag = f'"{sha256(data).hexdigest()[:32]}"'
-        if call.asked.headers.get("if-none-match") == etag:
+        if is_known(call.asked.headers.get("if-none-match", ""), etag):
             return not_modified(etag)
         return said_as_json(data, {"ETag": etag, "Cache-Control": "max-age=300"})
 
@@ -270,6 +295,6 @@ class Desk:
             nothing = whole and not page.more
             status = b',"status":' + said(NOTHING_WAITS if nothing else self._shelves.status(mailbox)).body
         cursor, more = said(page.cursor).body, b"true" if page.more else b"false"
-        return said_as_json(
-            b'{"messages":[' + b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + status + b"}"
-        )
+        unreadable = b',"unreadable":' + said(page.unreadable).body if page.unreadable else b""
+        body = b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + unreadable + status
+        return said_as_json(b'{"messages":[' + body + b"}", unreadable=len(page.unreadable))

@@ -1,4 +1,6 @@
-"""What a mailbox may be called in an address."""
+"""What a mailbox may be called in an address, and who exchanges messages with it."""
+
+from contextlib import suppress
 
 from postroom.dm3.names import normalize
 from postroom.errors import TheirError
@@ -17,3 +19,15 @@ def read_mailbox_name(text: str) -> str:
         except TheirError:
             continue
     raise TheirError(Reason.NO_MAILBOX_NAME)
+
+
+def read_partner(text: str) -> frozenset[str]:
+    """Every spelling by which messages with this partner may be filed: users of dm3 by ENSIP-15's, domains by A-labels.
+
+    What is no name, as a conversation about a Correlation, is meant as it stands, in whatever case. Empty: nobody.
+    """
+    spellings = {text.lower()} if text else set()
+    for read in (normalize, read_receiver):
+        with suppress(TheirError):
+            spellings.add(read(text.removesuffix(".")))
+    return frozenset(spellings)

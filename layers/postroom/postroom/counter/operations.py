@@ -89,11 +89,11 @@ OPERATIONS: Final = (
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}", "message", "One message that waits.",
-        Message, refusals=(Reason.MESSAGE_UNKNOWN,),
+        Message, refusals=(Reason.MESSAGE_UNKNOWN, Reason.MESSAGE_UNREADABLE),
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope", "Its envelope as it was received, or a part.",
-        refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE),
+        refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE, Reason.MESSAGE_UNREADABLE),
     ),
     Operation(
         "POST", "/mailboxes/{name}/acknowledgements", "acknowledge", "Say which messages are safe at home.",

@@ -18,13 +18,15 @@ _ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Status, media type, body, further headers; `reason` of a refusal, for logs and metrics."""
+    """Status, media type, body, further headers; for metrics the `reason` of a refusal, and how many messages that
+    belong to the answer are `unreadable`."""
 
     status: int
     content_type: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     reason: Reason | None = None
+    unreadable: int = 0
 
 
 def said(value: object, headers: Mapping[str, str] | None = None) -> Reply:
@@ -32,9 +34,11 @@ def said(value: object, headers: Mapping[str, str] | None = None) -> Reply:
     return said_as_json(msgspec.json.encode(value), headers)
 
 
-def said_as_json(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Reply:
+def said_as_json(
+    body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200, unreadable: int = 0
+) -> Reply:
     """A 200 with what is JSON already, or another answer with a part of it."""
-    return Reply(status, _JSON, body, {**_PRIVATE, **(headers or {})})
+    return Reply(status, _JSON, body, {**_PRIVATE, **(headers or {})}, unreadable=unreadable)
 
 
 def not_modified(etag: str) -> Reply:
@@ -47,4 +51,5 @@ def refused(error: TheirError | NotNowError, headers: Mapping[str, str] | None =
     answer = problem(error)
     challenge = _ASKS_FOR_TOKEN if error.reason.status == 401 else {}
     said_too = {**_PRIVATE, **answer.headers, **challenge, **(headers or {})}
-    return Reply(answer.status, answer.content_type, answer.body.encode(), said_too, error.reason)
+    unreadable = int(error.reason is Reason.MESSAGE_UNREADABLE)
+    return Reply(answer.status, answer.content_type, answer.body.encode(), said_too, error.reason, unreadable)

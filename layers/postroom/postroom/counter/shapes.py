@@ -70,8 +70,12 @@ class Page(Struct, frozen=True, omit_defaults=True):
     """Messages, oldest first."""
 
     messages: list[Message]
-    cursor: Annotated[str, Meta(description="Where the next page of this pass begins.")]
+    cursor: Annotated[str, Meta(description="Where the next page of this pass begins; empty: of the next pass.")]
     more: Annotated[bool, Meta(description="Whether there is a next page now.")]
+    unreadable: Annotated[
+        list[MessageId],
+        Meta(description="Messages that wait here, and cannot be read until this post office has mended them."),
+    ] = field(default_factory=list)
     status: Annotated[Status | UnsetType, Meta(description="On a page without messages.")] = UNSET
 
 

@@ -1,6 +1,6 @@
 """What waits in a mailbox, as its owner is shown it: pages, single messages, conversations, how much there is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -8,13 +8,15 @@ from typing import Final
 import msgspec
 
 from postroom.counter.cursors import read_cursor, write_cursor
+from postroom.counter.fetching import Fetching, tell
 from postroom.counter.shapes import Conversation, Conversations, Message, Status
-from postroom.errors import TheirError
+from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.reasons import Reason
 from postroom.store.directory import Directory
 from postroom.store.ids import id_of, row_of
-from postroom.store.reader import Filed, Reader
+from postroom.store.keys import RowKey
+from postroom.store.reader import Filed, Reader, Unreadable
 from postroom.store.register import Register, Row
 from postroom.store.segments import READ_BYTES
 
@@ -25,6 +27,8 @@ MAX_MESSAGE_BYTES: Final = 4_000_000
 
 AT_ONCE: Final = 100
 """Messages that are held at once, where an answer is made of many; fewer, where they are large."""
+MOST_WATCHED: Final = 100
+"""Messages that stay behind a cursor at which somebody waits: each look reads their rows, five read units at most."""
 NOTHING_WAITS: Final = Status(waiting=0, bytes=0, more=False, oldest=None, age_seconds=0)
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -32,26 +36,53 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A page: each message in JSON. `cursor`: where it ends; `more`: whether there is more now."""
+    """A page: each message in JSON. `cursor`: where it ends; `more`: whether there is more now.
+
+    `unreadable`: ids of messages that belong here, and cannot be read where they lie.
+    """
 
     messages: list[bytes]
     cursor: str
     more: bool
+    unreadable: list[str]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show, and nothing to come back for."""
+        return not (self.messages or self.unreadable or self.more)
+
+
+ANOTHER_PASS: Final = Shown([], "", more=True, unreadable=[])
+"""There is something behind the cursor: the next page is the first of a new pass."""
 
 
 class Shelves:
-    """Reads; writes nothing. `clock`: epoch seconds."""
+    """Reads; writes nothing. `clock`: epoch seconds. What is fetched, is by `until` at the latest."""
 
-    def __init__(self, reader: Reader, register: Register, directory: Directory, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        fetching: Fetching,
+        register: Register,
+        directory: Directory,
+        clock: Callable[[], float],
+    ) -> None:
         self._reader = reader
+        self._fetching = fetching
         self._register = register
         self._directory = directory
         self._clock = clock
 
-    def page(self, mailbox: str, after: str, limit: int, max_bytes: int, conversation: str) -> Shown:
-        """Messages after a cursor, at least one if there are any. Raises TheirError(CURSOR_INVALID), NotNowError."""
+    def page(
+        self, mailbox: str, after: str, limit: int, max_bytes: int, partner: frozenset[str], until: float
+    ) -> Shown:
+        """Messages after a cursor, at least one if there are any; fewer than are wished for, where time is over.
+
+        `partner`: how those of one conversation may be filed; empty: of all. Raises TheirError(CURSOR_INVALID),
+        NotNowError.
+        """
         place = read_cursor(mailbox, after)
-        rows = self._waiting(mailbox, limit + 1, cursor=place, conversation=conversation)
+        rows = self._waiting(mailbox, limit + 1, cursor=place, partner=partner)
         chosen: list[Row] = []
         size, more = 0, False
         for row in rows:
@@ -61,41 +92,70 @@ class Shelves:
                 break
             chosen.append(row)
         messages: list[bytes] = []
-        size = 0
-        for filed in self._reader.fetch_all(chosen):
-            message = encoded(filed)
-            size += len(message)
-            # In JSON a line is a little shorter than in its segment, or up to twice as long.
-            if messages and size > max_bytes:
-                more = True
-                break
-            messages.append(message)
-            place = filed.row.key.sk
-        else:
+        unreadable: list[str] = []
+        size = done = 0
+        for row, found in zip(chosen, self._fetching.fetch(chosen, until), strict=False):
+            if isinstance(found, Unreadable):
+                unreadable.append(id_of(row.key))
+            elif found is not None:
+                message = encoded(found)
+                size += len(message)
+                # In JSON a line is a little shorter than in its segment, or up to twice as long.
+                if messages and size > max_bytes:
+                    break
+                messages.append(message)
             # What is gone meanwhile is passed over.
-            place = chosen[-1].key.sk if chosen else place
-        return Shown(messages, write_cursor(mailbox, place), more)
+            place, done = row.key.sk, done + 1
+        return Shown(messages, write_cursor(mailbox, place), more or done < len(chosen), unreadable)
+
+    def behind(self, mailbox: str, after: str, partner: frozenset[str]) -> frozenset[RowKey] | None:
+        """What stays in a mailbox up to a cursor; None: more than is watched. Raises as `page` does."""
+        place = read_cursor(mailbox, after)
+        if not place:
+            return frozenset()
+        found = set()
+        for row in self._waiting(mailbox, MOST_WATCHED + 1, partner=partner):
+            if row.key.sk > place:
+                break
+            found.add(row.key)
+            if len(found) > MOST_WATCHED:
+                return None
+        return frozenset(found)
+
+    def came_behind(self, mailbox: str, after: str, partner: frozenset[str], stays: frozenset[RowKey]) -> bool:
+        """Whether more than `stays` waits up to a cursor. Raises as `page` does."""
+        now = self.behind(mailbox, after, partner)
+        return now is None or bool(now - stays)
 
     def filed(self, mailbox: str, message_id: str) -> Filed:
-        """One message that waits. Raises TheirError(MESSAGE_UNKNOWN), NotNowError(STORE_UNAVAILABLE)."""
+        """One message that waits. Raises TheirError(MESSAGE_UNKNOWN), NotNowError(MESSAGE_UNREADABLE or
+        STORE_UNAVAILABLE)."""
         key = row_of(message_id, mailbox)
         row = self._register.find(key) if key else None
         found = self._reader.fetch(row) if row and row.waits(int(self._clock())) else None
         if found is None:
             raise TheirError(Reason.MESSAGE_UNKNOWN)
+        if isinstance(found, Unreadable):
+            tell(found)
+            raise NotNowError(Reason.MESSAGE_UNREADABLE)
         return found
 
-    def all_filed(self, mailbox: str, conversation: str = "") -> Iterator[Filed]:
-        """All messages that wait, the oldest first. Raises NotNowError(STORE_UNAVAILABLE)."""
+    def all_filed(self, mailbox: str, until: float, partners: Collection[str] | None = None) -> Iterator[Filed]:
+        """All messages that wait, the oldest first, without those that cannot be read; `partners`: only with these.
+
+        Raises NotNowError(STORE_UNAVAILABLE), also where not all could be read in time.
+        """
         chosen: list[Row] = []
         size = 0
-        for row in self._waiting(mailbox, AT_ONCE, conversation=conversation):
+        for row in self._waiting(mailbox, AT_ONCE):
+            if partners is not None and row.conversation not in partners:
+                continue
             if chosen and (len(chosen) == AT_ONCE or size + _length(row) > READ_BYTES):
-                yield from self._reader.fetch_all(chosen)
+                yield from self._readable(chosen, until)
                 chosen, size = [], 0
             chosen.append(row)
             size += _length(row)
-        yield from self._reader.fetch_all(chosen)
+        yield from self._readable(chosen, until)
 
     def status(self, mailbox: str) -> Status:
         """How much waits. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -124,9 +184,17 @@ class Shelves:
             more=next(rows, None) is not None,
         )
 
-    def _waiting(self, mailbox: str, wanted: int, *, cursor: str = "", conversation: str = "") -> Iterator[Row]:
+    def _readable(self, rows: list[Row], until: float) -> Iterator[Filed]:
+        found = self._fetching.fetch(rows, until)
+        yield from (each for each in found if isinstance(each, Filed))
+        if len(found) < len(rows):
+            raise NotNowError(Reason.STORE_UNAVAILABLE, "not all messages could be read in time")
+
+    def _waiting(
+        self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()
+    ) -> Iterator[Row]:
         now, shards = int(self._clock()), self._directory.shards(mailbox)
-        return self._reader.list(mailbox, shards, now=now, cursor=cursor, conversation=conversation, wanted=wanted)
+        return self._reader.list(mailbox, shards, now=now, cursor=cursor, conversations=partner, wanted=wanted)
 
 
 def encoded(filed: Filed) -> bytes:

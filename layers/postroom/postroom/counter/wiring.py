@@ -8,6 +8,7 @@ import boto3
 
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
+from postroom.counter.fetching import Fetching
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.sending import Sending
@@ -38,15 +39,18 @@ def build_counter(settings: Settings) -> Desk:
     objects, directory = Objects(boto3.client("s3", config=AWS), settings.bucket), build_directory(settings, dynamodb)
     register = Register(dynamodb, settings.post_table)
     mailboxes = Mailboxes(dynamodb, settings.directory_table)
+    reader = Reader(dynamodb, settings.post_table, register, objects)
+    pool = ThreadPoolExecutor(THREADS - 1)
     keys = TokenKeys(boto3.client("secretsmanager", config=AWS), settings.token_keys_secret, time.time)
     return Desk(
         sign_in=SignIn(
             tokens=Tokens(keys, time.time, new_id),
             directory=directory,
-            users=build_profiles(settings, objects),
+            # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
+            users=build_profiles(settings, objects, without=b"{}"),
             answered=AnsweredChallenges(dynamodb, settings.limits_table),
         ),
-        shelves=Shelves(Reader(dynamodb, settings.post_table, register, objects), register, directory, time.time),
+        shelves=Shelves(reader, Fetching(reader, pool, time.time), register, directory, time.time),
         register=register,
         mailboxes=mailboxes,
         preferences=Preferences(mailboxes),
@@ -66,7 +70,7 @@ def build_counter(settings: Settings) -> Desk:
             Quota(settings.mailbox_max_messages, settings.mailbox_max_bytes),
         ),
         rate=Rate(settings.counter_requests_a_second, time.monotonic),
-        pool=ThreadPoolExecutor(THREADS - 1),
+        pool=pool,
         retain_seconds=settings.retain_seconds,
         clock=time.time,
         sleep=time.sleep,

@@ -315,19 +315,22 @@ def _dm3_keys(settings: Settings) -> DeliveryServiceKeys:
     return DeliveryServiceKeys(boto3.client("secretsmanager", config=AWS), settings.dm3_keys_secret, time.time)
 
 
-def build_profiles(settings: Settings, objects: Objects) -> Profiles:
-    """The dm3 profiles of the deployment's registry."""
+def build_profiles(settings: Settings, objects: Objects, *, without: bytes | None = None) -> Profiles:
+    """The dm3 profiles of the deployment's registry. `without`: the document where there is none; None: then no look-up
+    can be made."""
     registry = PinnedRegistry(
-        lambda: _registry_document(objects, settings.dm3_registry), time.time, settings.dm3_registry_seconds
+        lambda: _registry_document(objects, settings.dm3_registry, without), time.time, settings.dm3_registry_seconds
     )
     return Profiles(registry, time.time, keep_seconds=settings.dm3_registry_seconds)
 
 
-def _registry_document(objects: Objects, name: str) -> bytes:
+def _registry_document(objects: Objects, name: str, without: bytes | None) -> bytes:
     try:
         return objects.get(name)
     except (KeyError, ClientError):
         # To roles that may not list the bucket S3 says that access to an object is denied where there is none.
+        if without is not None:
+            return without
         raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
 
 

@@ -96,8 +96,9 @@ def _missing_as_key_error(name: str, *, missing: frozenset[str] = frozenset({"No
         raise
 
 
-_MISSING_TO_READERS: Final = frozenset({"NoSuchKey", "404", "AccessDenied"})
-"""To roles that may not list the bucket S3 says that access to an object is denied where there is none."""
+_MISSING_TO_READERS: Final = frozenset({"NoSuchKey", "404", "AccessDenied", "InvalidRange"})
+"""To roles that may not list the bucket S3 says that access to an object is denied where there is none. Of an object
+that ends before the line, the line is missing."""
 
 
 class Objects:
@@ -130,7 +131,7 @@ class Objects:
         return [data[start : start + place.length] for start, place in zip(starts, run, strict=True)]
 
     def get_range(self, place: Place) -> bytes:
-        """The bytes of one line. Raises KeyError if the object is gone, NotNowError(STORE_UNAVAILABLE)."""
+        """The bytes of one line. Raises KeyError if the object is gone or too short, NotNowError(STORE_UNAVAILABLE)."""
         span = f"bytes={place.offset}-{place.offset + place.length - 1}"
         with passing_faults(), _missing_as_key_error(place.object, missing=_MISSING_TO_READERS):
             return self._s3.get_object(Bucket=self._bucket, Key=place.object, Range=span)["Body"].read()

@@ -53,7 +53,7 @@ SEEN_BYTES: Final = 224
 ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
-ALARMS: Final = 6
+ALARMS: Final = 7
 SECRETS: Final = 3
 QUEUES_POLLED: Final = 4
 COURIER_BATCH: Final = 5

@@ -64,7 +64,8 @@ class Office:
         """The messages of a mailbox, with their receipts."""
         dynamodb, table = self.deployment.client("dynamodb"), self.deployment.outputs["PostTable"]
         reader = Reader(dynamodb, table, Register(dynamodb, table), self.objects)
-        return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversation=conversation)))
+        conversations = frozenset({conversation} if conversation else ())
+        return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversations=conversations)))
 
     def waiting(self, *queues: str) -> int:
         """How many messages are in queues (by output name; none given: all that work is done from)."""

@@ -19,10 +19,12 @@ from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
     MailboxError,
     MessageGoneError,
+    MessageUnreadableError,
     NotTheOwnerError,
     RefusedError,
     UnavailableError,
     UnexpectedAnswerError,
+    UnreadableMessageWarning,
     UntrustedHostError,
 )
 from postroom.client.mailbox.session import Retries
@@ -36,11 +38,13 @@ __all__ = [
     "MailboxError",
     "Message",
     "MessageGoneError",
+    "MessageUnreadableError",
     "NotTheOwnerError",
     "RefusedError",
     "Retries",
     "Settings",
     "UnavailableError",
     "UnexpectedAnswerError",
+    "UnreadableMessageWarning",
     "UntrustedHostError",
 ]

@@ -18,7 +18,7 @@ from postroom.client.mailbox.http import check_size, choose_tls, read_address, r
 from postroom.client.mailbox.keys import Key, load_signer
 from postroom.client.mailbox.passes import Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
-from postroom.client.mailbox.shown import Shown
+from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.counter import shapes
 from postroom.counter.names import read_mailbox_name
 from postroom.ijson import JsonValue
@@ -177,5 +177,6 @@ class AsyncUnread(AsyncIterator[AsyncMessage]):
             page = await self._mailbox._make(self._passes.next_page())
             if page is None:
                 raise StopAsyncIteration
-            self._fetched.extend(page)
+            self._fetched.extend(page.messages)
+            warn_of(page.unreadable)
         return AsyncMessage(self._mailbox, self._fetched.popleft())

@@ -8,6 +8,7 @@ from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
     MailboxError,
     MessageGoneError,
+    MessageUnreadableError,
     NotTheOwnerError,
     RefusedError,
     UnavailableError,
@@ -33,6 +34,7 @@ _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
     str(Reason.MESSAGE_UNKNOWN): (
         MessageGoneError, "It was acknowledged, perhaps by another device, or its time is over.",
     ),
+    str(Reason.MESSAGE_UNREADABLE): (MessageUnreadableError, "Ask its operators, or try again in some days."),
     str(Reason.CHANGED_MEANWHILE): (
         ChangedMeanwhileError, "A change of yours whose answer was lost may be what changed it.",
     ),
@@ -63,7 +65,7 @@ def _error(response: Response) -> MailboxError:
         problem = msgspec.json.decode(response.body, type=Problem)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         problem = Problem("", status, "", "")
-    if status >= 500 or status in _PASSING:
+    if (status >= 500 or status in _PASSING) and problem.reason not in _REFUSALS:
         detail = problem.detail or f"The host answers with HTTP {status}."
         return UnavailableError(detail, reason=problem.reason, retry_after=_retry_after(response))
     if status < 400 or not problem.reason:

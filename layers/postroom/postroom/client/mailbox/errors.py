@@ -35,6 +35,10 @@ class MessageGoneError(RefusedError):
     """The message does not wait any more: it was acknowledged, perhaps by another device, or its time is over."""
 
 
+class MessageUnreadableError(RefusedError):
+    """The message waits, and cannot be read until the post office has mended it: its operators were told."""
+
+
 class ChangedMeanwhileError(RefusedError):
     """The settings are not what they were. Read them again, and change those."""
 
@@ -45,3 +49,8 @@ class UntrustedHostError(MailboxError):
 
 class UnexpectedAnswerError(MailboxError):
     """What answers is no postroom mailbox, or one of another version. Is the address right?"""
+
+
+class UnreadableMessageWarning(UserWarning):
+    """A message waits in the mailbox, and its post office cannot read it: its operators were told. It is not lost from
+    the list: whoever asks for it later is shown it when it is mended. Nothing else is held up."""

@@ -5,12 +5,13 @@ whoever waits for messages begins anew again and again, and what was shown befor
 
 Where nothing stays in the mailbox, the server waits at the beginning of the next pass, and whatever is filed, late or
 not, is shown at once. Where messages stay because nobody acknowledges them, there is always something at the beginning:
-then the server waits at the end of the pass, and the next one begins after some seconds.
+then the server waits at the end of the pass, and sends on to the next one when something is filed before it; where too
+much stays to be watched, the next pass begins after some seconds.
 """
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from postroom.client.mailbox.core import Core
 from postroom.client.mailbox.exchange import Steps
@@ -18,6 +19,13 @@ from postroom.counter.shapes import MAX_WAIT_SECONDS, Message, Page
 
 REST_SECONDS: Final = 20.0
 """Between passes where messages stay: each of them lists them all again."""
+
+
+class News(NamedTuple):
+    """What was not shown before: messages, and ids of messages that wait and cannot be read just now."""
+
+    messages: list[Message]
+    unreadable: list[str]
 
 
 class Passes:
@@ -47,8 +55,8 @@ class Passes:
         self._ends_at = -math.inf
         self._rests_until = -math.inf
 
-    def next_page(self) -> Steps[list[Message] | None]:
-        """Messages that were not shown before, perhaps none; None: the end. Raises MailboxError."""
+    def next_page(self) -> Steps[News | None]:
+        """What was not shown before, perhaps nothing; None: the end. Raises MailboxError."""
         now = self._clock()
         if self._news:
             # From now on: what was done with them took its time.
@@ -66,9 +74,11 @@ class Passes:
             self._known, self._met = self._met, set()
         return self._take(page)
 
-    def _take(self, page: Page) -> list[Message]:
-        new = [each for each in page.messages if each.id not in self._known and each.id not in self._met]
-        self._met.update(each.id for each in page.messages)
+    def _take(self, page: Page) -> News:
+        shown = self._known | self._met
+        new = [each for each in page.messages if each.id not in shown]
+        unreadable = [each for each in page.unreadable if each not in shown]
+        self._met.update((each.id for each in page.messages), page.unreadable)
         self._news = self._news or bool(new)
         self._cursor, self._more = page.cursor, page.more
         if self._whole and not self._more:
@@ -76,4 +86,4 @@ class Passes:
             self._rests_until = now + REST_SECONDS if stays else -math.inf
             # A pass that ended before its time is not the last one: who was away since may have missed something.
             self._over = now >= self._ends_at and not (self._news and self._wait)
-        return new
+        return News(new, unreadable)

@@ -1,11 +1,14 @@
 """What a message shows of itself, to programs and in a notebook: never a key, a token or a whole body."""
 
+import warnings
+from collections.abc import Iterable
 from datetime import datetime
 from html import escape
 from typing import Any, Final
 
 from msgspec import UNSET
 
+from postroom.client.mailbox.errors import UnreadableMessageWarning
 from postroom.counter import shapes
 
 _LONGEST_EXCERPT: Final = 200
@@ -58,6 +61,14 @@ class Shown:
         }
         cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
         return f"<table>{cells}</table>"
+
+
+def warn_of(unreadable: Iterable[str]) -> None:
+    """Warn of messages that cannot be read. What was fetched beside them is held by then: a program may let these
+    warnings be errors, and go on afterwards."""
+    for message_id in unreadable:
+        text = f"Message {message_id} waits, and its post office cannot read it; its operators were told."
+        warnings.warn(text, UnreadableMessageWarning, stacklevel=3)
 
 
 def _excerpt(envelope: str | None) -> str:
