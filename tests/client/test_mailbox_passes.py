@@ -245,7 +245,7 @@ class Pickup(RuleBasedStateMachine):
 
     @rule()
     def sign_out(self) -> None:
-        self.counter.mailboxes.revoke_tokens(self.name, self.counter.clock.now)
+        self.counter.mailboxes.revoke_tokens(self.name)
         self.counter.clock.now += 61
 
     @rule(count=st.integers(1, 5), acknowledge=st.booleans())

@@ -162,6 +162,7 @@ class Counter:
             sign_in=SignIn(
                 tokens=self.tokens,
                 directory=self.directory,
+                mailboxes=self.mailboxes,
                 users=self.users,
                 answered=AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
             ),

@@ -205,10 +205,22 @@ def test_signing_out_ends_all_tokens_and_no_later_one(counter: Counter) -> None:
     assert Owner(counter).page()["messages"] == []
 
 
-def test_an_earlier_sign_out_that_comes_late_lets_nothing_in_again(counter: Counter) -> None:
-    counter.mailboxes.revoke_tokens(SHOP, counter.clock.now)
-    counter.mailboxes.revoke_tokens(SHOP, counter.clock.now - 100)
-    assert counter.directory.mailbox(SHOP).tokens_after == counter.clock.now
+@pytest.mark.parametrize("ahead", [-60, -1, 0, 1, 59])
+def test_signing_out_ends_tokens_of_instances_whose_clocks_differ_and_no_later_one(
+    counter: Counter, ahead: float
+) -> None:
+    counter.clock.now += ahead
+    theirs = Owner(counter)
+    counter.clock.now -= ahead
+    assert said(Owner(counter).ask("POST", "/sign-out"))
+    # Whoever signs in at once, at whatever instance, stays so.
+    counter.clock.now += ahead
+    later = Owner(counter)
+    counter.clock.now -= ahead
+    assert said(later.ask("GET", "/status"))
+    counter.clock.now += 30 + 60
+    assert reason(theirs.ask("GET", "/status")) == "TokenInvalid"
+    assert said(later.ask("GET", "/status"))
 
 
 def test_a_key_that_is_taken_away_takes_its_tokens_along_within_a_minute(counter: Counter) -> None:

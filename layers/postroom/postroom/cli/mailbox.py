@@ -108,7 +108,7 @@ def change(
     if keys:
         office.mailboxes().set_keys(name, keys)
     if sign_out:
-        office.mailboxes().revoke_tokens(name, time.time())
+        office.mailboxes().revoke_tokens(name)
     if bounds:
         office.mailboxes().set_quota(name, messages=max_messages, size=max_bytes)
         # What is there already counts as well.

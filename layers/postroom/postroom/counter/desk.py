@@ -143,9 +143,8 @@ class Desk:
 
     def sign_out(self, call: _Call) -> Reply:
         """Of all devices."""
-        now = self._clock()
-        self._mailboxes.revoke_tokens(call.mailbox, now)
-        return said(SignedOut(write_timestamp(int(now * 1000))))
+        self._mailboxes.revoke_tokens(call.mailbox)
+        return said(SignedOut(write_timestamp(int(self._clock() * 1000))))
 
     # --- reading ------------------------------------------------------------------------------------------------
     def messages(self, call: _Call) -> Reply:

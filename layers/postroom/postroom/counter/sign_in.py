@@ -17,7 +17,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.reasons import Reason
 from postroom.store.answered import AnsweredChallenges
 from postroom.store.directory import Dm3Mailbox
-from postroom.store.mailboxes import Mailbox
+from postroom.store.mailboxes import Mailbox, Mailboxes
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
 """In base64; one of RSA with 8192 bits has 1,368."""
@@ -47,11 +47,20 @@ class Users(Protocol):
 
 
 class SignIn:
-    """Lets owners in."""
+    """Lets owners in. `directory` is read through a cache, `mailboxes` is not."""
 
-    def __init__(self, *, tokens: Tokens, directory: Directory, users: Users, answered: AnsweredChallenges) -> None:
+    def __init__(
+        self,
+        *,
+        tokens: Tokens,
+        directory: Directory,
+        mailboxes: Mailboxes,
+        users: Users,
+        answered: AnsweredChallenges,
+    ) -> None:
         self._tokens = tokens
         self._directory = directory
+        self._mailboxes = mailboxes
         self._users = users
         self._answered = answered
 
@@ -69,10 +78,12 @@ class SignIn:
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
         if key is None:
             raise TheirError(Reason.NOT_THE_OWNER)
+        # Read before it is known whether the challenge counts: who signs out meanwhile is signed out.
+        sign_outs = self._mailboxes.sign_outs(name)
         # Only now: who cannot sign in must not make us write.
         if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(Reason.CHALLENGE_INVALID)
-        return self._tokens.token(name, audience, key.fingerprint)
+        return self._tokens.token(name, audience, key.fingerprint, sign_outs)
 
     def check(self, text: str, name: str, audience: str) -> Token:
         """A token that lets into the mailbox `name`.
@@ -84,7 +95,8 @@ class SignIn:
             raise TheirError(Reason.ANOTHERS_MAILBOX)
         # Of a mailbox that is closed, of a key that is taken away, from before all were signed out.
         key = self._find(name, lambda key: key.fingerprint == token.key)
-        if key is None or token.issued_at <= self._directory.mailbox(name).tokens_after:
+        # More of them than are known here: it was given after a time of signing out that has not come here yet.
+        if key is None or token.sign_outs < self._directory.mailbox(name).sign_outs:
             raise TheirError(Reason.TOKEN_INVALID)
         return token
 

@@ -51,11 +51,11 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who was let in, by the key of which fingerprint, and when (epoch seconds)."""
+    """Who was let in, by the key of which fingerprint, after how many times of signing out."""
 
     name: str
     key: str
-    issued_at: float
+    sign_outs: int
 
 
 class Tokens:
@@ -71,7 +71,7 @@ class Tokens:
 
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
-        claims = {"purpose": PURPOSE, "jti": self._new_id()}
+        claims: dict[str, str | int] = {"purpose": PURPOSE, "jti": self._new_id()}
         return self._make(CHALLENGE_TYPE, name, audience, CHALLENGE_SECONDS, claims)
 
     def read_challenge(self, text: str, name: str, audience: str) -> Challenge:
@@ -86,22 +86,22 @@ class Tokens:
             raise TheirError(Reason.CHALLENGE_INVALID)
         return challenge
 
-    def token(self, name: str, audience: str, key: str) -> str:
+    def token(self, name: str, audience: str, key: str, sign_outs: int) -> str:
         """A token for the mailbox `name`, whose owner signed with the key of this fingerprint.
 
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
-        return self._make(_TOKEN_TYPE, name, audience, TOKEN_SECONDS, {"key": key})
+        return self._make(_TOKEN_TYPE, name, audience, TOKEN_SECONDS, {"key": key, "sign_outs": sign_outs})
 
     def read_token(self, text: str, audience: str) -> Token:
         """One whose time is not over. Raises TheirError(TOKEN_INVALID), NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
             claims = self._read(_TOKEN_TYPE, text, audience)
-            return Token(str(claims["sub"]), str(claims["key"]), float(claims["iat"]))
+            return Token(str(claims["sub"]), str(claims["key"]), int(claims["sign_outs"]))
         except (InvalidTokenError, KeyError):
             raise TheirError(Reason.TOKEN_INVALID) from None
 
-    def _make(self, kind: str, name: str, audience: str, seconds: int, claims: dict[str, str]) -> str:
+    def _make(self, kind: str, name: str, audience: str, seconds: int, claims: dict[str, str | int]) -> str:
         keys, now = self._keys.get(), self._clock()
         said: dict[str, Any] = {"sub": name, "aud": audience, "iat": now, "exp": int(now) + seconds, **claims}
         return jwt.encode(said, keys.signing, _ALGORITHM, headers={"typ": kind, "kid": keys.kid})

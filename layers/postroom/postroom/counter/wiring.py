@@ -46,6 +46,7 @@ def build_counter(settings: Settings) -> Desk:
         sign_in=SignIn(
             tokens=Tokens(keys, time.time, new_id),
             directory=directory,
+            mailboxes=mailboxes,
             # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
             users=build_profiles(settings, objects, without=b"{}"),
             answered=AnsweredChallenges(dynamodb, settings.limits_table),

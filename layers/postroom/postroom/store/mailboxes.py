@@ -19,15 +19,15 @@ PREFIX, DM3 = "mailbox#", "dm3#"
 class Mailbox:
     """A mailbox, whether its owner is known or not.
 
-    `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `tokens_after`: tokens that
-    were given until then count no more (epoch seconds). `closed`: nobody picks anything up. `max_messages`,
-    `max_bytes`: how much it may hold (`store.quotas`); 0: as much as comes, None: as the deployment has it.
+    `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `sign_outs`: how often all
+    devices were signed out. `closed`: nobody picks anything up. `max_messages`, `max_bytes`: how much it may hold
+    (`store.quotas`); 0: as much as comes, None: as the deployment has it.
     """
 
     name: str
     keys: tuple[str, ...] = ()
     shards: int = 1
-    tokens_after: float = 0.0
+    sign_outs: int = 0
     closed: bool = False
     max_messages: int | None = None
     max_bytes: int | None = None
@@ -41,7 +41,7 @@ def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") 
         name,
         tuple(json.loads(item["owner_keys"]["S"])) if "owner_keys" in item else (),
         int(item["shards"]["N"]) if "shards" in item else 1,
-        float(item["tokens_after"]["N"]) if "tokens_after" in item else 0.0,
+        int(item["sign_outs"]["N"]) if "sign_outs" in item else 0,
         "closed" in item,
         *(int(item[bound]["N"]) if bound in item else None for bound in ("max_messages", "max_bytes")),
     )
@@ -75,16 +75,17 @@ class Mailboxes:
         """Let nobody in any more; what is filed stays, until its time is over."""
         self._update(name, "SET closed = :true", {":true": {"BOOL": True}})
 
-    def revoke_tokens(self, name: str, at: float) -> None:
-        """Let no token count that was given until `at` (epoch seconds). An earlier call's later time stands."""
-        try:
-            with conditional():
-                self._update(
-                    name, "SET tokens_after = :at", {":at": {"N": repr(at)}},
-                    condition="attribute_not_exists(tokens_after) OR tokens_after < :at",
-                )  # fmt: skip
-        except RefusedError:
-            return
+    def revoke_tokens(self, name: str) -> None:
+        """Let no token count that was given before. Counted, not timed: the clocks of who gives tokens differ."""
+        self._update(name, "ADD sign_outs :one", {":one": {"N": "1"}})
+
+    def sign_outs(self, name: str) -> int:
+        """How often all devices were signed out, as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            item = self._dynamodb.get_item(TableName=self._table, Key=_key(PREFIX + name), ConsistentRead=True).get(
+                "Item"
+            )
+        return read_mailbox(name, item).sign_outs
 
     def settings(self, name: str) -> StoredSettings | None:
         """The settings of a mailbox of the dm3 delivery service, as they are now; None: it is none of that."""
