@@ -20,6 +20,7 @@ NOT_IN_THE_FLOW = {
     "store/answered.py": "signing in: whoever was not answered does it again",
     "store/head.py Heads.raise_to": "it spares the next pass something, whether it was done or not",
     "store/quotas.py Usages.correct": "a count is put right at the next look, whether it was done or not",
+    "post/outbox_keeper.py": "one step with Outbox.finish: whoever died before it comes by again in the next round",
     "post/dispatch.py Dispatch._posted": "one step with Postman.post",
     "store/queues.py Queue.send": "each that sends is named itself",
     "post/graph.py": "it asks: a graph's answers are read, nothing is changed",

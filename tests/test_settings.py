@@ -52,7 +52,7 @@ DECLARED = {variable for variables in FUNCTIONS.values() for variable in variabl
 BUILDERS = {
     "InboxFunction": wiring.build_doors,
     "WorkerFunction": wiring.build_worker,
-    "KeeperFunction": wiring.build_keeper,
+    "KeeperFunction": wiring.build_keepers,
     "CourierFunction": wiring.build_courier,
     "MailboxFunction": build_counter,
 }

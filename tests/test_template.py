@@ -117,10 +117,10 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "KeeperFunction": {
         *((action, "logs /aws/lambda/postroom-KeeperFunction-*:*") for action in LOGS),
-        ("sqs:ReceiveMessage", "sqs LettersQueue"),
-        ("sqs:DeleteMessage", "sqs LettersQueue"),
+        *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in LETTER_QUEUES),
         ("sqs:SendMessage", "sqs CourierQueue"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
         ("s3:GetObject", "s3 Bucket/claim/*"),
     },
     "CourierFunction": {
@@ -246,6 +246,16 @@ def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
 def test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends() -> None:
     timeout = resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"]
     assert MAX_WAIT_SECONDS + 5 < timeout < 30
+
+
+@pytest.mark.parametrize(("runs", "reserved"), [("100", 100), ("7", 7), ("0", None)])
+def test_who_waits_at_the_counter_takes_no_run_from_door_or_worker(runs: str, reserved: int | None) -> None:
+    said = evaluator(CounterRuns=runs).value(of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"])
+    found = said.get("ReservedConcurrentExecutions")
+    assert (None if found is None else int(found)) == reserved
+    # What is set apart is not there for the others, who must have what they need.
+    default = template()["Parameters"]["CounterRuns"]["Default"]
+    assert default <= ACCOUNT_RUNS // 10
 
 
 def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:

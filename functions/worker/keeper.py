@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 
 import boto3
@@ -12,47 +13,93 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.errors import NotNowError
 from postroom.post.keeper import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
 from postroom.post.logs import json_logger
-from postroom.post.wiring import AWS, build_keeper
+from postroom.post.wiring import AWS, build_keepers
 from postroom.settings import read_settings
 from postroom.store.aws import passing_faults
 
 logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
-keeper = build_keeper(settings)
+keepers = build_keepers(settings)
 sqs = boto3.client("sqs", config=AWS)
 
 
 @metrics.log_metrics
 def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int]:
-    """One round over the dead letters."""
-    seen = decided = unreadable = 0
+    """One round over the dead letters: some claims, some messages of owners, and so on until there are no more."""
+    rounds: deque[_Claims | _Outbox] = deque([_Claims(), _Outbox()])
     until = time.monotonic() + ROUND_SECONDS
-    while time.monotonic() < until:
-        letters = receive()
-        if not letters:
-            break
-        kept = keeper.keep(letters)
-        delete(kept.decided)
+    told: dict[str, int] = {}
+    while rounds and time.monotonic() < until:
+        one = rounds.popleft()
+        letters = receive(one.queue)
+        if letters:
+            delete(one.queue, one.keep(letters))
+            rounds.append(one)
+        else:
+            told |= one.told()
+    for one in rounds:
+        told |= one.told()
+    return told
+
+
+class _Claims:
+    """Letters of the claims' queues."""
+
+    queue = settings.letters_queue_url
+
+    def __init__(self) -> None:
+        self._seen = self._decided = self._unreadable = 0
+
+    def keep(self, letters: Sequence[Letter]) -> Sequence[str]:
+        """Receipt handles of those that are decided."""
+        kept = keepers.claims.keep(letters)
         for outcome in kept.outcomes:
             logger.warning("decided", claim=outcome.claim.id, mailbox=outcome.claim.mailbox, reason=str(outcome.reason))
         for claim in kept.waiting:
             metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
-        seen, decided = seen + len(letters), decided + len(kept.decided)
-        unreadable += kept.unreadable
-    metrics.add_metric("DeadLetters", MetricUnit.Count, seen - decided)
-    metrics.add_metric("Undeliverable", MetricUnit.Count, decided)
-    if unreadable:
-        logger.error("dead letters that are no claims of ours stay in the queue", count=unreadable)
-    return {"seen": seen, "decided": decided, "unreadable": unreadable}
+        self._seen, self._decided = self._seen + len(letters), self._decided + len(kept.decided)
+        self._unreadable += kept.unreadable
+        return kept.decided
+
+    def told(self) -> dict[str, int]:
+        """What the round came to."""
+        metrics.add_metric("DeadLetters", MetricUnit.Count, self._seen - self._decided)
+        metrics.add_metric("Undeliverable", MetricUnit.Count, self._decided)
+        if self._unreadable:
+            logger.error("dead letters that are no claims of ours stay in the queue", count=self._unreadable)
+        return {"seen": self._seen, "decided": self._decided, "unreadable": self._unreadable}
 
 
-def receive() -> list[Letter]:
+class _Outbox:
+    """Letters of the courier's queue."""
+
+    queue = settings.courier_letters_queue_url
+
+    def __init__(self) -> None:
+        self._given_up = 0
+
+    def keep(self, letters: Sequence[Letter]) -> Sequence[str]:
+        """Receipt handles of those that are decided."""
+        kept = keepers.outbox.keep(letters)
+        for outgoing in kept.given_up:
+            logger.warning("given up", mailbox=outgoing.draft.sender, correlation=outgoing.draft.correlation)
+        self._given_up += len(kept.given_up)
+        return kept.decided
+
+    def told(self) -> dict[str, int]:
+        """What the round came to."""
+        if self._given_up:
+            metrics.add_metric("OutboxGivenUp", MetricUnit.Count, self._given_up)
+        return {"given_up": self._given_up}
+
+
+def receive(queue: str) -> list[Letter]:
     """Some of the dead letters; none where SQS gives none now: the next round comes soon."""
     try:
         with passing_faults():
             messages = sqs.receive_message(
-                QueueUrl=settings.letters_queue_url,
+                QueueUrl=queue,
                 MaxNumberOfMessages=LETTERS_AT_ONCE,
                 VisibilityTimeout=LOOKED_AT_SECONDS,
                 # A short poll asks only some of SQS's servers, and may find nothing where there is something.
@@ -64,12 +111,12 @@ def receive() -> list[Letter]:
     return [Letter(message["ReceiptHandle"], message["Body"]) for message in messages]
 
 
-def delete(handles: Sequence[str]) -> None:
+def delete(queue: str, handles: Sequence[str]) -> None:
     """Delete what is decided; what stays is decided again, to the same end, in a later round."""
     for handle in handles:
         try:
             with passing_faults():
-                sqs.delete_message(QueueUrl=settings.letters_queue_url, ReceiptHandle=handle)
+                sqs.delete_message(QueueUrl=queue, ReceiptHandle=handle)
         except (NotNowError, sqs.exceptions.ReceiptHandleIsInvalid):
             # Invalid: an earlier try of the same call got through, or the letter was handed out anew since.
             logger.warning("a dead letter that is decided could not be deleted now", exc_info=True)

@@ -26,6 +26,7 @@ SPARED = {
     "store/reader.py Reader.fetch: self._register.find": "for rows that move, and nothing moves them yet",
     "store/secrets.py SigningKeys.first: self._secret.entries": "to ask a graph: the secret that is read anyway",
     "store/outbox.py Outbox.newest: self._dynamodb.query": "the counter's list, which writes nothing",
+    "post/outbox_keeper.py": "one end, noted once, whoever notes it; what failed or died is done in the next round",
     "post/nlweb_door.py NlwebDoor.manifest: self._directory.domain": "it keeps nothing, and promises nothing",
     "post/nlweb_door.py NlwebDoor._take_in: self._directory.domain": "from memory: it was asked for just before",
 }

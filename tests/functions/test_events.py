@@ -223,7 +223,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
         old = events(at)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
         store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=old)
     answer = running.invoke("KeeperFunction", sample("keeper-round.json"))
-    assert answer == {"seen": 2, "decided": 1, "unreadable": 0}
+    assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
     told = metrics(capsys.readouterr().out)
     [age] = told.pop("AgeMilliseconds")
     assert age >= days * 1000

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
@@ -11,8 +12,12 @@ from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import MADE_AT, events
 
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.sign import Draft
 from postroom.post.keeper import LETTERS_AT_ONCE, ROUND_SECONDS
+from postroom.post.outgoing import Outgoing
 from postroom.reasons import Reason
+from postroom.store.outbox import Message, Outbox, State
 
 LONG_AGO = MADE_AT - 7 * 86_400
 
@@ -48,7 +53,8 @@ def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: Offic
     calls, name, asked = running.start("KeeperFunction").sqs.meta.events, "provide-client-params.sqs.ReceiveMessage", []
 
     def note(params: Json, **_: object) -> None:
-        asked.append(params["MaxNumberOfMessages"])
+        if params["QueueUrl"] == running.deployed.queues["LettersQueue"]:
+            asked.append(params["MaxNumberOfMessages"])
 
     calls.register(name, note)
     write_letters(running, *range(6, 6 + LETTERS_AT_ONCE + 2))
@@ -64,9 +70,9 @@ def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the
     keeper, now = running.start("KeeperFunction"), 0.0
     monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: now, time=time.time))
 
-    def pass_by(**_: object) -> None:
+    def pass_by(params: Json, **_: object) -> None:
         nonlocal now
-        now += passing
+        now += passing if params["QueueUrl"] == running.deployed.queues["LettersQueue"] else 0
 
     keeper.sqs.meta.events.register("provide-client-params.sqs.ReceiveMessage", pass_by)
     write_letters(running, *range(6, 6 + 2 * LETTERS_AT_ONCE + 1))
@@ -79,7 +85,7 @@ def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the
 def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
     running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert running.invoke("KeeperFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0}
+    assert running.invoke("KeeperFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [0.0]}
 
 
@@ -88,8 +94,34 @@ def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
     running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
-    assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0}
+    assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0]}
     assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{Reason.UNDELIVERABLE}"] * 2
     assert len(store.bodies("LettersQueue")) == 2
     assert {json.loads(notice)["reason"] for notice in store.bodies("CourierQueue")} == {str(Reason.UNDELIVERABLE)}
+
+
+def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_that_the_role_allows(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = running.deployed
+    outbox = Outbox(store.clients.dynamodb, store.tables["OutboxTable"])
+    made_ms = MADE_AT * 1000
+    for number in (1, 2):
+        correlation, at_ms = str(UUID(int=number)), made_ms - 2 * 86_400_000 * (number == 1)
+        message = Message("receiver.example", correlation, at_ms, "sender.example", "Hello@Host", f"token {number}")
+        outbox.put(message, now=MADE_AT, forget_at=MADE_AT + 86_400)
+        draft = Draft(message.mailbox, message.receiver, message.subject, correlation, at_ms, "hello", dialect=NLWEB)
+        store.clients.sqs.send_message(
+            QueueUrl=store.queues["CourierLettersQueue"], MessageBody=Outgoing(draft, "one").encode()
+        )
+    assert running.invoke("KeeperFunction", {})["given_up"] == 1
+    old, young = (outbox.find("receiver.example", str(UUID(int=number))) for number in (1, 2))
+    assert old
+    assert old.end
+    assert (old.state, old.end.reason) == (State.GIVEN_UP, "Undeliverable")
+    assert young
+    assert young.state is State.QUEUED
+    [left] = store.bodies("CourierLettersQueue")
+    assert str(UUID(int=2)) in left
+    assert metrics(capsys.readouterr().out)["OutboxGivenUp"] == [1.0]

@@ -47,6 +47,7 @@ class Settings:
     suspects_queue_url: str = ""
     letters_queue_url: str = ""
     courier_queue_url: str = ""
+    courier_letters_queue_url: str = ""
     signing_keys_secret: str = ""
     dm3_keys_secret: str = ""
     token_keys_secret: str = ""

@@ -58,7 +58,7 @@ class Dispatch:
     def _send(self, outgoing: Outgoing) -> Delivery:
         draft = outgoing.draft
         message = self._outbox.find(draft.sender, draft.correlation)
-        if message is None or message.end or message.carrier not in ("", outgoing.carrier):
+        if message is None or not message.is_carried_by(outgoing.carrier):
             return Delivery.SILENT
         try:
             end = self._posted(outgoing)

@@ -38,6 +38,7 @@ from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
+from postroom.post.outbox_keeper import OutboxKeeper
 from postroom.post.postman import Postman
 from postroom.post.room import Room
 from postroom.post.side_by_side import THREADS
@@ -201,18 +202,33 @@ def build_worker(settings: Settings) -> Worker:
     )
 
 
-def build_keeper(settings: Settings) -> Keeper:
+class Keepers(NamedTuple):
+    """Of the dead letters: of claims, and of what owners send."""
+
+    claims: Keeper
+    outbox: OutboxKeeper
+
+
+def build_keepers(settings: Settings) -> Keepers:
     """What functions/worker/keeper.py runs."""
-    settings.need("post_table", "bucket", "courier_queue_url", "letters_queue_url")
+    settings.need(
+        "post_table", "outbox_table", "bucket", "courier_queue_url", "letters_queue_url", "courier_letters_queue_url"
+    )
     aws = _Aws()
     objects = aws.objects(settings.bucket)
-    return Keeper(
+    claims = Keeper(
         filing=_filing(settings, aws, objects, ThreadPoolExecutor(1)),
         objects=objects,
         clock=time.time,
         horizon_seconds=settings.horizon_seconds,
         margin_seconds=min(_KEEPER_MARGIN_SECONDS, settings.horizon_seconds // 2),
     )
+    outbox = OutboxKeeper(
+        outbox=Outbox(aws.dynamodb, settings.outbox_table),
+        clock=time.time,
+        give_up_seconds=settings.outbox_give_up_seconds,
+    )
+    return Keepers(claims, outbox)
 
 
 class Rounds(NamedTuple):

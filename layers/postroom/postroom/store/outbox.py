@@ -85,6 +85,10 @@ class Message:
         """What became of it."""
         return self.end.state if self.end else State.QUEUED
 
+    def is_carried_by(self, carrier: str) -> bool:
+        """Whether the queue message of this mark still has to bring it to its end."""
+        return self.end is None and self.carrier in ("", carrier)
+
     @property
     def place(self) -> str:
         """Where it stands among the messages of its mailbox, by time."""
