@@ -72,9 +72,9 @@ class Users:
 class Counter:
     """The counter of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
 
-    def __init__(self, deployed: Deployed) -> None:
+    def __init__(self, deployed: Deployed, clock: Clock | None = None) -> None:
         self.deployed = deployed
-        self.clock = Clock(NOW)
+        self.clock = clock or Clock(NOW)
         self.users = Users()
         self.slept: list[float] = []
         self._numbers = count(1)

@@ -1,0 +1,156 @@
+"""The rules of a mailbox (tests/counter/machine.py), played over HTTPS at a real deployment of the local stack.
+
+Messages are filed by hand, as late as the rules wish, and by the real door and worker. Few examples are played; more by
+`MACHINE_EXAMPLES=50`.
+"""
+
+import json
+import os
+import ssl
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import rule, run_state_machine_as_test
+from tests.aws import Clients, Deployed
+from tests.counter.counter import HOST, SHOP, Counter
+from tests.counter.machine import MailboxMachine
+from tests.post.ports import Clock
+
+from postroom.cli.story.office import Office, until
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import SUBJECT, Town
+from postroom.counter.reply import Reply
+from postroom.local.stack import Deployment
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.ids import id_of
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "8"))
+STEPS = 25
+
+
+class RealClock(Clock):
+    """Time passes by itself; who would set it waits for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+
+    @property
+    def now(self) -> float:
+        return time.time()
+
+    @now.setter
+    def now(self, _: float) -> None:
+        pass
+
+
+class FarCounter(Counter):
+    """The counter of a deployment, asked over HTTPS; what is done to its store goes past it."""
+
+    def __init__(self, deployment: Deployment, town: Town) -> None:
+        client, outputs = deployment.client, deployment.outputs
+        names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable")
+        store = Deployed(
+            Clients(client("dynamodb"), client("s3"), client("sqs"), client("secretsmanager")),
+            bucket=outputs["Bucket"],
+            secrets={"TokenKeys": outputs["TokenKeysSecret"]},
+            tables={name: outputs[name] for name in names},
+            queues={"CourierQueue": outputs["CourierQueueUrl"]},
+        )
+        super().__init__(store, RealClock())
+        trusted = ssl.create_default_context(cafile=str(town.stack.authority.pem))
+        self.https = httpx.Client(
+            base_url=f"https://127.0.0.1:{town.stack.door.port}", verify=trusted, trust_env=False, timeout=60
+        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        token: str = "",
+        body: object = None,
+        query: dict[str, str] | None = None,
+        host: str = HOST,
+        headers: dict[str, str] | None = None,
+    ) -> Reply:
+        given = {"host": host, "content-type": "application/json", **(headers or {})}
+        if token:
+            given["authorization"] = f"Bearer {token}"
+        data = b"" if body is None else json.dumps(body).encode()
+        answer = self.https.request(
+            method, path, params=query, headers=given, content=data, extensions={"sni_hostname": host}
+        )
+        return Reply(answer.status_code, answer.headers["content-type"], answer.content)
+
+    def clear(self) -> None:
+        """No message is there any more, nor was ever."""
+        dynamodb, s3 = self.deployed.clients.dynamodb, self.deployed.clients.s3
+        for row in self.deployed.rows("PostTable"):
+            key = {name: row[name] for name in ("pk", "sk")}
+            dynamodb.delete_item(TableName=self.deployed.tables["PostTable"], Key=key)
+        for name in self.deployed.objects():
+            s3.delete_object(Bucket=self.deployed.bucket, Key=name)
+
+
+class FarMailbox(MailboxMachine):
+    # As `postroom mailbox rotate-keys` has it: by then every instance of the function has read the key.
+    key_begins_after = 120
+
+    def __init__(self, counter: FarCounter, office: Office, story: Story) -> None:
+        super().__init__(counter)
+        self._far = counter
+        self._office = office
+        self._story = story
+
+    def teardown(self) -> None:
+        self._far.clear()
+
+    @rule(target=MailboxMachine.filed)
+    def deliver_at_the_door(self) -> str:
+        """A message by the real way: posted, queued, verified, filed by the worker."""
+        sent = self._story.envelope(self._story.town.sender, {"Text": "Good morning"}, to=SHOP)
+        known = {row.key for row in self._office.rows()}
+        assert self._story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
+        filed = until("it is filed", lambda: {row.key for row in self._office.rows()} - known or None)
+        message = id_of(filed.pop())
+        self.waiting[message] = json.dumps(sent, ensure_ascii=False)
+        return message
+
+
+@pytest.fixture(scope="module")
+def office(town: Town) -> Office:
+    """shop.com has a post office of its own, at which nobody asks too often."""
+    office = Office(SHOP, town.stack.deploy("machine", {"CounterRequestsASecond": "1000"}))
+    office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
+    office.deployment.serve_host(HOST)
+    return office
+
+
+@pytest.fixture(scope="module")
+def counter(town: Town, office: Office) -> Iterator[FarCounter]:
+    far = FarCounter(office.deployment, town)
+    yield far
+    far.https.close()
+
+
+def test_whatever_happens_an_owner_sees_each_message_once_in_a_pass_until_it_is_acknowledged(
+    counter: FarCounter, office: Office, story: Story
+) -> None:
+    run_state_machine_as_test(
+        lambda: FarMailbox(counter, office, story),
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            # A failure is told as it was met: to look for a smaller one takes minutes over HTTPS.
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
