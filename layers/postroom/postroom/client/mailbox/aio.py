@@ -8,20 +8,25 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Any, Self
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import httpx
+from msgspec import UNSET, UnsetType
 
 from postroom.client.mailbox.core import Core, Settings
 from postroom.client.mailbox.exchange import Answer, Request, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
-from postroom.client.mailbox.passes import Passes
+from postroom.client.mailbox.outbox import SentPages
+from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.counter import shapes
 from postroom.counter.names import read_mailbox_name
 from postroom.ijson import JsonValue
+
+S = TypeVar("S")
+U = TypeVar("U")
 
 
 class AsyncMailbox:
@@ -72,12 +77,13 @@ class AsyncMailbox:
         """Let go of the connection. What was not acknowledged is shown again to who comes next."""
         await self._client.aclose()
 
-    def unread(self, *, wait: float | bool = False, conversation: str = "") -> "AsyncUnread":
+    def unread(self, *, wait: float | bool = False, conversation: str = "") -> AsyncIterator["AsyncMessage"]:
         """Each message that waits, once, oldest first; perhaps only of one conversation.
 
         `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
         """
-        return AsyncUnread(self, Passes(self._core, wait, conversation, self._clock))
+        passes = Passes(self._core, wait, conversation, self._clock)
+        return AsyncListed(lambda: self._make(passes.next_page()), lambda told: AsyncMessage(self, told))
 
     async def message(self, message_id: str) -> "AsyncMessage":
         """One message that waits. Raises MessageGoneError where it does not any more."""
@@ -106,6 +112,33 @@ class AsyncMailbox:
         """Change what is not None, if all is still as in `settings`; of `extension` only what is named in it, and
         what is None there is taken away. Raises ChangedMeanwhileError."""
         return await self._make(self._core.change_settings(settings, extension, unverified))
+
+    async def send(
+        self,
+        to: str,
+        subject: str,
+        body: "JsonValue | UnsetType" = UNSET,
+        *,
+        token: str,
+        correlation: str = "",
+        dialect: Literal["nlweb", "pollyweb"] = "nlweb",
+    ) -> shapes.Queued:
+        """Have the post office sign a message in the name of the mailbox, a domain, and send it to the domain `to`.
+
+        `token`: your own, for this message: said again with the same content, it is sent once, so whoever was told
+        UnavailableError says it again. `correlation`: of what it replies to. Raises TokenReusedError; ValueError,
+        TypeError where `body` is no JSON.
+        """
+        return await self._make(self._core.send(to, subject, body, token, correlation, dialect))
+
+    def sent(self) -> AsyncIterator[shapes.SentMessage]:
+        """What was sent, newest first, and what became of each."""
+        pages = SentPages(self._core)
+        return AsyncListed(lambda: self._make(pages.next_page()), lambda told: told)
+
+    async def sent_one(self, correlation: str) -> shapes.SentMessage:
+        """One message that was sent, by its Correlation, and what became of it. Raises NotSentError."""
+        return await self._make(self._core.sent_one(correlation))
 
     async def sign_out(self) -> None:
         """Sign out of all devices; it takes up to a minute to be seen everywhere."""
@@ -164,19 +197,19 @@ class AsyncMessage(Shown):
         await self._mailbox.acknowledge([self])
 
 
-class AsyncUnread(AsyncIterator[AsyncMessage]):
-    """Messages, one after the other. After an error it may be asked to go on, and misses none."""
+class AsyncListed(AsyncIterator[U], Generic[S, U]):
+    """One after the other, as pages bring them. After an error it may be asked to go on, and misses none."""
 
-    def __init__(self, mailbox: AsyncMailbox, passes: Passes) -> None:
-        self._mailbox = mailbox
-        self._passes = passes
-        self._fetched: deque[shapes.Message] = deque()
+    def __init__(self, next_page: Callable[[], Awaitable[News[S] | None]], shown: Callable[[S], U]) -> None:
+        self._next_page = next_page
+        self._shown = shown
+        self._fetched: deque[S] = deque()
 
-    async def __anext__(self) -> AsyncMessage:
+    async def __anext__(self) -> U:
         while not self._fetched:
-            page = await self._mailbox._make(self._passes.next_page())
+            page = await self._next_page()
             if page is None:
                 raise StopAsyncIteration
             self._fetched.extend(page.messages)
             warn_of(page.unreadable)
-        return AsyncMessage(self._mailbox, self._fetched.popleft())
+        return self._shown(self._fetched.popleft())

@@ -9,8 +9,10 @@ from postroom.client.mailbox.errors import (
     MailboxError,
     MessageGoneError,
     MessageUnreadableError,
+    NotSentError,
     NotTheOwnerError,
     RefusedError,
+    TokenReusedError,
     UnavailableError,
     UnexpectedAnswerError,
     UntrustedHostError,
@@ -37,6 +39,11 @@ _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
     str(Reason.MESSAGE_UNREADABLE): (MessageUnreadableError, "Ask its operators, or try again in some days."),
     str(Reason.CHANGED_MEANWHILE): (
         ChangedMeanwhileError, "A change of yours whose answer was lost may be what changed it.",
+    ),
+    str(Reason.TOKEN_REUSED): (TokenReusedError, "Each message needs a token of its own."),
+    str(Reason.NOT_SENT): (NotSentError, ""),
+    str(Reason.NOT_A_SENDER): (
+        RefusedError, "Its operator lets it: `postroom domain add NAME --key FILE --selector NAME`.",
     ),
     str(Reason.CHALLENGE_INVALID): (RefusedError, "Try again; a signature counts for two minutes."),
 }  # fmt: skip

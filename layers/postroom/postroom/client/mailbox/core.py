@@ -1,26 +1,30 @@
 """What can be done at a mailbox, as steps that any driver can make. Sans-I/O."""
 
+import json
 import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from postroom.client.mailbox.answers import decode
-from postroom.client.mailbox.errors import MessageGoneError, UnavailableError, UnexpectedAnswerError
+from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
 from postroom.counter import shapes
 from postroom.counter.operations import MERGE_PATCH
 from postroom.counter.shapes import MAX_ACKNOWLEDGED
+from postroom.ijson import JsonValue
+from postroom.nlweb.names import read_uuid
 from postroom.reasons import Reason
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_JSON: Final = {"Content-Type": "application/json"}
 _PART: Final = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18})", re.ASCII)
 
 
@@ -99,6 +103,36 @@ class Core:
         request = Request("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
         return _settings((yield from self._session.ask(request)))
 
+    def send(
+        self,
+        to: str,
+        subject: str,
+        body: "JsonValue | UnsetType",
+        token: str,
+        correlation: str,
+        dialect: Literal["nlweb", "pollyweb"],
+    ) -> Steps[shapes.Queued]:
+        """Hand a message to the outbox. Raises ValueError, TypeError where the body is no JSON."""
+        message: dict[str, JsonValue] = {"token": token, "to": to, "subject": subject, "dialect": dialect}
+        if body is not UNSET:
+            message["body"] = body
+        if correlation:
+            message["correlation"] = correlation
+        data = json.dumps(message, allow_nan=False).encode()
+        request = Request("POST", f"{self._base}/outbox", headers=_JSON, body=data)
+        return decode(shapes.Queued, (yield from self._session.ask(request)))
+
+    def sent(self, after: str) -> Steps[shapes.SentMessages]:
+        """What was sent, after a cursor."""
+        return decode(shapes.SentMessages, (yield from self._get("/outbox", query={"after": after} if after else {})))
+
+    def sent_one(self, correlation: str) -> Steps[shapes.SentMessage]:
+        """One message of the outbox."""
+        if not read_uuid(correlation):
+            # In an address it might name something else.
+            raise NotSentError(f"{correlation[:100]!r} is no UUID.", reason=str(Reason.NOT_SENT))
+        return decode(shapes.SentMessage, (yield from self._get(f"/outbox/{correlation}")))
+
     def sign_out(self) -> Steps[None]:
         """Let no token count that was given before, to whatever device."""
         yield from self._session.ask(Request("POST", f"{self._base}/sign-out"))
@@ -114,7 +148,7 @@ class Core:
         request = Request(
             "POST",
             f"{self._base}/acknowledgements",
-            headers={"Content-Type": "application/json"},
+            headers=_JSON,
             body=msgspec.json.encode(shapes.Acknowledgements(left)),
         )
         became = decode(shapes.Acknowledged, (yield from self._session.attempt(request, pause)))

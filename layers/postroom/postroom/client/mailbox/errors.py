@@ -43,6 +43,14 @@ class ChangedMeanwhileError(RefusedError):
     """The settings are not what they were. Read them again, and change those."""
 
 
+class TokenReusedError(RefusedError):
+    """Another message was sent under this token. The one that was to be sent now was not."""
+
+
+class NotSentError(RefusedError):
+    """No message was sent under this Correlation, or it is forgotten by now."""
+
+
 class UntrustedHostError(MailboxError):
     """Who answers is not who was asked, or wants a signature for another: nothing was signed."""
 

@@ -11,7 +11,7 @@ much stays to be watched, the next pass begins after some seconds.
 
 import math
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from postroom.client.mailbox.core import Core
 from postroom.client.mailbox.exchange import Steps
@@ -21,10 +21,13 @@ REST_SECONDS: Final = 20.0
 """Between passes where messages stay: each of them lists them all again."""
 
 
-class News(NamedTuple):
+M = TypeVar("M")
+
+
+class News(NamedTuple, Generic[M]):
     """What was not shown before: messages, and ids of messages that wait and cannot be read just now."""
 
-    messages: list[Message]
+    messages: list[M]
     unreadable: list[str]
 
 
@@ -55,7 +58,7 @@ class Passes:
         self._ends_at = -math.inf
         self._rests_until = -math.inf
 
-    def next_page(self) -> Steps[News | None]:
+    def next_page(self) -> Steps[News[Message] | None]:
         """What was not shown before, perhaps nothing; None: the end. Raises MailboxError."""
         now = self._clock()
         if self._news:
@@ -74,7 +77,7 @@ class Passes:
             self._known, self._met = self._met, set()
         return self._take(page)
 
-    def _take(self, page: Page) -> News:
+    def _take(self, page: Page) -> News[Message]:
         shown = self._known | self._met
         new = [each for each in page.messages if each.id not in shown]
         unreadable = [each for each in page.unreadable if each not in shown]

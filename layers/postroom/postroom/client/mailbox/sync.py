@@ -7,20 +7,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from typing import Any, Self
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import httpx
+from msgspec import UNSET, UnsetType
 
 from postroom.client.mailbox.core import Core, Settings
 from postroom.client.mailbox.exchange import Answer, Request, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
-from postroom.client.mailbox.passes import Passes
+from postroom.client.mailbox.outbox import SentPages
+from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.counter import shapes
 from postroom.counter.names import read_mailbox_name
 from postroom.ijson import JsonValue
+
+S = TypeVar("S")
+U = TypeVar("U")
 
 
 class Mailbox:
@@ -78,12 +83,13 @@ class Mailbox:
         """Let go of the connection. What was not acknowledged is shown again to who comes next."""
         self._client.close()
 
-    def unread(self, *, wait: float | bool = False, conversation: str = "") -> "Unread":
+    def unread(self, *, wait: float | bool = False, conversation: str = "") -> Iterator["Message"]:
         """Each message that waits, once, oldest first; perhaps only of one conversation.
 
         `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
         """
-        return Unread(self, Passes(self._core, wait, conversation, self._clock))
+        passes = Passes(self._core, wait, conversation, self._clock)
+        return Listed(lambda: self._make(passes.next_page()), lambda told: Message(self, told))
 
     def message(self, message_id: str) -> "Message":
         """One message that waits. Raises MessageGoneError where it does not any more."""
@@ -111,6 +117,33 @@ class Mailbox:
         """Change what is not None, if all is still as in `settings`; of `extension` only what is named in it, and
         what is None there is taken away. Raises ChangedMeanwhileError."""
         return self._make(self._core.change_settings(settings, extension, unverified))
+
+    def send(
+        self,
+        to: str,
+        subject: str,
+        body: "JsonValue | UnsetType" = UNSET,
+        *,
+        token: str,
+        correlation: str = "",
+        dialect: Literal["nlweb", "pollyweb"] = "nlweb",
+    ) -> shapes.Queued:
+        """Have the post office sign a message in the name of the mailbox, a domain, and send it to the domain `to`.
+
+        `token`: your own, for this message: said again with the same content, it is sent once, so whoever was told
+        UnavailableError says it again. `correlation`: of what it replies to. Raises TokenReusedError; ValueError,
+        TypeError where `body` is no JSON.
+        """
+        return self._make(self._core.send(to, subject, body, token, correlation, dialect))
+
+    def sent(self) -> Iterator[shapes.SentMessage]:
+        """What was sent, newest first, and what became of each."""
+        pages = SentPages(self._core)
+        return Listed(lambda: self._make(pages.next_page()), lambda told: told)
+
+    def sent_one(self, correlation: str) -> shapes.SentMessage:
+        """One message that was sent, by its Correlation, and what became of it. Raises NotSentError."""
+        return self._make(self._core.sent_one(correlation))
 
     def sign_out(self) -> None:
         """Sign out of all devices; it takes up to a minute to be seen everywhere."""
@@ -170,19 +203,19 @@ class Message(Shown):
         self._mailbox.acknowledge([self])
 
 
-class Unread(Iterator[Message]):
-    """Messages, one after the other. After an error it may be asked to go on, and misses none."""
+class Listed(Iterator[U], Generic[S, U]):
+    """One after the other, as pages bring them. After an error it may be asked to go on, and misses none."""
 
-    def __init__(self, mailbox: Mailbox, passes: Passes) -> None:
-        self._mailbox = mailbox
-        self._passes = passes
-        self._fetched: deque[shapes.Message] = deque()
+    def __init__(self, next_page: Callable[[], News[S] | None], shown: Callable[[S], U]) -> None:
+        self._next_page = next_page
+        self._shown = shown
+        self._fetched: deque[S] = deque()
 
-    def __next__(self) -> Message:
+    def __next__(self) -> U:
         while not self._fetched:
-            page = self._mailbox._make(self._passes.next_page())
+            page = self._next_page()
             if page is None:
                 raise StopIteration
             self._fetched.extend(page.messages)
             warn_of(page.unreadable)
-        return Message(self._mailbox, self._fetched.popleft())
+        return self._shown(self._fetched.popleft())

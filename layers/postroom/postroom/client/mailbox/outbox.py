@@ -1,0 +1,23 @@
+"""What was sent, page by page, the newest first. Sans-I/O."""
+
+from postroom.client.mailbox.core import Core
+from postroom.client.mailbox.exchange import Steps
+from postroom.client.mailbox.passes import News
+from postroom.counter.shapes import SentMessage
+
+
+class SentPages:
+    """An error changes nothing: the same page is then asked for again."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._cursor = ""
+        self._more = True
+
+    def next_page(self) -> Steps[News[SentMessage] | None]:
+        """Messages, perhaps none; None: the end. Raises MailboxError."""
+        if not self._more:
+            return None
+        page = yield from self._core.sent(self._cursor)
+        self._cursor, self._more = page.cursor, page.more
+        return News(page.messages, [])

@@ -1,0 +1,133 @@
+"""Sending through the outbox of a mailbox, by either client: once for each token, whatever got lost on the way."""
+
+from typing import Any
+
+import pytest
+from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
+from tests.counter.counter import BOB, BOB_KEY, NOW, SHOP, Counter
+
+from postroom.client.mailbox import (
+    NotSentError,
+    RefusedError,
+    Retries,
+    TokenReusedError,
+    UnavailableError,
+)
+from postroom.post.notices import read_notice
+from postroom.post.outgoing import Outgoing
+from postroom.store.outbox import End, Outbox, State
+
+UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+
+
+def queued(counter: Counter) -> list[Outgoing]:
+    found = [read_notice(body) for body in counter.deployed.bodies("CourierQueue")]
+    return [each for each in found if isinstance(each, Outgoing)]
+
+
+def send(mailbox: Any, token: str = "t1", **more: Any) -> Any:
+    return mailbox.send("receiver.example", "Hello@Host", {"Say": "hi 🤝"}, token=token, **more)
+
+
+def test_a_message_goes_out_in_the_name_of_the_mailbox(counter: Counter, mailbox: Any) -> None:
+    sent = send(mailbox, correlation=UUID.upper(), dialect="pollyweb")
+    [outgoing] = queued(counter)
+    draft = outgoing.draft
+    assert (sent.state, sent.correlation, draft.correlation) == (State.QUEUED, UUID, UUID)
+    assert (draft.sender, draft.receiver, draft.subject) == (SHOP, "receiver.example", "Hello@Host")
+    assert (draft.body, draft.dialect.authority) == ({"Say": "hi 🤝"}, "pollyweb.org")
+
+
+@pytest.mark.parametrize("body", [None, False, 0, -0.0, 1e21, "", [], {"": [None]}, "\x00\u2028 ￾"])
+def test_any_json_is_sent_as_it_is(counter: Counter, mailbox: Any, body: Any) -> None:
+    mailbox.send("receiver.example", "Hello@Host", body, token="t1")
+    [outgoing] = queued(counter)
+    assert (repr(outgoing.draft.body), outgoing.draft.has_body) == (repr(body), True)
+
+
+def test_a_message_may_have_no_body(counter: Counter, mailbox: Any) -> None:
+    mailbox.send("receiver.example", "Hello@Host", token="t1")
+    assert not queued(counter)[0].draft.has_body
+
+
+def test_what_a_receiver_would_refuse_is_refused_in_its_words(counter: Counter, mailbox: Any) -> None:
+    with pytest.raises(RefusedError) as refused:
+        mailbox.send("receiver.example", "Hello@Host", 10**400, token="t1")
+    assert (refused.value.reason, queued(counter)) == ("NotIJson", [])
+
+
+@pytest.mark.parametrize("body", [float("nan"), float("inf"), {1, 2}, b"x", {"x": object()}])
+def test_what_is_no_json_is_said_to_be_none_and_nobody_is_asked(host: Host, mailbox: Any, body: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        mailbox.send("receiver.example", "Hello@Host", body, token="t1")
+    assert host.asked == []
+
+
+def test_said_again_after_its_answer_was_lost_it_is_sent_once(host: Host, counter: Counter, mailbox: Any) -> None:
+    mailbox.status()
+    host.faults = [lost_after, busy(503), lost_before]
+    first = send(mailbox)
+    assert host.paths().count("POST /outbox") == 4
+    assert send(mailbox) == first
+    assert [each.draft.correlation for each in queued(counter)] == [first.correlation]
+
+
+def test_who_could_not_send_now_is_told_so_and_says_it_again(host: Host, counter: Counter, opened: Open) -> None:
+    mailbox = opened(retries=Retries(2))
+    mailbox.status()
+    host.faults = [lost_before, lost_after]
+    with pytest.raises(UnavailableError):
+        send(mailbox)
+    send(mailbox)
+    assert len(queued(counter)) == 1
+
+
+def test_a_token_that_was_used_for_another_message_sends_nothing(counter: Counter, mailbox: Any) -> None:
+    send(mailbox)
+    with pytest.raises(TokenReusedError, match="Each message needs a token of its own") as refused:
+        mailbox.send("receiver.example", "Hello@Host", "other", token="t1")
+    assert refused.value.reason == "TokenReused"
+    assert len(queued(counter)) == 1
+
+
+def test_who_may_not_send_is_told_who_can_change_that(opened: Open) -> None:
+    with pytest.raises(RefusedError, match="postroom domain add") as refused:
+        send(opened(BOB, BOB_KEY))
+    assert refused.value.reason == "NotASender"
+
+
+def test_what_became_of_a_message_is_shown(counter: Counter, mailbox: Any) -> None:
+    correlation = send(mailbox).correlation
+    assert mailbox.sent_one(correlation).state == State.QUEUED
+    rows = Outbox(counter.deployed.clients.dynamodb, counter.deployed.tables["OutboxTable"])
+    rows.finish(SHOP, correlation, End(State.REFUSED, int(NOW * 1000), "Why", "Because.", ""))
+    told = mailbox.sent_one(correlation.upper())
+    assert (told.state, told.reason, told.detail, told.to) == (State.REFUSED, "Why", "Because.", "receiver.example")
+
+
+@pytest.mark.parametrize("correlation", [UUID, "", "..", "../status", "x" * 5000, "🤝?#", f"{UUID}/x"])
+def test_what_was_not_sent_is_not_found_and_no_other_address(host: Host, mailbox: Any, correlation: str) -> None:
+    with pytest.raises(NotSentError) as refused:
+        mailbox.sent_one(correlation)
+    assert refused.value.reason == "NotSent"
+    assert set(host.paths()) <= {f"GET /auth/{SHOP}", f"POST /auth/{SHOP}", f"GET /outbox/{UUID}"}
+
+
+def test_what_was_sent_is_listed_newest_first_over_all_pages_and_on_after_a_fault(
+    host: Host, counter: Counter, opened: Open
+) -> None:
+    mailbox = opened(retries=Retries(1))
+    host.page_size = 2
+    sent = []
+    for number in range(5):
+        counter.clock.now += 1
+        sent.append(send(mailbox, f"t{number}").correlation)
+    listed = mailbox.sent()
+    found = [next(listed).correlation for _ in range(2)]
+    host.faults = [lost_before]
+    with pytest.raises(UnavailableError):
+        next(listed)
+    found += [each.correlation for each in listed]
+    assert found == sent[::-1]
+    assert list(mailbox.sent()) != []
+    assert list(listed) == []

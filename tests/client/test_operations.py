@@ -1,0 +1,70 @@
+"""Whatever the counter answers, a method of the client asks for; or it is said here why none does."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.client.mailbox_net import Host, Open
+from tests.counter.counter import BOB, BOB_KEY, Counter
+
+from postroom.counter.operations import OPERATIONS, find_operations
+
+NO_METHOD = {
+    "incoming": "dm3's reference asks so; `unread` reads the same by pages",
+    "acknowledge_by_hash": "dm3's reference asks so; `acknowledge` names messages by ids",
+    "openapi": "it is for tools that write clients, and this is one",
+}
+"""Operations that no method is for, and why."""
+
+SENDING = {"to": "b.com", "subject": "Hello@Host", "token": "t1"}
+CALLS: dict[str, Callable[[Any], object]] = {
+    "challenge": lambda mailbox: mailbox.status(),
+    "token": lambda mailbox: mailbox.status(),
+    "sign_out": lambda mailbox: mailbox.sign_out(),
+    "messages": lambda mailbox: next(mailbox.unread()),
+    "message": lambda mailbox: mailbox.message(next(mailbox.unread()).id),
+    "envelope": lambda mailbox: mailbox.fetch_envelope(next(mailbox.unread()).id),
+    "acknowledge": lambda mailbox: next(mailbox.unread()).acknowledge(),
+    "conversations": lambda mailbox: mailbox.conversations(),
+    "status": lambda mailbox: mailbox.status(),
+    "settings": lambda mailbox: mailbox.settings(),
+    "change_settings": lambda mailbox: mailbox.change_settings(mailbox.settings(), unverified=True),
+    "send": lambda mailbox: mailbox.send(**SENDING),
+    "sent": lambda mailbox: next(mailbox.sent()),
+    "sent_one": lambda mailbox: mailbox.sent_one(mailbox.send(**SENDING).correlation),
+}
+"""A call of each operation's method, at a mailbox in which a message waits."""
+OF_DM3 = {"settings", "change_settings"}
+BEFORE: dict[str, Callable[[Any], object]] = {"sent": CALLS["send"]}
+"""What has to be there first."""
+
+
+@pytest.mark.parametrize("does", [operation.does for operation in OPERATIONS])
+def test_an_operation_has_a_method_or_a_reason_to_have_none(
+    does: str, counter: Counter, host: Host, opened: Open
+) -> None:
+    assert (does in NO_METHOD) != (does in CALLS), f"{does}: name a call of its method, or why there is none"
+    if does in NO_METHOD:
+        return
+    name, key = (BOB, BOB_KEY) if does in OF_DM3 else (None, None)
+    mailbox = opened(name, key) if name else opened()
+    counter.file("{}")
+    if does in BEFORE:
+        BEFORE[does](mailbox)
+    host.asked.clear()
+    CALLS[does](mailbox)
+    assert does in asked(host)
+
+
+def test_no_call_or_reason_stands_here_for_what_is_no_operation() -> None:
+    assert CALLS.keys() | NO_METHOD.keys() == {operation.does for operation in OPERATIONS}
+
+
+def asked(host: Host) -> set[str]:
+    """The operations that were asked for."""
+    return {
+        operation.does
+        for request in host.asked
+        for operation, _ in find_operations(request.url.path)
+        if operation.method == request.method
+    }
