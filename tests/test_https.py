@@ -145,16 +145,6 @@ def test_get_and_post_over_tls(serve, ca_file) -> None:  # type: ignore[no-untyp
     assert post.endswith(b"\r\n\r\n" + b'{"a":1}' * 9000)
 
 
-def test_a_token_is_shown_where_one_is_given_and_nowhere_else(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
-    with serve(answering(ok(b"hello"))) as server:
-        ours = client(server.port, ca_file)
-        for bearer in ("abc.def", ""):
-            ours.get(f"https://{HOST}/", accept="*/*", bearer=bearer)
-            ours.post(f"https://{HOST}/", b"", "application/json", bearer=bearer)
-    shown = [b"\r\nAuthorization: Bearer abc.def\r\n" in request for request in server.requests]
-    assert shown == [b"authorization" in request.lower() for request in server.requests] == [True, True, False, False]
-
-
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_redirects_are_not_followed(serve, ca_file, status: int) -> None:  # type: ignore[no-untyped-def]
     answer = b"HTTP/1.1 %d Elsewhere\r\nLocation: https://%b/other\r\nContent-Length: 0\r\n\r\n"

@@ -1,11 +1,8 @@
 """`postroom send --via`: to a counter over HTTPS, with a key of the mailbox's owner."""
 
 import json
-import ssl
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,27 +10,25 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom, World
+from tests.cli.counters import HOST, URL, serve
 from tests.counter.counter import NOW, SHOP, SHOP_KEY, Counter
 
-from postroom.counter.asked import Asked
 from postroom.counter.reply import said as said_by_counter
 from postroom.counter.tokens import Tokens
-from postroom.local.authority import Authority
 from postroom.post.notices import read_notice
 from postroom.post.outgoing import Outgoing
 from postroom.store.outbox import End, Outbox, State
 
-HOST = "nlweb.shop.com"
-URL = f"https://{HOST}"
-
 
 @dataclass
 class Office:
-    """A counter, how to reach it, and what happens before it is asked what became of a message."""
+    """A counter, how to reach it, and what happens before it is asked what became of a message. `away`: it does not
+    take any."""
 
     counter: Counter
     options: tuple[str, ...] = ()
     before_looks: list[Callable[[str], None]] = field(default_factory=list)
+    away: bool = False
 
     @property
     def queued(self) -> list[Outgoing]:
@@ -52,41 +47,18 @@ def office(world: World, deployed: Deployed, tmp_path: Path) -> Iterator[Office]
     (tmp_path / "owner.pem").write_bytes(SHOP_KEY.to_pem())
     (tmp_path / "other.pem").write_bytes(world.key.to_pem())
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if "/outbox/" in self.path and found.before_looks:
-                found.before_looks.pop(0)(self.path.rpartition("/")[2])
-            self._answer(b"")
+    def before(asked: str) -> int | None:
+        if "/outbox/" in asked and found.before_looks:
+            found.before_looks.pop(0)(asked.rpartition("/")[2])
+        return 503 if found.away and asked.startswith("POST") else None
 
-        def do_POST(self) -> None:
-            self._answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def _answer(self, body: bytes) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            reply = found.counter.desk.answer(Asked(self.command, self.path, HOST, {}, headers, body))
-            self.send_response(reply.status)
-            self.send_header("Content-Length", str(len(reply.body)))
-            self.end_headers()
-            self.wfile.write(reply.body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-            """Say nothing."""
-
-    authority = Authority(tmp_path / "ca")
-    context: ssl.SSLContext = authority.server_context(HOST)
-    context.set_alpn_protocols(["http/1.1"])
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with serve(found.counter, tmp_path) as served:
+        served.before = before
         found.options = (
             "--via", URL, "--as", SHOP, "--key", "owner.pem", "--to", "receiver.example", "--subject", "Hello@Host",
-            "--resolver", world.resolver, "--ca-file", str(authority.pem), "--port", str(server.server_port),
-            "--allow-private",
+            "--resolver", world.resolver, "--ca-file", str(served.ca_file), "--port", str(served.port),
         )  # fmt: skip
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield found
-        server.shutdown()
-        thread.join()
 
 
 def test_a_body_goes_into_the_outbox_of_who_signs_in(postroom: Postroom, office: Office) -> None:
@@ -106,7 +78,8 @@ def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, office: O
     assert first == second
     assert len(office.queued) == 1
     other = postroom("send", "-", "--json", "--token", "t1", *office.options, input="2")
-    assert (other.exit_code, json.loads(other.stdout)["reason"]) == (1, "TokenReused")
+    assert (other.exit_code, other.stdout) == (1, "")
+    assert other.stderr.startswith("postroom: TokenReused: ")
 
 
 @pytest.mark.parametrize(("state", "code"), [(State.DELIVERED, 0), (State.REFUSED, 1), (State.GIVEN_UP, 3)])
@@ -122,8 +95,8 @@ def test_what_becomes_of_it_is_waited_for_and_is_the_exit_code(
 
 def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, office: Office) -> None:
     result = postroom("send", "-", *office.options, "--key", "other.pem", input="1")
-    assert (result.exit_code, office.queued) == (1, [])
-    assert "  reason: NotTheOwner\n" in result.stdout
+    assert (result.exit_code, result.stdout, office.queued) == (1, "", [])
+    assert result.stderr.startswith("postroom: NotTheOwner: ")
 
 
 @pytest.mark.parametrize(
@@ -144,13 +117,19 @@ def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
     assert office.queued == []
 
 
-def test_a_post_office_that_is_not_there_leaves_the_token_to_say_it_again(
-    postroom: Postroom, office: Office, world: World
-) -> None:
-    result = postroom("send", "-", "--token", "t1", *office.options, "--resolver", world.silent_resolver,
-                      "--via", "https://nowhere.example", input="1")  # fmt: skip
+def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(postroom: Postroom, office: Office) -> None:
+    office.away = True
+    result = postroom("send", "-", "--token", "t1", *office.options, input="1")
     assert result.exit_code == 3
-    assert "say it again with --token t1, and it is sent once" in result.stderr
+    assert "Say it again with --token t1, and it is sent once" in result.stderr
+    office.away = False
+    assert postroom("send", "-", "--token", "t1", *office.options, input="1").exit_code == 0
+    assert len(office.queued) == 1
+
+
+def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, office: Office) -> None:
+    result = postroom("send", "-", *office.options, "--via", "https://nowhere.example", input="1")
+    assert (result.exit_code, result.stderr) == (3, "postroom: there is no host nowhere.example, says the resolver\n")
 
 
 @pytest.mark.parametrize("left_out", ["--as", "--key", "--to", "--subject"])

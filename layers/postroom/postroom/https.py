@@ -73,14 +73,13 @@ class HttpsClient:
         self._total_timeout = total_timeout
         self._max_response_bytes = max_response_bytes
 
-    def get(self, url: str, accept: str, *, bearer: str = "") -> Response:
-        """GET an https URL; `bearer`: a token to show (RFC 6750). Raises NotNowError (OutboundFailed) whatever goes
-        wrong, NoSuchHostError among it."""
-        return self._exchange("GET", url, [("Accept", accept), *_authorization(bearer)], None)
+    def get(self, url: str, accept: str) -> Response:
+        """GET an https URL. Raises NotNowError (OutboundFailed) whatever goes wrong, NoSuchHostError among it."""
+        return self._exchange("GET", url, [("Accept", accept)], None)
 
-    def post(self, url: str, body: bytes, content_type: str, *, bearer: str = "") -> Response:
-        """POST a body to an https URL. Takes a token and raises as `get` does."""
-        return self._exchange("POST", url, [("Content-Type", content_type), *_authorization(bearer)], body)
+    def post(self, url: str, body: bytes, content_type: str) -> Response:
+        """POST a body to an https URL. Raises as `get` does."""
+        return self._exchange("POST", url, [("Content-Type", content_type)], body)
 
     def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
         deadline = time.monotonic() + self._total_timeout
@@ -180,10 +179,6 @@ def _as_address(text: str) -> IPv4Address | IPv6Address | None:
         return ip_address(text)
     except ValueError:
         return None
-
-
-def _authorization(bearer: str) -> list[tuple[str, str]]:
-    return [("Authorization", f"Bearer {bearer}")] if bearer else []
 
 
 def _failed(detail: str) -> NotNowError:

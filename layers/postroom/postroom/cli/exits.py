@@ -35,6 +35,10 @@ class UsageFault(Exception):  # noqa: N818 - it is the user's, and reads as such
     """What was asked for cannot be done that way; the sentence says what to do. Exit code 2."""
 
 
+class Refusal(Exception):  # noqa: N818 - as above
+    """Who was asked says no, and will say so again; the sentence says why. Exit code 1."""
+
+
 class NotFoundOut(Exception):  # noqa: N818 - as above
     """It could not be found out or done just now; the sentence says why. Exit code 3."""
 
@@ -100,7 +104,7 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
             return Exit.USAGE, str(error)
         case NotFoundOut() | OurError():
             return Exit.NOT_FOUND_OUT, str(error)
-        case TheirError():
+        case Refusal() | TheirError():
             return Exit.BAD_MESSAGE, str(error)
         case NotNowError():
             return Exit.NOT_FOUND_OUT, str(error)

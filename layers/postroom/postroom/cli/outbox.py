@@ -5,24 +5,23 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from postroom.cli.exits import Exit, NotFoundOut, UsageFault
-from postroom.cli.inputs import load_private_key
 from postroom.cli.output import print_json, safe
-from postroom.errors import NotNowError
+from postroom.cli.owner import Way, load_owners_key, open_mailbox
 from postroom.ijson import JsonValue
 from postroom.settings import Settings
 
 if TYPE_CHECKING:
-    from postroom.client import Sent
-    from postroom.client.outbox import OutboxClient
-    from postroom.https import HttpsClient
+    from postroom.client import Mailbox
+    from postroom.counter.shapes import SentMessage
+    from postroom.store.outbox import State
 
 T = TypeVar("T")
+DialectName: TypeAlias = Literal["nlweb", "pollyweb"]
 
 _LOOK_SECONDS: Final = 1.0
-_QUEUED: Final = "queued"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,80 +35,67 @@ class Parcel:
     body: bytes
     correlation: str | None
     token: str | None
-    dialect: str
+    dialect: DialectName
     wait: float
 
 
-def send_via(url: str, parcel: Parcel, https: "HttpsClient", *, as_json: bool) -> Exit:
-    """Send it, and print what became of it: so far, or in the end. Raises UsageFault, NotFoundOut."""
-    from postroom.client.outbox import OutboxClient
+def send_via(url: str, parcel: Parcel, way: Way, *, as_json: bool) -> Exit:
+    """Send it, and print what became of it: so far, or in the end. Raises UsageFault, Refusal, NotFoundOut."""
+    from msgspec import to_builtins
 
-    message = _message(parcel)
-    mailbox, key = _needed("--as", parcel.mailbox), _needed("--key", parcel.key)
-    outbox = OutboxClient(https, url, mailbox, load_private_key(key))
+    to, subject = _needed("--to", parcel.to), _needed("--subject", parcel.subject)
+    name, key = _needed("--as", parcel.mailbox), load_owners_key(_needed("--key", parcel.key))
+    token = parcel.token or str(uuid.uuid4())
     try:
-        sent = _sent(outbox, message, parcel.wait)
-    except NotNowError as error:
-        again = f"say it again with --token {message['token']}, and it is sent once"
-        raise NotFoundOut(f"{error}; {again}") from None
-    said: dict[str, JsonValue] = {"token": message["token"], **(sent.reply if isinstance(sent.reply, dict) else {})}
+        with open_mailbox(url, name, key, way) as mailbox:
+            sent = mailbox.send(
+                to, subject, _read_body(parcel.body), token=token, correlation=parcel.correlation or "",
+                dialect=parcel.dialect,
+            )  # fmt: skip
+            became = _wait(mailbox, sent.correlation, parcel.wait)
+    except NotFoundOut as error:
+        raise NotFoundOut(f"{error} Say it again with --token {token}, and it is sent once.") from None
+    told: dict[str, JsonValue] = {"token": token, **to_builtins(became or sent)}
     if as_json:
-        print_json(said)
+        print_json(told)
     else:
-        print(safe(str(said.get("state") or f"{sent.fate}: {sent.status} from {url}")))
-        for name, value in said.items():
-            if name != "state":
-                print(safe(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"))
-    return _exit_of(sent, waited=parcel.wait > 0)
+        print(told.pop("state"))
+        for member, value in told.items():
+            print(safe(f"  {member}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"))
+    return _exit_of((became or sent).state, waited=parcel.wait > 0)
 
 
-def _sent(outbox: "OutboxClient", message: dict[str, JsonValue], wait: float) -> "Sent":
-    """The last answer. Raises NotNowError(OUTBOUND_FAILED)."""
-    from postroom.client import Fate
+def _wait(mailbox: "Mailbox", correlation: str, seconds: float) -> "SentMessage | None":
+    """What became of a message, at the latest after so many seconds. Raises MailboxError."""
+    from postroom.store.outbox import State
 
-    sent = outbox.sign_in()
-    if sent.fate is Fate.TAKEN:
-        sent = outbox.send(message)
-    until = time.monotonic() + wait
-    while _state(sent) == _QUEUED and time.monotonic() < until and isinstance(sent.reply, dict):
+    if not seconds:
+        return None
+    until = time.monotonic() + seconds
+    while True:
         time.sleep(_LOOK_SECONDS)
-        sent = outbox.find(str(sent.reply["correlation"]))
-    return sent
+        found = mailbox.sent_one(correlation)
+        if found.state is not State.QUEUED or time.monotonic() > until:
+            return found
 
 
-def _state(sent: "Sent") -> JsonValue:
-    return sent.reply.get("state") if isinstance(sent.reply, dict) else None
+def _exit_of(state: "State", *, waited: bool) -> Exit:
+    from postroom.store.outbox import State
 
-
-def _exit_of(sent: "Sent", *, waited: bool) -> Exit:
-    from postroom.client import Fate
-
-    match sent.fate, _state(sent):
-        case Fate.REFUSED, _:
-            return Exit.BAD_MESSAGE
-        case Fate.TAKEN, "queued":
-            return Exit.NOT_FOUND_OUT if waited else Exit.GOOD
-        case Fate.TAKEN, "delivered":
+    match state:
+        case State.DELIVERED:
             return Exit.GOOD
-        case Fate.TAKEN, "refused":
+        case State.REFUSED:
             return Exit.BAD_MESSAGE
+        case State.QUEUED if not waited:
+            return Exit.GOOD
     return Exit.NOT_FOUND_OUT
 
 
-def _message(parcel: Parcel) -> dict[str, JsonValue]:
-    """As POST …/outbox takes it."""
+def _read_body(data: bytes) -> JsonValue:
     from postroom.ijson import parse
 
-    message: dict[str, JsonValue] = {
-        "token": parcel.token or str(uuid.uuid4()),
-        "to": _needed("--to", parcel.to),
-        "subject": _needed("--subject", parcel.subject),
-        "body": parse(parcel.body, max_bytes=Settings().nlweb_max_body_bytes),
-        "dialect": parcel.dialect,
-    }
-    if parcel.correlation:
-        message["correlation"] = parcel.correlation
-    return message
+    return parse(data, max_bytes=Settings().nlweb_max_body_bytes)
 
 
 def _needed(option: str, value: T | None) -> T:

@@ -25,8 +25,17 @@ def is_terminal() -> bool:
 
 def print_json(value: JsonValue) -> None:
     """One JSON text on standard output, in UTF-8 whatever the locale; for a person's eyes, what steers is escaped."""
+    _write_json(value, indent=2)
+
+
+def print_json_line(value: JsonValue) -> None:
+    """The same in one line, of which more may follow."""
+    _write_json(value, indent=None)
+
+
+def _write_json(value: JsonValue, indent: int | None) -> None:
     sys.stdout.flush()
-    sys.stdout.buffer.write(json.dumps(value, ensure_ascii=is_terminal(), indent=2).encode() + b"\n")
+    sys.stdout.buffer.write(json.dumps(value, ensure_ascii=is_terminal(), indent=indent).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -1,28 +1,30 @@
-"""`postroom read`: what is filed in a mailbox: who, what, when, how verified."""
+"""`postroom read`: what is filed in a mailbox: who, what, when, how verified. To its operator, or to its owner."""
 
-import json
 import sys
 import time
-from collections.abc import Mapping
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli import pickup
+from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
+from postroom.cli.messages import Mail, describe, print_message, print_proof
+from postroom.cli.network import CaFile
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, safe
-from postroom.cli.proof import proof_lines
-from postroom.ijson import JsonValue
+from postroom.cli.owner import ATTEMPTS, OwnersKey, find_way, load_owners_key, open_mailbox
 from postroom.settings import RETAIN_CEILING_SECONDS
 
 if TYPE_CHECKING:
     from postroom.store.keys import RowKey
     from postroom.store.reader import Filed
 
-_LONGEST_BODY = 400
+_LIMIT = 20
+_ATTEMPTS_OF_WHO_WAITS = 6
 
 
 def read(
@@ -35,7 +37,9 @@ def read(
     ] = None,
     message: Annotated[str | None, typer.Option("--id", metavar="ID", help="Only this message.")] = None,
     cursor: Annotated[str | None, typer.Option(metavar="ID", help="Only what came in after this message.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many messages.")] = 20,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At most so many messages.", show_default=f"{_LIMIT}")
+    ] = None,
     ack: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Acknowledge this message instead; repeat it for more.")
     ] = None,
@@ -45,15 +49,66 @@ def read(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what DNS proof each message was verified by, zone by zone.")
     ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Read as the owner, over HTTPS, at this post office; --json writes lines."),
+    ] = None,
+    key: OwnersKey = None,
+    ack_shown: Annotated[
+        bool, typer.Option("--ack-shown", help="With --at: acknowledge each message once it is written out.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="With --at: go on with what comes in, until Ctrl-C.")] = False,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is filed in a mailbox, oldest first; with --ack, take messages out of it."""
+    """List what is filed in a mailbox, oldest first; with --ack, take messages out of it.
+
+    The operator reads through AWS; the owner over HTTPS, with --at and --key.
+    """
+    if at is None:
+        if key or ack_shown or wait or ca_file:
+            raise UsageFault("--key, --ack-shown, --wait and --ca-file are the owner's: say --at URL, too")
+        _read_as_operator(
+            open_office(stack_name, local, deployment), mailbox, about, message, cursor, limit or _LIMIT, ack,
+            raw=raw, explain=explain, as_json=as_json,
+        )  # fmt: skip
+        return
+    if key is None:
+        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
+    if cursor or (wait and (raw or message)):
+        raise UsageFault("--at has no --cursor, and one message is not waited for: leave that out")
+    keys = load_owners_key(key)
+    way = find_way(at, local or (None if ca_file else stack_of_this_folder("reading")), ca_file)
+    attempts = _ATTEMPTS_OF_WHO_WAITS if wait else ATTEMPTS
+    with open_mailbox(at, mailbox, keys, way, attempts=attempts) as opened:
+        if ack:
+            pickup.acknowledge(opened, mailbox, ack, as_json=as_json)
+            return
+        wanted = pickup.Wanted(
+            limit or (inf if wait else _LIMIT), about, message, acknowledge=ack_shown, wait=wait, raw=raw,
+            explain=explain, as_json=as_json, keys=keys,
+        )  # fmt: skip
+        pickup.pick_up(opened, mailbox, wanted)
+
+
+def _read_as_operator(
+    office: Office,
+    mailbox: str,
+    about: str | None,
+    message: str | None,
+    cursor: str | None,
+    limit: int,
+    ack: list[str] | None,
+    *,
+    raw: bool,
+    explain: bool,
+    as_json: bool,
+) -> None:
     from postroom.store.ids import id_of
 
-    office = open_office(stack_name, local, deployment)
     if ack:
         _acknowledge(office, mailbox, ack, as_json=as_json)
         return
@@ -63,12 +118,12 @@ def read(
         return
     last = id_of(filed[-1].row.key) if filed else cursor
     if as_json:
-        print_json({"messages": [_describe(each) for each in filed], "cursor": last})
+        print_json({"messages": [describe(_mail(each)) for each in filed], "cursor": last})
         return
     for each in filed:
-        _print(_describe(each))
+        print_message(describe(_mail(each)))
         if explain:
-            _print_proof(each.line.receipt)
+            print_proof(each.line.receipt)
     if not filed:
         print(f"nothing is filed in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
     elif len(filed) == limit:
@@ -131,109 +186,19 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
             print(f"acknowledged {each}")
 
 
-def _describe(filed: "Filed") -> dict[str, JsonValue]:
+def _mail(filed: "Filed") -> Mail:
     from postroom.nlweb.timestamp import write_timestamp
     from postroom.store.ids import id_of
 
-    return {
-        "id": id_of(filed.row.key),
-        "received_at": write_timestamp(filed.row.key.received_at_ms),
-        **(_sealed(filed) if filed.line.receipt["protocol"] == "dm3" else _told(filed)),
-        "conversation": filed.row.conversation,
-        "receipt": json.loads(json.dumps(dict(filed.line.receipt))),
-        "envelope": filed.line.envelope,
-    }
-
-
-def _sealed(filed: "Filed") -> dict[str, JsonValue]:
-    """What anybody may see of a dm3 message: `postroom dm3 open` shows its receiver the rest."""
-    return {
-        "from": filed.row.conversation,
-        "to": filed.row.key.mailbox,
-        "message_hash": str(filed.line.receipt["message_hash"]),
-    }
-
-
-def _told(filed: "Filed") -> dict[str, JsonValue]:
-    """What an NLWeb message says."""
-    from postroom.ijson import parse
-    from postroom.nlweb.envelope import read_envelope
-    from postroom.nlweb.timestamp import write_timestamp
-
-    data = filed.line.envelope.encode()
-    envelope = read_envelope(parse(data, max_bytes=len(data)))
-    return {
-        "from": envelope.sender,
-        "to": envelope.receiver,
-        "subject": envelope.subject,
-        "correlation": envelope.correlation,
-        "timestamp": write_timestamp(envelope.timestamp_ms),
-        "body": envelope.body,
-    }
-
-
-def _print(message: dict[str, JsonValue]) -> None:
-    receipt = message["receipt"] if isinstance(message["receipt"], dict) else {}
-    lines = {"from": message["from"], "to": message["to"]}
-    if "message_hash" in message:
-        lines |= {
-            "received": message["received_at"],
-            "verified": _verified_sender(receipt),
-            "sealed": f"{message['message_hash']}; --raw writes it for `postroom dm3 open`",
-        }
-    else:
-        body = json.dumps(message["body"], ensure_ascii=False)
-        lines |= {
-            "subject": message["subject"],
-            "correlation": message["correlation"],
-            "sent": message["timestamp"],
-            "received": message["received_at"],
-            "verified": _verified(receipt),
-            "body": body
-            if len(body) <= _LONGEST_BODY
-            else f"{body[:_LONGEST_BODY]}… ({len(body)} characters; see --raw)",
-        }
-    print(message["id"])
-    for name, value in lines.items():
-        print(f"  {name:<12} {safe(str(value))}")
-
-
-def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:
-    """How the sender of a dm3 message was verified."""
-    if receipt.get("unverified"):
-        return f"NOT: {receipt['unverified']}"
-    return f"by {receipt.get('key_fingerprint')} of the sender's profile"
-
-
-def _verified(receipt: Mapping[str, JsonValue]) -> str:
-    """How a message was verified, in one line: the key, and what vouches for it."""
-    from postroom.nlweb.timestamp import write_timestamp
-
-    at = receipt.get("verified_at_ms")
-    when = f" at {write_timestamp(at)}" if isinstance(at, int) else ""
-    key = f"{receipt.get('key_algorithm')} {receipt.get('key_fingerprint')}"
-    evidence = receipt.get("evidence")
-    if not isinstance(evidence, dict):
-        return f"{key}, {evidence}{when}"
-    chain = evidence.get("chain")
-    zones = [str(link.get("zone")) for link in chain if isinstance(link, dict)] if isinstance(chain, list) else []
-    return f"{key} of {receipt.get('key_name')}, DNSSEC {' → '.join(zones)}{when}"
-
-
-def _print_proof(receipt: Mapping[str, object]) -> None:
-    """The evidence that was filed with a message; one that DNS had no part in has none."""
-    from postroom.names.dnssec import Evidence
-
-    evidence = receipt.get("evidence")
-    if not isinstance(evidence, Mapping):
-        print("    no DNS was asked")
-        return
-    try:
-        lines = list(proof_lines(Evidence.from_json(evidence)))
-    except ValueError as error:
-        lines = [f"its receipt holds {error}; --json shows it"]
-    for line in lines:
-        print(f"    {safe(line)}")
+    row, line = filed.row, filed.line
+    return Mail(
+        id_of(row.key),
+        row.key.mailbox,
+        row.conversation,
+        write_timestamp(row.key.received_at_ms),
+        line.receipt,
+        line.envelope,
+    )
 
 
 def _print_raw(filed: "list[Filed]") -> None:

@@ -10,8 +10,9 @@ from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, read_input
 from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_https, choose_network, open_resolvers
-from postroom.cli.outbox import Parcel, send_via
+from postroom.cli.outbox import DialectName, Parcel, send_via
 from postroom.cli.output import print_json, safe
+from postroom.cli.owner import find_way
 from postroom.settings import Settings
 
 
@@ -40,7 +41,7 @@ def send(
     correlation: Annotated[
         str | None, typer.Option(help="A UUID: of what it replies to.", show_default="a fresh one")
     ] = None,
-    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb.")] = "nlweb",
+    dialect: Annotated[DialectName, typer.Option(help="In which form.")] = "nlweb",
     token: Annotated[
         str | None,
         typer.Option(help="Your own, for this message: said twice, it is sent once.", show_default="a fresh one"),
@@ -62,16 +63,17 @@ def send(
     if via is None and any((mailbox, key, to, subject, correlation, token, wait)):
         raise UsageFault("an envelope says all that itself; --via URL has a post office make one, and send it")
     data = read_input(file)
-    url, option = via or to_url or _inbox_of(data), "--via" if via else "--to-url"
     if local is None and not (resolver or to_url):
         local = stack_of_this_folder("sending")
-    network = choose_network(
-        local, resolvers=resolver, ca_file=ca_file, port=port or _port_of(url, option), allow_private=allow_private
-    )
     if via:
         parcel = Parcel(mailbox, key, to, subject, data, correlation, token, dialect, wait)
-        with open_resolvers(network) as resolvers:
-            raise typer.Exit(send_via(via, parcel, build_https(network, resolvers), as_json=as_json))
+        raise typer.Exit(
+            send_via(via, parcel, find_way(via, local, ca_file, resolvers=resolver, port=port), as_json=as_json)
+        )
+    url = to_url or _inbox_of(data)
+    network = choose_network(
+        local, resolvers=resolver, ca_file=ca_file, port=port or _port_of(url), allow_private=allow_private
+    )
     with open_resolvers(network) as resolvers:
         sent = deliver(build_https(network, resolvers), url, data)
     if as_json:
@@ -104,11 +106,11 @@ def _inbox_of(envelope: bytes) -> str:
     return read_dialect(frame, header).inbox_url(read_receiver(text_of(header, "To", "Header.")))
 
 
-def _port_of(url: str, option: str) -> int | None:
+def _port_of(url: str) -> int | None:
     try:
         parts = urlsplit(url)
         if parts.scheme == "https" and parts.hostname:
             return parts.port
     except ValueError:
         pass  # as wrong as the others
-    raise UsageFault(f"{option} {url!r} is no URL such as https://nlweb.receiver.example/inbox")
+    raise UsageFault(f"--to-url {url!r} is no URL such as https://nlweb.receiver.example/inbox")

@@ -23,13 +23,18 @@ def load_signer(key: Key) -> Signer:
         return key.signing
     if not isinstance(key, str | os.PathLike):
         return key
-    path = Path(key)
+    found = read_key(Path(key))
+    return found.signing if isinstance(found, UserKeys) else found
+
+
+def read_key(path: Path) -> PrivateKey | UserKeys:
+    """The key in a file, or the keys of a user of dm3. Raises as `load_signer` does."""
     with path.open("rb") as file:
         data = file.read(_MAX_FILE_BYTES)
     try:
         if not data.lstrip().startswith(b"{"):
             return PrivateKey.from_pem(data)
-        return read_user_keys(parse(data, max_bytes=_MAX_FILE_BYTES)).signing
+        return read_user_keys(parse(data, max_bytes=_MAX_FILE_BYTES))
     except OurError as error:
         raise OurError(f"{path}: {error}") from None
     except TheirError:

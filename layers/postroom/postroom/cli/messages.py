@@ -1,0 +1,186 @@
+"""A message on the screen: who, what, when, how verified. The same for operators and owners, however it was fetched."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from postroom.cli.output import safe
+from postroom.cli.proof import proof_lines
+from postroom.errors import TheirError
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.dm3.keys import UserKeys
+    from postroom.dm3.message import Message
+
+_LONGEST_BODY = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message as it is mail. `received_at`: RFC 3339; `envelope`: as it came in, bit for bit."""
+
+    id: str
+    mailbox: str
+    conversation: str
+    received_at: str
+    receipt: Mapping[str, object]
+    envelope: str
+
+
+def describe(mail: Mail, keys: "UserKeys | None" = None) -> dict[str, JsonValue]:
+    """All of it, for programs. `keys`: of its receiver, by which a letter of dm3 is opened."""
+    return {
+        "id": mail.id,
+        "received_at": mail.received_at,
+        **(_sealed(mail, keys) if mail.receipt["protocol"] == "dm3" else _told(mail)),
+        "conversation": mail.conversation,
+        "receipt": json.loads(json.dumps(dict(mail.receipt))),
+        "envelope": mail.envelope,
+    }
+
+
+def _sealed(mail: Mail, keys: "UserKeys | None") -> dict[str, JsonValue]:
+    """What anybody may see of a dm3 message, and to whoever has the keys what is in it."""
+    outside: dict[str, JsonValue] = {
+        "from": mail.conversation,
+        "to": mail.mailbox,
+        "message_hash": str(mail.receipt["message_hash"]),
+    }
+    if keys is None:
+        return outside
+    try:
+        return {**outside, "message": _open(mail.envelope, keys).as_json()}
+    except TheirError as error:
+        return {**outside, "not_opened": str(error)}
+
+
+def _open(envelope: str, keys: "UserKeys") -> "Message":
+    from postroom.dm3.envelope import open_message, read_envelope
+    from postroom.ijson import parse
+
+    data = envelope.encode()
+    return open_message(read_envelope(parse(data, max_bytes=len(data))), [keys.encryption])
+
+
+def _told(mail: Mail) -> dict[str, JsonValue]:
+    """What an NLWeb message says."""
+    from postroom.ijson import parse
+    from postroom.nlweb.envelope import read_envelope
+    from postroom.nlweb.timestamp import write_timestamp
+
+    data = mail.envelope.encode()
+    envelope = read_envelope(parse(data, max_bytes=len(data)))
+    return {
+        "from": envelope.sender,
+        "to": envelope.receiver,
+        "subject": envelope.subject,
+        "correlation": envelope.correlation,
+        "timestamp": write_timestamp(envelope.timestamp_ms),
+        "body": envelope.body,
+    }
+
+
+def print_message(described: Mapping[str, JsonValue]) -> None:
+    """What people want to know of it."""
+    lines = {"from": described["from"], "to": described["to"]}
+    lines |= _lines_of_letter(described) if "message_hash" in described else _lines_of_message(described)
+    print(described["id"])
+    for name, value in lines.items():
+        if value is not None:
+            print(f"  {name:<12} {safe(str(value))}")
+
+
+def _lines_of_message(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {
+        "subject": described["subject"],
+        "correlation": described["correlation"],
+        "sent": described["timestamp"],
+        "received": described["received_at"],
+        "verified": _verified(_receipt(described)),
+        "body": _cut(json.dumps(described["body"], ensure_ascii=False)),
+    }
+
+
+def _lines_of_letter(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    lines: dict[str, JsonValue] = {
+        "received": described["received_at"],
+        "verified": _verified_sender(_receipt(described)),
+    }
+    message = described.get("message")
+    if not isinstance(message, dict):
+        why = described.get("not_opened")
+        return lines | {
+            "sealed": f"{described['message_hash']}; --raw writes it for `postroom dm3 open`",
+            "not opened": why and f"{why}",
+        }
+    metadata, attachments = message["metadata"], message.get("attachments")
+    assert isinstance(metadata, dict)  # noqa: S101 - `describe` made it of a Message
+    text = message.get("message")
+    return lines | {
+        # Only whoever signed the envelope was verified; what is sealed in it may say anything.
+        "says it is": None if _names(metadata.get("from"), described["from"]) else f"from {metadata.get('from')}",
+        "type": metadata.get("type"),
+        "about": metadata.get("referenceMessageHash"),
+        "hash": described["message_hash"],
+        "attachments": f"{len(attachments)}; `postroom dm3 open` shows them" if isinstance(attachments, list) else None,
+        "text": None if text is None else _cut(str(text)),
+    }
+
+
+def _names(name: JsonValue, partner: JsonValue) -> bool:
+    """Whether the sender that a letter names is the one that it is filed under."""
+    from postroom.dm3.names import normalize
+
+    try:
+        return normalize(str(name)) == partner
+    except TheirError:
+        return False
+
+
+def _receipt(described: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    receipt = described["receipt"]
+    return receipt if isinstance(receipt, dict) else {}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_BODY else f"{text[:_LONGEST_BODY]}… ({len(text)} characters; see --raw)"
+
+
+def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:
+    """How the sender of a dm3 message was verified."""
+    if receipt.get("unverified"):
+        return f"NOT: {receipt['unverified']}"
+    return f"by {receipt.get('key_fingerprint')} of the sender's profile"
+
+
+def _verified(receipt: Mapping[str, JsonValue]) -> str:
+    """How a message was verified, in one line: the key, and what vouches for it."""
+    from postroom.nlweb.timestamp import write_timestamp
+
+    at = receipt.get("verified_at_ms")
+    when = f" at {write_timestamp(at)}" if isinstance(at, int) else ""
+    key = f"{receipt.get('key_algorithm')} {receipt.get('key_fingerprint')}"
+    evidence = receipt.get("evidence")
+    if not isinstance(evidence, dict):
+        return f"{key}, {evidence}{when}"
+    chain = evidence.get("chain")
+    zones = [str(link.get("zone")) for link in chain if isinstance(link, dict)] if isinstance(chain, list) else []
+    return f"{key} of {receipt.get('key_name')}, DNSSEC {' → '.join(zones)}{when}"
+
+
+def print_proof(receipt: Mapping[str, object]) -> None:
+    """The evidence that was filed with a message; one that DNS had no part in has none."""
+    from postroom.names.dnssec import Evidence
+
+    evidence = receipt.get("evidence")
+    if not isinstance(evidence, Mapping):
+        print("    no DNS was asked")
+        return
+    try:
+        lines = list(proof_lines(Evidence.from_json(evidence)))
+    except ValueError as error:
+        lines = [f"its receipt holds {error}; --json shows it"]
+    for line in lines:
+        print(f"    {safe(line)}")

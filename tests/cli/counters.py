@@ -1,0 +1,83 @@
+"""A counter that answers over real TLS, for commands that owners give."""
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.counter.counter import Counter
+
+from postroom.cli.descriptor import Descriptor
+from postroom.counter.asked import Asked
+from postroom.local.authority import Authority
+
+HOST = "nlweb.shop.com"
+URL = f"https://{HOST}"
+
+
+@dataclass
+class Served:
+    """`asked`: method and path of each request. `before`: what is done before it is answered; what it says stands for
+    the answer: a status of HTTP. `local`: the file of a local stack in which it is the only host."""
+
+    counter: Counter
+    port: int
+    ca_file: Path
+    local: Path
+    asked: list[str] = field(default_factory=list)
+    before: Callable[[str], int | None] = lambda _asked: None
+
+
+@contextmanager
+def serve(counter: Counter, folder: Path) -> Iterator[Served]:
+    """The counter, as long as the block lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            url = urlsplit(self.path)
+            asked = f"{self.command} {url.path}"
+            served.asked.append(asked)
+            if status := served.before(asked):
+                self._send(status, {}, b"")
+                return
+            query = dict(parse_qsl(url.query))
+            reply = counter.desk.answer(Asked(self.command, url.path, HOST, query, headers, body))
+            self._send(reply.status, reply.headers, reply.body)
+
+        do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - the base class names them
+
+        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Say nothing."""
+
+    authority = Authority(folder / "ca")
+    context: ssl.SSLContext = authority.server_context(HOST)
+    context.set_alpn_protocols(["http/1.1"])
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        served = Served(counter, server.server_port, authority.pem, folder / "local.json")
+        Descriptor("127.0.0.1:9", "", str(authority.pem), server.server_port, "http://127.0.0.1:9", {}).write(
+            served.local
+        )
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()
