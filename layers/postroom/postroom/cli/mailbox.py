@@ -12,6 +12,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, load_public_key
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.preferences import settings
 from postroom.errors import OurError, TheirError
 from postroom.ijson import JsonValue
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from postroom.store.mailboxes import Mailbox
 
 app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
+app.command("settings")(settings)
 
 _MOST_SHARDS = 1000
 """A reader asks every shard, and the count never falls: a slip of the finger would stay."""

@@ -1,0 +1,97 @@
+"""`postroom mailbox settings`: what the owner of a mailbox sets, over HTTPS. The door sees a change within a minute."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postroom.cli.descriptor import Local, stack_of_this_folder
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.network import CaFile
+from postroom.cli.output import print_json, safe
+from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.client.mailbox import Settings
+
+
+def settings(
+    name: Annotated[str, typer.Argument(help="The mailbox; a domain's own is named as the domain.")],
+    at: Annotated[str, typer.Option(metavar="URL", help="The post office: https:// and its host.")],
+    key: Annotated[
+        Path, typer.Option(metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes.")
+    ],
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="MEMBER=JSON",
+            help="Change this member, named as it is shown; null takes it away. Repeat it for more.",
+        ),
+    ] = None,
+    ca_file: CaFile = None,
+    local: Local = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the owner set, or change some of it."""
+    wanted = read_changes(change or [])
+    way = find_way(at, local or (None if ca_file else stack_of_this_folder("asking")), ca_file)
+    with open_mailbox(at, name, load_owners_key(key), way) as mailbox:
+        found = mailbox.settings()
+        if wanted:
+            found = mailbox.change_settings(found, **wanted)
+    if as_json:
+        print_json(_members(found))
+        return
+    for line in _lines("", _members(found)):
+        print(safe(line))
+    if not _members(found):
+        print(f"nothing can be set for {safe(name)}")
+
+
+def read_changes(texts: list[str]) -> dict[str, Any]:
+    """What `--set` says, as one merge patch (RFC 7396). Raises UsageFault."""
+    from postroom.counter.shapes import SettingsChange
+
+    changes: dict[str, Any] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        first, *within = path.split(".")
+        if not equals or first not in SettingsChange.__struct_fields__:
+            known = ", ".join(SettingsChange.__struct_fields__)
+            raise UsageFault(f"--set {text!r} is not MEMBER=JSON with a member of these: {known}")
+        try:
+            patch: JsonValue = json.loads(value)
+        except ValueError:
+            raise UsageFault(f"--set {text!r}: {value!r} is no JSON; a text needs its quotes") from None
+        if patch is None and not within:
+            raise UsageFault(f"--set {text!r}: {first} cannot be taken away; say what it is to be")
+        for member in reversed(within):
+            patch = {member: patch}
+        changes[first] = _joined(changes[first], patch, text) if first in changes else patch
+    return changes
+
+
+def _joined(one: JsonValue, other: JsonValue, text: str) -> JsonValue:
+    """Two patches as one. Raises UsageFault where they change the same."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        raise UsageFault(f"--set {text!r} changes what another --set changes")
+    return {
+        **one,
+        **{name: _joined(one[name], value, text) if name in one else value for name, value in other.items()},
+    }
+
+
+def _members(found: "Settings") -> dict[str, JsonValue]:
+    return {name: value for name, value in asdict(found).items() if name != "etag" and value is not None}
+
+
+def _lines(path: str, value: JsonValue) -> list[str]:
+    """A line for each member, as --set takes it."""
+    if isinstance(value, dict) and (value or not path) and not any("." in name for name in value):
+        return [line for name, member in value.items() for line in _lines(f"{path}.{name}" if path else name, member)]
+    return [f"{path}={json.dumps(value, ensure_ascii=False)}"]

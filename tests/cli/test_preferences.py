@@ -1,0 +1,140 @@
+"""`postroom mailbox settings`: the owner shows and changes what PATCH …/settings takes."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.cli.conftest import Postroom
+from tests.cli.counters import URL, Served, serve
+from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
+from typer.testing import Result
+
+from postroom.client import AsyncMailbox, Mailbox
+from postroom.counter.shapes import SettingsChange
+from postroom.dm3.extension import FilterRules, ProfileExtension
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.sealing import EncryptionKey
+from postroom.store.directory import Dm3Mailbox
+
+Settings = Callable[..., Result]
+BLOCK = "extension.spamFilterRules.block"
+
+
+@pytest.fixture
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
+    (tmp_path / "shop.pem").write_bytes(SHOP_KEY.to_pem())
+    (tmp_path / "bob.json").write_text(json.dumps(UserKeys(BOB_KEY, EncryptionKey.generate()).as_json()))
+    with serve(Counter(deployed), tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(postroom: Postroom, served: Served) -> Settings:
+    """`postroom mailbox settings` of bob.eth."""
+    served.counter.operators.put_dm3_mailbox(
+        Dm3Mailbox(BOB, ProfileExtension(message_types=("NEW", "REPLY"), rules=FilterRules(block=("eve.eth",))))
+    )
+    there = ("--at", URL, "--local", str(served.local))
+    return lambda *more, name=BOB, key="bob.json": postroom("mailbox", "settings", name, *there, "--key", key, *more)
+
+
+def stored(served: Served) -> Dm3Mailbox:
+    served.counter.clock.now += 60
+    found = served.counter.directory.dm3_mailbox(BOB)
+    assert found
+    return found
+
+
+def test_what_is_set_is_shown_in_the_form_in_which_it_is_changed(settings: Settings) -> None:
+    shown = settings().stdout
+    assert f'{BLOCK}=["eve.eth"]\n' in shown
+    assert "unverified=false\n" in shown
+    again = settings(*(part for line in shown.splitlines() for part in ("--set", line)))
+    assert (again.exit_code, again.stdout) == (0, shown)
+
+
+def test_programs_get_json(settings: Settings) -> None:
+    told = json.loads(settings("--json").stdout)
+    assert told.keys() == {"extension", "unverified"}
+    assert told["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
+
+
+def test_what_is_named_is_changed_and_all_else_stays(settings: Settings, served: Served) -> None:
+    result = settings(
+        "--set", f'{BLOCK}=["mallory.eth"]', "--set", "extension.spamFilterRules.minNonce=3", "--set", "unverified=true"
+    )
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f'{BLOCK}=["mallory.eth"]\n' in result.stdout
+    found = stored(served)
+    assert (found.extension.rules.block, found.extension.rules.min_nonce) == (("mallory.eth",), 3)
+    assert (found.takes_unverified, found.extension.message_types) == (True, ("NEW", "REPLY"))
+
+
+def test_null_takes_away(settings: Settings, served: Served) -> None:
+    assert BLOCK not in settings("--set", f"{BLOCK}=null").stdout
+    assert stored(served).extension.rules.block == ()
+
+
+def test_a_change_of_somebody_else_in_between_is_not_written_over(settings: Settings, served: Served) -> None:
+    def meanwhile(asked: str) -> None:
+        if asked.startswith("PATCH"):
+            served.counter.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
+
+    served.before = meanwhile
+    result = settings("--set", "unverified=false")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("postroom: ChangedMeanwhile: ")
+    assert stored(served).takes_unverified
+
+
+def test_a_mailbox_for_which_nothing_can_be_set_says_so(settings: Settings) -> None:
+    assert settings(name=SHOP, key="shop.pem").stdout == f"nothing can be set for {SHOP}\n"
+    refused = settings("--set", "unverified=true", name=SHOP, key="shop.pem")
+    assert (refused.exit_code, "no such settings" in refused.stderr) == (1, True)
+
+
+def test_what_is_no_setting_is_refused_and_changes_nothing(settings: Settings, served: Served) -> None:
+    before = stored(served)
+    result = settings("--set", f'{BLOCK}=["not a name"]')
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("postroom: NotARequest: ")
+    assert stored(served) == before
+
+
+def test_nobody_else_sees_or_changes_them(settings: Settings) -> None:
+    for options in ((), ("--set", "unverified=true")):
+        refused = settings(*options, key="shop.pem")
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert refused.stderr.startswith("postroom: NotTheOwner: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("unverified",), "'unverified' is not MEMBER=JSON with a member of these: "),
+        (("etag=1",), "'etag=1' is not MEMBER=JSON with a member of these: "),
+        (("",), "is not MEMBER=JSON"),
+        (("unverified=yes",), "'yes' is no JSON; a text needs its quotes"),
+        (("unverified=",), "'' is no JSON"),
+        (("unverified=null",), "unverified cannot be taken away"),
+        (("unverified=true", "unverified=false"), "changes what another --set changes"),
+        ((f"{BLOCK}=[]", "extension.spamFilterRules=null"), "changes what another --set changes"),
+    ],
+)
+def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
+    settings: Settings, served: Served, options: tuple[str, ...], sentence: str
+) -> None:
+    result = settings(*(part for each in options for part in ("--set", each)))
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+    assert served.asked == []
+
+
+@pytest.mark.parametrize("client", [Mailbox, AsyncMailbox])
+def test_whatever_can_be_changed_the_client_changes(client: type) -> None:
+    taken = inspect.signature(client.change_settings).parameters.values()  # type: ignore[attr-defined]
+    assert {it.name for it in taken if it.kind is it.KEYWORD_ONLY} == set(SettingsChange.__struct_fields__)
