@@ -8,7 +8,8 @@ from rich.console import Console
 
 from postroom.cli.checkout import template_path
 from postroom.cli.output import print_table
-from postroom.cli.story.scenes import Story, Told
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.told import Told
 from postroom.cli.story.town import RECEIVER, SENDER, Town
 from postroom.local.stack import LocalStack
 

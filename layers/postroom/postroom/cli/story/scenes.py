@@ -7,17 +7,18 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from postroom.cli.story import owners
 from postroom.cli.story.lookups import why_not_believed
 from postroom.cli.story.names import ALICE, BOB, MALLORY
 from postroom.cli.story.office import Office, envelope_of, until
+from postroom.cli.story.told import Say, Told, expect
 from postroom.cli.story.town import BUFFER, DM3_HOST, RECEIVER, SENDER, SUBJECT, Correspondent, Town
 from postroom.client import Fate
 from postroom.client.dm3 import Dm3Sender, Letter
 from postroom.dm3.explain import explain
-from postroom.errors import OurError
 from postroom.https import HttpsClient
 from postroom.ijson import JsonValue
 from postroom.local import pollyweb
@@ -33,20 +34,10 @@ KEY_FLOOR_SECONDS: Final = 2.5
 """A key younger than two seconds is not fetched again; the story waits until the cached one is older."""
 
 
-@dataclass(frozen=True)
-class Told:
-    """One line of the table at the end: what was done, what the door said, what became of it."""
-
-    scene: str
-    what: str
-    answer: str
-    outcome: str
-
-
 class Story:
     """Plays the scenes in a town. `say` is handed each step as it happens."""
 
-    def __init__(self, town: Town, say: Callable[[str], None]) -> None:
+    def __init__(self, town: Town, say: Say) -> None:
         self.town = town
         self._say = say
         # The story knows where the door is: its own posting must not depend on the resolver it switches off.
@@ -70,6 +61,7 @@ class Story:
         yield "An unmodified pollyweb client, in the dialect of 2026", self.polly
         yield "The resolver is switched off for a moment", self.waited
         yield "alice.eth writes to bob.eth: sealed, signed, postmarked (dm3)", self.sealed
+        yield "bob.eth picks his mail up over HTTPS, on two devices", self.picked_up
 
     def filed(self) -> list[Told]:
         """Scene 1."""
@@ -78,7 +70,7 @@ class Story:
         envelope = self.envelope(who, {"Text": "Good morning"})
         self._first = envelope
         status, answer = self.post(envelope)
-        _expect(status == 200 and answer["Status"] == "Queued", "the message is queued", answer)
+        expect(status == 200 and answer["Status"] == "Queued", "the message is queued", answer)
         self._say(f"posted to https://{NLWEB.host(RECEIVER)}/inbox: {status} {answer['Status']}")
         message = self.find_filed(self.town.receiver, RECEIVER, envelope)
         for line in describe(message):
@@ -93,8 +85,8 @@ class Story:
         self._say(f"posted: {status}; discarded: {row.discarded}")
         feedback = self.feedback(envelope)
         told = envelope_of(feedback)
-        _expect(told["Header"]["From"] == RECEIVER and told["Header"]["To"] == BUFFER, "who tells whom", told)
-        _expect(told["Body"]["Code"] == str(Reason.SIGNATURE_INVALID), "the reason is told", told)
+        expect(told["Header"]["From"] == RECEIVER and told["Header"]["To"] == BUFFER, "who tells whom", told)
+        expect(told["Body"]["Code"] == str(Reason.SIGNATURE_INVALID), "the reason is told", told)
         self._say(f"Feedback in {BUFFER}'s deployment, in the mailbox of {SENDER}, under its Correlation:")
         self._say(f"  {told['Body']['Status']}: {told['Body']['Reason']} ({told['Body']['Code']})")
         for line in describe(feedback):
@@ -108,7 +100,7 @@ class Story:
         before = len(self.town.receiver.rows())
         status, _ = self.post(self._first)
         self.town.receiver.settle()
-        _expect(len(self.town.receiver.rows()) == before, "a replay leaves no trace", before)
+        expect(len(self.town.receiver.rows()) == before, "a replay leaves no trace", before)
         self._say(f"the very first message once more: {status}, acknowledged, not executed")
         header = self._first["Header"]
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
@@ -145,7 +137,7 @@ class Story:
         told = []
         for what, envelope, reason in at_once:
             status, answer = self.post(envelope)
-            _expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
+            expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
             self._say(f"{what}: {status} {answer['reason']}")
             told.append(Told("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
         for what, who, subject, reason in late:
@@ -170,10 +162,8 @@ class Story:
         status, _ = self.post(envelope)
         message = self.find_filed(town.receiver, RECEIVER, envelope)
         looked_up = self._asked(name) - asked
-        _expect(looked_up == 1, "the key was fetched exactly once", looked_up)
-        _expect(
-            message.line.receipt["key_fingerprint"] == town.sender.key.public.fingerprint, "by the new key", message
-        )
+        expect(looked_up == 1, "the key was fetched exactly once", looked_up)
+        expect(message.line.receipt["key_fingerprint"] == town.sender.key.public.fingerprint, "by the new key", message)
         self._say(f"filed, verified by the new key; questions for the key record meanwhile: {looked_up}")
         return [Told("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
@@ -182,17 +172,17 @@ class Story:
         town = self.town
         request = self.envelope(town.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
         status, reply = self.post(request)
-        _expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered at once", reply)
+        expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered at once", reply)
         self._say(f"Identity@Graph: {status} {json.dumps(reply)}")
         answer = self._https.get(f"https://{NLWEB.host(SENDER)}/manifest", "application/yaml")
-        _expect(answer.status == 200 and f"Feedback: {BUFFER}".encode() in answer.body, "the manifest", answer.body)
+        expect(answer.status == 200 and f"Feedback: {BUFFER}".encode() in answer.body, "the manifest", answer.body)
         self._say(f"GET https://{NLWEB.host(SENDER)}/manifest: {answer.status}, it names {BUFFER}")
         wallet = Correspondent(str(uuid.uuid4()), "", PrivateKey.generate("ed25519"))
         town.receiver.operators.put_wallet(wallet.domain, wallet.key.public.spki())
         envelope = self.envelope(wallet)
         posted, _ = self.post(envelope)
         message = self.find_filed(town.receiver, RECEIVER, envelope)
-        _expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
+        expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
         self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, no DNS asked")
         return [
             Told("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered at once"),
@@ -213,7 +203,7 @@ class Story:
             https_port=stack.door.port,
             ca=stack.authority.pem,
         )
-        _expect(sent.status == 200, "its message is queued", sent.answer)
+        expect(sent.status == 200, "its message is queued", sent.answer)
         message = self.find_filed(self.town.receiver, RECEIVER, sent.envelope)
         self._say(f"Domain({who.domain!r}).send(…) posted to {who.dialect.inbox_url(RECEIVER)}: {sent.status}; filed")
         for line in describe(message):
@@ -232,7 +222,7 @@ class Story:
                 "the message waits in the retry queue",
                 lambda: town.receiver.waiting("RetryQueueUrl") or None,
             )
-            _expect(len(town.receiver.rows()) == before, "nothing is decided without an answer", before)
+            expect(len(town.receiver.rows()) == before, "nothing is decided without an answer", before)
             self._say(f"posted: {status}; no answer from DNS: the message waits, nothing is discarded")
         finally:
             town.stack.dns.resume()
@@ -248,31 +238,29 @@ class Story:
         names = self.town.names
         bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
         before = {filed.row.key for filed in self.town.receiver.filed(BOB)}
-        alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
-        # A look-up at the door has a second; on a busy machine the first of them may take longer.
-        until("it is taken", lambda: alice.send(Letter(BOB, "Good morning, Bob")).fate is Fate.TAKEN or None)
+        self.write_to_bob("Good morning, Bob")
         self._say(f"{ALICE} seals it to {BOB}'s key, signs it, and posts it to {url}: accepted")
         filed = until(
             "it is filed",
             lambda: next((f for f in self.town.receiver.filed(BOB) if f.row.key not in before), None),
         )
-        _expect(ALICE not in filed.line.envelope, "nobody who reads the store sees who wrote", filed.line.envelope)
+        expect(ALICE not in filed.line.envelope, "nobody who reads the store sees who wrote", filed.line.envelope)
         opened = explain(filed.line.envelope.encode(), bob, names.profiles)
         message = opened.message
-        _expect(message is not None and message.message == "Good morning, Bob", "Bob reads it", message)
+        expect(message is not None and message.message == "Good morning, Bob", "Bob reads it", message)
         for check in opened.checks:
             self._say(f"  {'✓' if check.ok else '✗'} {check.name}: {check.saw}")
-        _expect(opened.reason is None, "every signature and the postmark hold", opened.reason)
+        expect(opened.reason is None, "every signature and the postmark hold", opened.reason)
         request = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage"}
         forged = request | {"params": [names.forgery("Send me your keys", now_ms()).as_json()]}
         answer = json.loads(self._https.post(url, json.dumps(forged).encode(), "application/json").body)
         error = answer["error"]
-        _expect(error["data"]["reason"] == str(Reason.SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
+        expect(error["data"]["reason"] == str(Reason.SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
         self._say(f"{MALLORY} writes in the name of {ALICE}: {error['code']} {error['data']['reason']}")
         [blocked] = (
             Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Letter(BOB, "?")).attempts
         )
-        _expect(blocked.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is told so", blocked)
+        expect(blocked.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is told so", blocked)
         self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
         return [
             Told("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
@@ -283,6 +271,17 @@ class Story:
                 "refused, nothing stored",
             ),
         ]
+
+    def picked_up(self) -> list[Told]:
+        """Scene 10."""
+        return owners.two_devices(self.town, self.write_to_bob, self._say)
+
+    def write_to_bob(self, text: str) -> None:
+        """alice.eth's letter is taken in for bob.eth."""
+        names = self.town.names
+        alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
+        # A look-up at the door has a second; on a busy machine the first of them may take longer.
+        until("it is taken", lambda: alice.send(Letter(BOB, text)).fate is Fate.TAKEN or None)
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
         """Post an envelope; status and JSON answer."""
@@ -309,7 +308,7 @@ class Story:
             f"the message is discarded as {reason}",
             lambda: next((r for r in self.town.receiver.rows() if r.key not in known and r.discarded), None),
         )
-        _expect(row.discarded is reason, f"discarded as {reason}", row.why)
+        expect(row.discarded is reason, f"discarded as {reason}", row.why)
         known.add(row.key)
         return row
 
@@ -379,8 +378,3 @@ def _key_name(who: Correspondent) -> str:
 def now_ms() -> int:
     """The clock, in epoch milliseconds."""
     return int(time.time() * 1000)
-
-
-def _expect(holds: bool, what: str, saw: object) -> None:
-    if not holds:
-        raise OurError(f"the story went wrong: expected that {what}, saw {saw!r}")
