@@ -69,7 +69,7 @@ def stack(clone: Path, shell: dict[str, str]) -> Iterator[None]:
 
 def test_the_readme_has_the_commands_that_are_run_here() -> None:
     assert [block.split("\n")[0] for block in BLOCKS] == [
-        "make demo", "make test", "make up", *[". .venv/bin/activate"] * 4,
+        "make demo", "make test", "make up", *[". .venv/bin/activate"] * 5,
     ]  # fmt: skip
 
 
@@ -98,14 +98,16 @@ def test_a_sealed_letter_goes_its_way_as_printed_and_the_audit_finds_it(clone: P
     assert "taken: ds.eth" in said
     assert "Good morning, Bob" in said
     assert said.rstrip().endswith("accepted")
-    audited = run(BLOCKS[5], clone, shell)
-    assert ["filed", "1", "1"] in [line.split()[:3] for line in audited.splitlines()]
+    picked_up = run(BLOCKS[5], clone, shell)
+    assert "text         Good morning, Bob\nacknowledged 1\nnothing waits in bob.eth" in picked_up
+    audited = run(BLOCKS[6], clone, shell)
+    assert ["acknowledged", "1", "1"] in [line.split()[:3] for line in audited.splitlines()]
     assert audited.rstrip().endswith("nothing is wrong")
 
 
 @pytest.mark.usefixtures("stack")
 def test_the_doctor_finds_a_domain_good_as_printed(clone: Path, shell: dict[str, str]) -> None:
-    *checks, end = run(BLOCKS[6], clone, shell).splitlines()
+    *checks, end = run(BLOCKS[7], clone, shell).splitlines()
     assert [line[0] for line in checks] == ["✓"] * len(checks)
     assert end == "sender.example: good"
 

@@ -114,6 +114,37 @@ def test_what_is_not_fetched_is_not_acknowledged(bill: Any) -> None:
     assert usd(told, rows) - usd(bill(), rows) == pytest.approx((30 - 22) / 30 * 1e6 * 258 / 2**30 * 0.45)
 
 
+SENT_PARTS = {
+    "HTTP API": ("outbox: HTTP API",),
+    "Lambda: counter": ("Lambda: counter, sending", "Lambda: counter, sending, running"),
+    "SQS": ("outbox: SQS",),
+    "Lambda: courier": ("Lambda: courier, sending", "Lambda: courier, sending, running"),
+    "going out": ("outbox: going out",),
+    "DynamoDB": ("outbox: DynamoDB",),
+    "rows kept for 30 days": ("outbox: rows kept, and their recovery",),
+    "logs": ("outbox: logs",),
+}
+
+
+def test_what_owners_send_is_a_part_of_its_own(bill: Any) -> None:
+    told, without = bill("--sent", "1000000"), bill()
+    assert told["usd_per_million"] == without["usd_per_million"]
+    assert without["usd_per_million_sent"] == 0
+    sent = {item["name"] for item in told["items"] if item["sent"]}
+    assert sent == names(told) - names(without) == {name for part in SENT_PARTS.values() for name in part}
+    assert usd(told, "outbox: DynamoDB") == pytest.approx(7 * 0.625 + 0.125)
+    assert usd(told, "outbox: SQS") == pytest.approx(1.4 * 0.40)
+    assert told["usd_per_million_sent"] == pytest.approx(bill("--sent", "3000000")["usd_per_million_sent"])
+
+
+def test_people_are_told_what_sending_costs_a_million(postroom: Postroom, bill: Any) -> None:
+    told = bill("--sent", "2000000")["usd_per_million_sent"]
+    [line] = [
+        it for it in postroom("cost", "--sent", "2000000").stdout.splitlines() if it.startswith("sending 2,000,000")
+    ]
+    assert line.split()[-2:] == [f"{2 * told:.2f}", f"{told:.3f}"]
+
+
 @pytest.mark.parametrize(
     ("size", "sends", "requests"), [(65_000, 1, 1), (65_300, 2, 1), (600_000, 10, 2), (999_000, 16, 2)]
 )
@@ -271,6 +302,13 @@ def test_the_page_has_what_strangers_can_make_one_pay(bill: Any) -> None:
     by_the_door = ("HTTP API", "answers going out", "Lambda: door", "Lambda: door, running", "logs of the door")
     refused = sum(usd(forged, name) for name in by_the_door)
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PAGE
+
+
+def test_the_page_has_what_sending_costs(bill: Any) -> None:
+    told = bill("--sent", "1000000")
+    assert f"are **${told['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PAGE
+    for part, lines in SENT_PARTS.items():
+        assert f"\n| {part} | {sum(usd(told, line) for line in lines):.2f} |\n" in PAGE
 
 
 def test_the_page_has_what_large_messages_cost(bill: Any) -> None:

@@ -12,11 +12,14 @@ write whose condition did not hold reports none, and costs what the item that st
 import io
 import json
 import os
+import threading
 import time
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal
 from unittest.mock import patch
@@ -25,11 +28,13 @@ import boto3
 from tests.aws import Clients, Deployed, deploy
 from tests.cost.items import Item, item_bytes, write_units
 from tests.functions.delivery_service import open_service
+from tests.functions.elsewhere import Elsewhere
 from tests.functions.lambdas import MOTO_REGION, Office, office
 from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
 from tests.post.ports import Clock
 
 from postroom.cli.cost import counted as counted_values
+from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import ZoneTree
@@ -40,11 +45,14 @@ from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.keys import RowKey
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.register import Register
+from postroom.store.secrets import SigningKeys
 
 Protocol = Literal["nlweb", "dm3"]
 SENDER, RECEIVER, SUBJECT = "sender.example", "receiver.example", "Hello@Host"
+ELSEWHERE = "elsewhere.example"
 SMALL: Final = counted_values.SMALL_BYTES
 """Bytes of an envelope of the usual size."""
 OVERSIZE: Final = 1_000_000
@@ -92,9 +100,10 @@ class Counted:
 class PostOffice:
     """A deployment whose functions are counted."""
 
-    def __init__(self, running: Office, key: PrivateKey, session: boto3.Session, clock: Clock) -> None:
+    def __init__(self, running: Office, key: PrivateKey, session: boto3.Session, clock: Clock, zones: ZoneTree) -> None:
         self.running = running
         self._clock = clock
+        self._zones = zones
         self._key = key
         self._counted = Counted()
         self._bodies: list[str] = []
@@ -172,6 +181,64 @@ class PostOffice:
             assert all(register.acknowledge(row, int(time.time()) + 1) for row in rows)
         return counted
 
+    # ---- the outbox --------------------------------------------------------------------------------------------
+    @contextmanager
+    def sending(self, folder: Path) -> Iterator[str]:
+        """Let receiver.example send to elsewhere.example, whose post office is there as long as the block lasts; a
+        token of its owner's. `folder`: for certificates."""
+        store, authority = self.running.deployed, Authority(folder)
+        directory = store.tables["DirectoryTable"]
+        Operators(store.clients.dynamodb, directory).put_domain(Domain(RECEIVER, signs=True))
+        Mailboxes(store.clients.dynamodb, directory).set_keys(RECEIVER, [b64encode(self._key.public.spki()).decode()])
+        SigningKeys(store.clients.secrets, store.secrets["SigningKeys"], time.time).put(RECEIVER, "pk1", self._key)
+        self._zones.put(ELSEWHERE, "nlweb IN A 127.0.0.1\n")
+        with Elsewhere(authority, {ELSEWHERE: ELSEWHERE}) as server:
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            self.running.settings |= {
+                "OUTBOUND_PORT": str(server.server_port),
+                "OUTBOUND_CA_FILE": str(authority.pem),
+                "OUTBOUND_ALLOW_PRIVATE": "true",
+            }
+            try:
+                yield self._sign_in()
+            finally:
+                server.shutdown()
+                thread.join()
+
+    def send(self, token: str, tokens: Sequence[str], size: int = SMALL) -> tuple[Counted, list[str]]:
+        """Have messages sent one by one, under `tokens`: what the counter cost, and what it queued."""
+        with self._counting() as counted:
+            for each in tokens:
+                message = {"token": each, "to": ELSEWHERE, "subject": SUBJECT, "body": {"Text": "." * size}}
+                answer = self._ask("POST", f"/mailboxes/{RECEIVER}/outbox", message, token)
+                assert answer["state"] == "queued", answer
+        bodies, self._bodies = self._bodies, []
+        return counted, bodies
+
+    def carry(self, bodies: Sequence[str]) -> Counted:
+        """The courier's turn, with what was queued, in one batch."""
+        with self._counting() as counted:
+            event = sqs("CourierQueue", int(time.time()), *bodies)
+            assert self._invoke("CourierFunction", event) == {"batchItemFailures": []}
+        return counted
+
+    def _sign_in(self) -> str:
+        challenge = self._ask("GET", f"/auth/{RECEIVER}")
+        signature = b64encode(self._key.sign(challenge.encode())).decode()
+        token: str = self._ask("POST", f"/auth/{RECEIVER}", {"challenge": challenge, "signature": signature})
+        return token
+
+    def _ask(self, method: str, path: str, body: object = None, token: str = "") -> Any:
+        """What the counter says."""
+        data = b"" if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {})}
+        url = f"https://{NLWEB.host(RECEIVER)}{path}"
+        answer = self._invoke("MailboxFunction", http(method, url, int(time.time()), data, headers))
+        assert (answer["statusCode"], answer["isBase64Encoded"]) == (200, False), answer
+        self._counted.answer_bytes += len(answer["body"])
+        return json.loads(answer["body"])
+
     def _invoke(self, function: str, event: Mapping[str, object]) -> Any:
         with redirect_stdout(self._output):
             return self.running.handle(function, dict(event))
@@ -235,7 +302,7 @@ def post_office() -> Iterator[PostOffice]:
         running.settings |= _PATIENCE
         counted = _session()
         stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", counted))
-        yield PostOffice(running, key, counted, clock)
+        yield PostOffice(running, key, counted, clock, zones)
 
 
 def _session() -> boto3.Session:

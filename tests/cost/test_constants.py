@@ -44,6 +44,7 @@ def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
 def test_rows_are_kept_as_long_as_is_reckoned_with() -> None:
     at = Settings()
     assert at.retain_seconds == counted.RETAIN_DAYS * 86_400
+    assert at.outbox_keep_seconds == counted.OUTBOX_KEEP_DAYS * 86_400
     assert at.nlweb_max_age_seconds == counted.MAX_AGE_DAYS * 86_400
 
 

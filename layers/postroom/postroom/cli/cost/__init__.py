@@ -38,6 +38,9 @@ def cost(
     discarded: Annotated[float, typer.Option(min=0, max=1, help="Share of them that is discarded.")] = 0,
     duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of them that was sent before.")] = 0,
     acknowledged: Annotated[float, typer.Option(min=0, max=1, help="Share of what is filed that is fetched.")] = 1,
+    sent: Annotated[
+        int, typer.Option(min=0, help="Messages that owners send through the outbox, of as many bytes.")
+    ] = 0,
     front: Annotated[
         str, typer.Option(metavar="FRONT", help="http-api, function-url, or cloudfront (before a Function URL).")
     ] = "http-api",
@@ -76,6 +79,7 @@ def cost(
         front=Front(front),
         door_ms=door_ms,
         worker_ms=worker_ms,
+        sent=sent,
     )
     known = read_prices(prices or OURS, region)
     items = [item for item in bill(mail, known) if item.amount]
@@ -93,12 +97,16 @@ def _print_json(mail: "Mail", prices: "Prices", region: str, items: "list[Item]"
         "region": region,
         "prices_noted": prices.noted.isoformat(),
         "items": [
-            {"name": item.name, "amount": item.amount, "unit": item.unit, "usd": item.usd, "standing": item.standing}
+            {
+                "name": item.name, "amount": item.amount, "unit": item.unit, "usd": item.usd,
+                "standing": item.standing, "sent": item.sent,
+            }
             for item in items
         ],
         "usd_per_month": _sum(items),
         "usd_standing": _sum([item for item in items if item.standing]),
-        "usd_per_million": _per_million(mail, _sum([item for item in items if not item.standing])),
+        "usd_per_million": _per_million(mail, _sum([item for item in items if not (item.standing or item.sent)])),
+        "usd_per_million_sent": _sum([item for item in items if item.sent]) / (mail.sent or 1) * 1_000_000,
     })  # fmt: skip
 
 
@@ -107,16 +115,26 @@ def _print(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> 
         f"{mail.messages:,} messages of {mail.size:,} bytes a month, {mail.batch:.1f} in a batch, in {region}; "
         f"US dollars, prices of {prices.noted}"
     )
-    by_message = [item for item in items if not item.standing]
+    by_message = [item for item in items if not (item.standing or item.sent)]
+    sent = [item for item in items if item.sent]
     standing = [item for item in items if item.standing]
     rows = [
         *((item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in by_message),
         ("all that", "", f"{_sum(by_message):.2f}", f"{_per_million(mail, _sum(by_message)):.3f}"),
+        *_rows_of_sent(mail, sent),
         *((item.name, _amount(item), f"{item.usd:.2f}", "") for item in standing),
         ("whether or not there is mail", "", f"{_sum(standing):.2f}", ""),
         ("together", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
     ]
     print_table(("", "a month", "$ a month", "$ a million messages"), rows)
+
+
+def _rows_of_sent(mail: "Mail", items: "list[Item]") -> list[tuple[str, str, str, str]]:
+    """What is reckoned by a million messages that go out."""
+    if not items:
+        return []
+    rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / mail.sent * 1e6:.3f}") for item in items]
+    return [*rows, (f"sending {mail.sent:,}", "", f"{_sum(items):.2f}", f"{_sum(items) / mail.sent * 1e6:.3f}")]
 
 
 def _amount(item: "Item") -> str:

@@ -48,6 +48,26 @@ TELL_READS: Final = 2
 """The courier's, where a sender's buffer takes the Feedback."""
 ACKNOWLEDGE_WRITES: Final = 1
 
+# --- what owners send through the outbox, of each message -----------------------------------------------------------
+SENT_SENDS: Final = 1
+SENT_WRITES: Final = 7
+"""Write units: four of the table, and of the index, in which the message is listed by time, three."""
+SENT_READS: Final = 1
+SENT_BYTES_BESIDE: Final = 286
+"""Of the queue message, beside what is sent."""
+SENT_ANSWER_BYTES: Final = 71
+SENT_ROWS: Final = 3
+SENT_ROW_BYTES: Final = 682
+"""Of the token's row and the message's, and of that once more in the index."""
+SENT_COUNTER_LOG_LINES: Final = 1
+SENT_COUNTER_LOG_BYTES: Final = 209
+SENT_LOG_BYTES: Final = 223
+"""The courier's, one line."""
+SENT_BATCH_LOG_LINES: Final = 1
+SENT_BATCH_LOG_BYTES: Final = 205
+"""And of each batch."""
+SENT_METRICS: Final = 2
+
 # --- rows -----------------------------------------------------------------------------------------------------------
 SEEN_BYTES: Final = 224
 ROW_BYTES: Final = 158
@@ -63,6 +83,7 @@ KEEPER_ROUND_MINUTES: Final = 15
 KEEPER_SECONDS: Final = 2.1
 """A round over no letters: one long poll. An estimate."""
 RETAIN_DAYS: Final = 22
+OUTBOX_KEEP_DAYS: Final = 30
 MAX_AGE_DAYS: Final = 1
 STEADY_METRICS: Final = ("Accepted", "AgeMilliseconds", "Answered", "DeadLetters", "Undeliverable")
 """Written wherever there is mail, and none of it strange."""
@@ -73,6 +94,8 @@ DISCARD_METRICS: Final = 3
 DOOR_CPU_MS: Final = 1.7
 WORKER_CPU_MS: Final = 3.2
 """Of a message of 2,000 bytes in a batch of 100, 2026-11-21: the least of many runs; a busy machine takes longer."""
+SENT_CPU_MS: Final = 4.5
+"""The counter's, of a message that an owner sends, 2026-11-22: of `PostOffice.send` in tests/cost, by no benchmark."""
 DOOR_CPU_MS_PER_MB: Final = 20.0
 WORKER_CPU_MS_PER_MB: Final = 19.0
 """Of each further million bytes: the large messages of the same benchmark."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -41,7 +41,9 @@ _BATCH_WAIT_MS: Final = 50.0
 _ROUNDED_UP_MS: Final = 0.5
 """Lambda bills whole milliseconds: half of one more, on average, for each invocation."""
 _TELL_MS: Final = 500.0
-"""For the courier to look a buffer up and to post to it. An estimate."""
+"""For the courier to look a buffer, or a receiver, up and to post to it. An estimate."""
+_SEND_WAIT_MS: Final = 50.0
+"""For AWS to answer the counter: three writes and a SendMessage, one after the other. An estimate."""
 
 
 class Front(StrEnum):
@@ -55,7 +57,7 @@ class Front(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """The mail of a month, and how it comes.
+    """The mail of a month, and how it comes. `sent`: messages of owners that go out, of `size` bytes, too.
 
     `messages`: that the door takes in. `size`: bytes of an envelope. `batch`: messages in one batch of the worker's.
     `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of those that are filed.
@@ -71,17 +73,20 @@ class Mail:
     front: Front = Front.HTTP_API
     door_ms: float | None = None
     worker_ms: float | None = None
+    sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of the bill. `amount`, in `unit`s, and `usd` are of a month. `standing`: not by the message."""
+    """A line of the bill. `amount`, in `unit`s, and `usd` are of a month. `standing`: not by the message; `sent`: by
+    the message that goes out."""
 
     name: str
     amount: float
     unit: str
     usd: float
     standing: bool = False
+    sent: bool = False
 
 
 def gathered(messages: int, window_seconds: float) -> float:
@@ -103,7 +108,7 @@ def parts(batch: float, size: int) -> float:
 def bill(mail: Mail, prices: Prices) -> list[Item]:
     """Every line of a month's bill. What was not counted or is under a cent a month is not in it (docs/cost.md)."""
     return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
-            *_told(mail, prices), *_logs(mail, prices), *_standing(mail, prices)]  # fmt: skip
+            *_told(mail, prices), *_logs(mail, prices), *_sent(mail, prices), *_standing(mail, prices)]  # fmt: skip
 
 
 def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
@@ -209,6 +214,49 @@ def _logs(mail: Mail, prices: Prices) -> Iterator[Item]:
         yield Item(name, size / GB, "GB", size / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
 
 
+def _sent(mail: Mail, prices: Prices) -> Iterator[Item]:
+    """What owners send: taken in by the counter, carried by the courier, taken by its receiver at the first try."""
+    of_each = (*_sent_through_counter(mail, prices), *_sent_by_courier(mail, prices), *_sent_kept(mail, prices))
+    for item in of_each:
+        yield replace(item, sent=True)
+
+
+def _sent_through_counter(mail: Mail, prices: Prices) -> Iterator[Item]:
+    requests = mail.sent * max(1, math.ceil(mail.size / _HTTP_API_REQUEST_BYTES))
+    yield Item("outbox: HTTP API", requests, "requests", requests / MILLION * prices.http_api_per_million)
+    milliseconds = _SEND_WAIT_MS + _billed(counted.SENT_CPU_MS, counted.DOOR_MEMORY_MB)
+    yield from _function("counter, sending", mail.sent, milliseconds, counted.DOOR_MEMORY_MB, prices)
+
+
+def _sent_by_courier(mail: Mail, prices: Prices) -> Iterator[Item]:
+    queued = mail.size + counted.SENT_BYTES_BESIDE
+    at_once = counted.COURIER_BATCH
+    requests: float = mail.sent * counted.SENT_SENDS * _sqs_requests(queued)
+    requests += mail.sent / at_once * (_sqs_requests(queued * at_once) + 1)
+    yield Item("outbox: SQS", requests, "requests", requests / MILLION * prices.sqs_per_million)
+    milliseconds = at_once * _TELL_MS
+    yield from _function("courier, sending", mail.sent / at_once, milliseconds, counted.DOOR_MEMORY_MB, prices)
+    out = mail.sent * (mail.size + counted.SENT_ANSWER_BYTES + 2 * _HEADER_BYTES) / GB
+    yield Item("outbox: going out", out, "GB", out * prices.out_per_gb)
+
+
+def _sent_kept(mail: Mail, prices: Prices) -> Iterator[Item]:
+    per_message = counted.SENT_WRITES * prices.dynamodb_writes_per_million
+    per_message += counted.SENT_READS * prices.dynamodb_reads_per_million
+    units = mail.sent * (counted.SENT_WRITES + counted.SENT_READS)
+    yield Item("outbox: DynamoDB", units, "units", mail.sent * per_message / MILLION)
+    kept = mail.sent * (counted.SENT_ROW_BYTES + counted.SENT_ROWS * _ROW_BYTES_BESIDE)
+    stored = kept * counted.OUTBOX_KEEP_DAYS / _MONTH_DAYS / GB
+    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
+    yield Item("outbox: rows kept, and their recovery", stored, "GB", stored * per_gb)
+    batches = mail.sent / counted.COURIER_BATCH
+    logs: float = mail.sent * _lines(counted.SENT_COUNTER_LOG_LINES, counted.SENT_COUNTER_LOG_BYTES)
+    logs += mail.sent * _lines(1, counted.SENT_LOG_BYTES)
+    logs += batches * _lines(counted.SENT_BATCH_LOG_LINES, counted.SENT_BATCH_LOG_BYTES)
+    logs += (mail.sent + batches) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)
+    yield Item("outbox: logs", logs / GB, "GB", logs / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
+
+
 def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
     polls = counted.QUEUES_POLLED * _POLLERS * _MONTH_SECONDS / _POLL_SECONDS
     yield Item("SQS: polls of empty queues", polls, "requests", polls / MILLION * prices.sqs_per_million, standing=True)
@@ -217,6 +265,7 @@ def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
         yield Item(item.name, item.amount, item.unit, item.usd, standing=True)
     metrics = len(counted.STEADY_METRICS)
     metrics += counted.DUPLICATE_METRICS * (mail.duplicates > 0) + counted.DISCARD_METRICS * (mail.discarded > 0)
+    metrics += counted.SENT_METRICS * (mail.sent > 0)
     yield Item("CloudWatch metrics", metrics, "metrics", metrics * prices.metric_per_month, standing=True)
     yield Item("CloudWatch alarms", counted.ALARMS, "alarms", counted.ALARMS * prices.alarm_per_month, standing=True)
     yield Item("secrets", counted.SECRETS, "secrets", counted.SECRETS * prices.secret_per_month, standing=True)

@@ -1,0 +1,108 @@
+"""docs/client.md and docs/outbox.md, their shell blocks, followed by an owner at the town's post office."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from postroom.cli.story.names import BOB
+from postroom.cli.story.office import until
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import RECEIVER, SUBJECT, Town
+from postroom.cli.up import describe_stack
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Domain
+from postroom.store.mailboxes import Mailboxes
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+DOCS = Path(__file__).parents[2] / "docs"
+SHOP = "shop.example"
+OWNER = PrivateKey.generate("ed25519")
+Shell = Callable[[str], str]
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+READ, SETTINGS = blocks("client.md")
+[SEND] = blocks("outbox.md")
+
+
+@pytest.fixture(scope="module")
+def shop(town: Town) -> None:
+    """shop.example is served here, has a key to sign by, and an owner."""
+    office, key = town.receiver, PrivateKey.generate("ed25519")
+    record = zone_line(NLWEB.key_name(SHOP, "pk1"), record_text(key.public))
+    town.stack.tree.put(SHOP, f"nlweb IN A 127.0.0.1\n{record}\n")
+    office.signing_keys.put(SHOP, "pk1", key)
+    office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
+    office.operators.put_domain(Domain(SHOP, signs=True))
+    office.deployment.serve_host(NLWEB.host(SHOP))
+    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes.set_keys(SHOP, [b64encode(OWNER.public.spki()).decode()])
+
+
+@pytest.fixture
+def shell(town: Town, shop: None, tmp_path: Path) -> Shell:
+    """A shell in a folder with the keys that the pages speak of, in which `postroom` finds the town."""
+    (tmp_path / "owner.pem").write_bytes(OWNER.to_pem())
+    shutil.copy(town.names.key_file(BOB), tmp_path / "bob.eth.json")
+    describe_stack(town.stack).write(tmp_path / "local.json")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(script: str) -> str:
+        done = subprocess.run(
+            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(tmp_path / "local.json")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(
+    story: Story, town: Town, shell: Shell, tmp_path: Path
+) -> None:
+    sent = story.envelope(town.sender, {"Text": "for the shop"}, to=SHOP)
+    assert story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
+    story.find_filed(town.receiver, SHOP, sent)
+    shown = shell(READ)
+    assert '  body         {"Text": "for the shop"}\n' in shown
+    kept = [json.loads(line) for line in (tmp_path / "mail.jsonl").read_text().splitlines()]
+    assert json.loads(kept[-1]["envelope"]) == sent
+    assert kept[-1]["receipt"]["key_fingerprint"] == town.sender.key.public.fingerprint
+    assert "nothing waits in shop.example" in shell(READ)
+
+
+def test_an_owner_shows_and_changes_settings_as_the_page_says(town: Town, shell: Shell) -> None:
+    shown = shell(SETTINGS).splitlines()
+    assert 'extension.spamFilterRules.block=["mallory.eth"]' in shown[: len(shown) // 2]
+    assert shown[-2:] == ['extension.spamFilterRules.block=["mallory.eth", "eve.eth"]', "unverified=false"]
+    [bob] = [each for each in town.receiver.operators.dm3_mailboxes() if each.name == BOB]
+    assert bob.extension.rules.block == ("mallory.eth", "eve.eth")
+
+
+def test_an_owner_sends_as_the_page_says(town: Town, shell: Shell) -> None:
+    told = shell(SEND)
+    assert told.startswith("delivered\n")
+    [correlation] = re.findall(r"^  correlation: (.*)$", told, re.MULTILINE)
+
+    def filed() -> bool | None:
+        envelopes = [json.loads(each.line.envelope) for each in town.receiver.filed(RECEIVER, SHOP)]
+        return ("Hi", correlation) in [(it["Body"]["Text"], it["Header"]["Correlation"]) for it in envelopes] or None
+
+    assert until("it is filed", filed)
