@@ -18,6 +18,7 @@ from tests.cli.counters import URL, Served, serve
 from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
 from typer.testing import Result
 
+from postroom.client.dm3 import attach
 from postroom.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.dm3.message import MessageMetadata, sign_message
@@ -157,10 +158,10 @@ def bob(tmp_path: Path) -> UserKeys:
     return keys
 
 
-def letter(to: EncryptionKey, text: str, sender: str = "alice.eth") -> str:
+def letter(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any) -> str:
     alice, metadata = PrivateSigningKey.generate(), MessageMetadata(BOB, sender, 1_795_253_400_000)
     sealed = write_envelope(
-        sign_message(text, metadata, alice),
+        sign_message(text, metadata, alice, **more),
         delivery=DeliveryInformation(BOB, "alice.eth"),
         receiver_key=to.public,
         service_key=EncryptionKey.generate().public,
@@ -191,14 +192,11 @@ def test_a_letter_that_names_another_sender_within_is_told(read: Read, file: Cal
     assert "  says it is   from carol.eth\n" in read(name=BOB, key="bob.json").stdout
 
 
-def test_a_letter_that_does_not_open_is_shown_sealed_and_may_be_acknowledged(
-    read: Read, file: Callable[..., str], bob: UserKeys, served: Served
-) -> None:
+def test_a_letter_that_does_not_open_is_shown_sealed(read: Read, file: Callable[..., str], bob: UserKeys) -> None:
     file(letter(EncryptionKey.generate(), "Hi"), mailbox=BOB, conversation="alice.eth", receipt=LETTER)
-    shown = read("--ack-shown", name=BOB, key="bob.json")
-    assert "  sealed       ab12; --raw writes it for `postroom dm3 open`\n" in shown.stdout
-    assert "  not opened   SealedValueInvalid" in shown.stdout
-    assert waiting(served, BOB) == []
+    shown = read(name=BOB, key="bob.json").stdout
+    assert "  sealed       ab12; --raw writes it for `postroom dm3 open`\n" in shown
+    assert "  not opened   SealedValueInvalid" in shown
 
 
 # --- what is acknowledged ---------------------------------------------------------------------------------------------
@@ -216,6 +214,34 @@ def test_what_was_shown_is_acknowledged_and_nothing_else(read: Read, file: Calla
     assert waiting(served) == ids[2:]
     assert [each["id"] for each in lines(read("--json", "--ack-shown"))] == ids[2:]
     assert waiting(served) == []
+
+
+LONG = json.dumps({"Text": "x" * 400})
+
+
+def test_what_was_not_shown_whole_is_not_acknowledged_but_where_all_of_it_is_written(
+    read: Read, file: Callable[..., str], served: Served, envelope: Any, bob: UserKeys
+) -> None:
+    long, short = file(envelope(LONG)), file(at=1)
+    shown = read("--ack-shown").stdout
+    assert "  not acknowledged: this is not all of it, which --json and --raw write\n" in shown
+    assert short not in waiting(served)
+    assert read("--ack-shown", "--id", long).exit_code == 0
+    assert waiting(served) == [long]
+    read("--ack-shown", "--json")
+    assert waiting(served) == []
+    files = {"mailbox": BOB, "conversation": "alice.eth", "receipt": LETTER}
+    other, _, much, with_file = (
+        file(text, at=at, **files)
+        for at, text in enumerate((
+            letter(EncryptionKey.generate(), "Hi"), letter(bob.encryption, "Hi"),
+            letter(bob.encryption, "x" * 401), letter(bob.encryption, "Hi", attachments=(attach(b"", "text/plain"),)),
+        ))
+    )  # fmt: skip
+    assert "  attachments  1; `postroom dm3 open` shows them\n" in read("--ack-shown", name=BOB, key="bob.json").stdout
+    assert waiting(served, BOB) == [other, much, with_file]
+    read("--ack-shown", "--raw", "--id", other, name=BOB, key="bob.json")
+    assert waiting(served, BOB) == [much, with_file]
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--raw",)])
@@ -329,8 +355,7 @@ def test_who_waits_is_shown_what_comes_and_ends_cleanly_by_ctrl_c(
 def test_who_waits_goes_on_when_the_post_office_is_back(
     read: Read, file: Callable[..., str], served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The module is shadowed by its command.
-    monkeypatch.setattr(sys.modules["postroom.cli.read"], "_ATTEMPTS_OF_WHO_WAITS", 1)
+    monkeypatch.setattr("postroom.cli.pickup._ATTEMPTS_OF_WHO_WAITS", 1)
     ids = [file(at=at) for at in range(2)]
     faults = ["messages", "acknowledgements"]
 

@@ -83,13 +83,21 @@ def _told(mail: Mail) -> dict[str, JsonValue]:
 
 
 def print_message(described: Mapping[str, JsonValue]) -> None:
-    """What people want to know of it."""
+    """What people want to know of it; all that it says, if that `is_shown_whole`."""
     lines = {"from": described["from"], "to": described["to"]}
     lines |= _lines_of_letter(described) if "message_hash" in described else _lines_of_message(described)
     print(described["id"])
     for name, value in lines.items():
         if value is not None:
             print(f"  {name:<12} {safe(str(value))}")
+
+
+def is_shown_whole(described: Mapping[str, JsonValue]) -> bool:
+    """Whether `print_message` prints all that a message says: that it is opened, short, and nothing comes with it."""
+    if "message_hash" not in described:
+        return not _is_cut(json.dumps(described["body"], ensure_ascii=False))
+    message = described.get("message")
+    return isinstance(message, dict) and not message.get("attachments") and not _is_cut(str(message.get("message")))
 
 
 def _lines_of_message(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -115,8 +123,8 @@ def _lines_of_letter(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]
             "sealed": f"{described['message_hash']}; --raw writes it for `postroom dm3 open`",
             "not opened": why and f"{why}",
         }
-    metadata, attachments = message["metadata"], message.get("attachments")
-    assert isinstance(metadata, dict)  # noqa: S101 - `describe` made it of a Message
+    metadata, attachments = message["metadata"], message.get("attachments") or []
+    assert isinstance(metadata, dict) and isinstance(attachments, list)  # noqa: S101, PT018 - of a Message
     text = message.get("message")
     return lines | {
         # Only whoever signed the envelope was verified; what is sealed in it may say anything.
@@ -124,7 +132,7 @@ def _lines_of_letter(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]
         "type": metadata.get("type"),
         "about": metadata.get("referenceMessageHash"),
         "hash": described["message_hash"],
-        "attachments": f"{len(attachments)}; `postroom dm3 open` shows them" if isinstance(attachments, list) else None,
+        "attachments": f"{len(attachments)}; `postroom dm3 open` shows them" if attachments else None,
         "text": None if text is None else _cut(str(text)),
     }
 
@@ -144,8 +152,12 @@ def _receipt(described: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return receipt if isinstance(receipt, dict) else {}
 
 
+def _is_cut(text: str) -> bool:
+    return len(text) > _LONGEST_BODY
+
+
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_BODY else f"{text[:_LONGEST_BODY]}… ({len(text)} characters; see --raw)"
+    return f"{text[:_LONGEST_BODY]}… ({len(text)} characters; see --raw)" if _is_cut(text) else text
 
 
 def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:

@@ -3,13 +3,17 @@
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from postroom.cli.descriptor import stack_of_this_folder
 from postroom.cli.exits import UsageFault
-from postroom.cli.messages import Mail, describe, print_message, print_proof
+from postroom.cli.messages import Mail, describe, is_shown_whole, print_message, print_proof
 from postroom.cli.output import print_json_line, safe
+from postroom.cli.owner import ATTEMPTS, find_way, load_owners_key, open_mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,49 +21,71 @@ if TYPE_CHECKING:
     from postroom.client import Mailbox
     from postroom.client.mailbox import Message
     from postroom.dm3.keys import UserKeys
-    from postroom.nlweb.keys import PrivateKey
 
+LIMIT: Final = 20
+_ATTEMPTS_OF_WHO_WAITS: Final = 6
 _ACKNOWLEDGED_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be shown, and how. `limit`: at most so many. `about`: the message that Feedback is about.
+    """What is to be shown, and how. `limit`: at most so many; None: LIMIT, or without end where it is waited.
 
-    `acknowledge`: what was shown. `wait`: go on until Ctrl-C. `keys`: the owner's; those of a user of dm3 open
-    letters.
+    `about`: the message that Feedback is about. `acknowledge`: what was shown. `wait`: go on until Ctrl-C. `keys`: of
+    a user of dm3, they open letters.
     """
 
-    limit: float
-    about: str | None = None
-    message: str | None = None
-    acknowledge: bool = False
-    wait: bool = False
-    raw: bool = False
-    explain: bool = False
-    as_json: bool = False
-    keys: "PrivateKey | UserKeys | None" = None
+    limit: int | None
+    about: str | None
+    message: str | None
+    acknowledge: bool
+    wait: bool
+    raw: bool
+    explain: bool
+    as_json: bool
+    keys: "UserKeys | None" = None
 
 
-def pick_up(mailbox: "Mailbox", name: str, wanted: Wanted) -> None:
-    """Show what waits. Raises MailboxError, UsageFault."""
+def read_as_owner(
+    url: str, name: str, key: Path | None, ids: Sequence[str], wanted: Wanted, local: Path | None, ca_file: Path | None
+) -> None:
+    """Acknowledge `ids`, or else show what waits. Raises UsageFault, Refusal, NotFoundOut."""
+    from postroom.dm3.keys import UserKeys
+
+    if key is None:
+        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
+    if wanted.wait and (wanted.raw or wanted.message):
+        raise UsageFault("one message is not waited for: leave --wait out, or --raw and --id")
+    found = load_owners_key(key)
+    keys = found if isinstance(found, UserKeys) else None
+    way = find_way(url, local or (None if ca_file else stack_of_this_folder("reading")), ca_file)
+    attempts = _ATTEMPTS_OF_WHO_WAITS if wanted.wait else ATTEMPTS
+    with open_mailbox(url, name, found, way, attempts=attempts) as mailbox:
+        if ids:
+            _acknowledge(mailbox, name, ids, as_json=wanted.as_json)
+        else:
+            _pick_up(mailbox, name, replace(wanted, keys=keys))
+
+
+def _pick_up(mailbox: "Mailbox", name: str, wanted: Wanted) -> None:
     if wanted.message or wanted.raw:
         one = _find(mailbox, wanted)
-        _show(one, name, wanted)
-        _acknowledge_shown(mailbox, [one.id], wanted)
+        if _show(one, name, wanted):
+            _acknowledge_shown(mailbox, [one.id], wanted)
     elif wanted.wait:
         with suppress(KeyboardInterrupt):
-            _show_all(mailbox, name, wanted)
+            _show_all(mailbox, name, wanted, wanted.limit or inf)
     else:
-        shown = _show_all(mailbox, name, wanted)
+        limit = wanted.limit or LIMIT
+        shown = _show_all(mailbox, name, wanted, limit)
         if not shown and not wanted.as_json:
             print(f"nothing waits in {safe(name)}")
-        elif shown == wanted.limit and not wanted.as_json:
+        elif shown == limit and not wanted.as_json:
             print("there may be more: --limit shows more at once, --ack-shown takes out what was shown")
 
 
-def acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: bool) -> None:
-    """Take messages out of the mailbox. Raises MailboxError, UsageFault."""
+def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: bool) -> None:
+    """Take messages out of the mailbox."""
     done = mailbox.acknowledge(ids)
     if as_json:
         print_json_line({"acknowledged": list(done.acknowledged)})
@@ -87,7 +113,7 @@ def _unread(mailbox: "Mailbox", wanted: Wanted) -> "Iterator[Message]":
     return mailbox.unread(wait=wanted.wait, conversation=conversation_about(wanted.about) if wanted.about else "")
 
 
-def _show_all(mailbox: "Mailbox", name: str, wanted: Wanted) -> int:
+def _show_all(mailbox: "Mailbox", name: str, wanted: Wanted, limit: float) -> int:
     """How many were shown. Who waits, waits too for a post office that is away."""
     from postroom.client.mailbox import UnavailableError
 
@@ -100,17 +126,18 @@ def _show_all(mailbox: "Mailbox", name: str, wanted: Wanted) -> int:
         try:
             if len(shown) >= at_once:
                 _acknowledge_shown(mailbox, shown, wanted)
-            held = held or (next(unread, None) if count < wanted.limit else None)
+            held = held or (next(unread, None) if count < limit else None)
             if held is None:
                 _acknowledge_shown(mailbox, shown, wanted)
                 return count
-            _show(held, name, wanted)
+            whole = _show(held, name, wanted)
         except UnavailableError as error:
             if not wanted.wait:
                 raise
             print(f"postroom: {error} Waiting on.", file=sys.stderr)
             continue
-        shown.append(held.id)
+        if whole:
+            shown.append(held.id)
         held, count = None, count + 1
 
 
@@ -122,22 +149,25 @@ def _acknowledge_shown(mailbox: "Mailbox", shown: list[str], wanted: Wanted) -> 
     shown.clear()
 
 
-def _show(message: "Message", name: str, wanted: Wanted) -> None:
-    """Write a message out: only what is out of our hands may be acknowledged."""
+def _show(message: "Message", name: str, wanted: Wanted) -> bool:
+    """Write a message out; whether it was the whole of it, and so may be acknowledged: nobody else has it."""
+    from postroom.nlweb.timestamp import write_timestamp
+
     if wanted.raw:
         sys.stdout.buffer.write(message.envelope.encode())
         sys.stdout.buffer.flush()
-        return
-    from postroom.dm3.keys import UserKeys
-    from postroom.nlweb.timestamp import write_timestamp
-
+        return True
     received_at = write_timestamp(round(message.received_at.timestamp() * 1000))
     mail = Mail(message.id, name, message.partner, received_at, message.receipt, message.envelope)
-    described = describe(mail, wanted.keys if isinstance(wanted.keys, UserKeys) else None)
+    described = describe(mail, wanted.keys)
     if wanted.as_json:
         print_json_line(described)
-        return
+        return True
     print_message(described)
     if wanted.explain:
         print_proof(mail.receipt)
+    whole = is_shown_whole(described)
+    if wanted.acknowledge and not whole:
+        print("  not acknowledged: this is not all of it, which --json and --raw write")
     sys.stdout.flush()
+    return whole

@@ -3,28 +3,24 @@
 import sys
 import time
 from itertools import islice
-from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli import pickup
-from postroom.cli.descriptor import Local, stack_of_this_folder
+from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import Mail, describe, print_message, print_proof
 from postroom.cli.network import CaFile
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import ATTEMPTS, OwnersKey, find_way, load_owners_key, open_mailbox
+from postroom.cli.owner import OwnersKey
+from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
 from postroom.settings import RETAIN_CEILING_SECONDS
 
 if TYPE_CHECKING:
     from postroom.store.keys import RowKey
     from postroom.store.reader import Filed
-
-_LIMIT = 20
-_ATTEMPTS_OF_WHO_WAITS = 6
 
 
 def read(
@@ -38,7 +34,7 @@ def read(
     message: Annotated[str | None, typer.Option("--id", metavar="ID", help="Only this message.")] = None,
     cursor: Annotated[str | None, typer.Option(metavar="ID", help="Only what came in after this message.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="At most so many messages.", show_default=f"{_LIMIT}")
+        int | None, typer.Option(min=1, max=1000, help="At most so many messages.", show_default=f"{LIMIT}")
     ] = None,
     ack: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Acknowledge this message instead; repeat it for more.")
@@ -55,7 +51,7 @@ def read(
     ] = None,
     key: OwnersKey = None,
     ack_shown: Annotated[
-        bool, typer.Option("--ack-shown", help="With --at: acknowledge each message once it is written out.")
+        bool, typer.Option("--ack-shown", help="With --at: acknowledge each message once all of it is written out.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="With --at: go on with what comes in, until Ctrl-C.")] = False,
     ca_file: CaFile = None,
@@ -68,58 +64,35 @@ def read(
 
     The operator reads through AWS; the owner over HTTPS, with --at and --key.
     """
-    if at is None:
-        if key or ack_shown or wait or ca_file:
-            raise UsageFault("--key, --ack-shown, --wait and --ca-file are the owner's: say --at URL, too")
-        _read_as_operator(
-            open_office(stack_name, local, deployment), mailbox, about, message, cursor, limit or _LIMIT, ack,
-            raw=raw, explain=explain, as_json=as_json,
-        )  # fmt: skip
-        return
-    if key is None:
-        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
-    if cursor or (wait and (raw or message)):
-        raise UsageFault("--at has no --cursor, and one message is not waited for: leave that out")
-    keys = load_owners_key(key)
-    way = find_way(at, local or (None if ca_file else stack_of_this_folder("reading")), ca_file)
-    attempts = _ATTEMPTS_OF_WHO_WAITS if wait else ATTEMPTS
-    with open_mailbox(at, mailbox, keys, way, attempts=attempts) as opened:
-        if ack:
-            pickup.acknowledge(opened, mailbox, ack, as_json=as_json)
-            return
-        wanted = pickup.Wanted(
-            limit or (inf if wait else _LIMIT), about, message, acknowledge=ack_shown, wait=wait, raw=raw,
-            explain=explain, as_json=as_json, keys=keys,
-        )  # fmt: skip
-        pickup.pick_up(opened, mailbox, wanted)
-
-
-def _read_as_operator(
-    office: Office,
-    mailbox: str,
-    about: str | None,
-    message: str | None,
-    cursor: str | None,
-    limit: int,
-    ack: list[str] | None,
-    *,
-    raw: bool,
-    explain: bool,
-    as_json: bool,
-) -> None:
     from postroom.store.ids import id_of
 
+    if at is not None:
+        if cursor:
+            raise UsageFault("--at has no --cursor: what is to be shown no more is acknowledged")
+        wanted = Wanted(
+            limit, about, message, acknowledge=ack_shown, wait=wait, raw=raw, explain=explain, as_json=as_json
+        )
+        read_as_owner(at, mailbox, key, ack or (), wanted, local, ca_file)
+        return
+    if key or ack_shown or wait or ca_file:
+        raise UsageFault("--key, --ack-shown, --wait and --ca-file are the owner's: say --at URL, too")
+    office = open_office(stack_name, local, deployment)
     if ack:
         _acknowledge(office, mailbox, ack, as_json=as_json)
         return
-    filed = _fetch(office, mailbox, about, message, cursor, limit)
+    filed = _fetch(office, mailbox, about, message, cursor, limit or LIMIT)
     if raw:
         _print_raw(filed)
-        return
-    last = id_of(filed[-1].row.key) if filed else cursor
-    if as_json:
+    elif as_json:
+        last = id_of(filed[-1].row.key) if filed else cursor
         print_json({"messages": [describe(_mail(each)) for each in filed], "cursor": last})
-        return
+    else:
+        _print_all(filed, mailbox, cursor, limit or LIMIT, explain=explain)
+
+
+def _print_all(filed: "list[Filed]", mailbox: str, cursor: str | None, limit: int, *, explain: bool) -> None:
+    from postroom.store.ids import id_of
+
     for each in filed:
         print_message(describe(_mail(each)))
         if explain:
@@ -127,7 +100,7 @@ def _read_as_operator(
     if not filed:
         print(f"nothing is filed in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
     elif len(filed) == limit:
-        print(f"there may be more: --cursor {last}")
+        print(f"there may be more: --cursor {id_of(filed[-1].row.key)}")
 
 
 def _row(text: str, mailbox: str, option: str) -> "RowKey":
