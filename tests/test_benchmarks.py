@@ -56,6 +56,8 @@ ROWS = {
         "acknowledging",
         "without the head",
         "with it",
+        "out of segments of 10",
+        "out of a chunk",
         *(f"nlweb, {size} kB" for size in (2, 20)),
     ],
     "memory": ["one sender", "all of different senders"],
