@@ -7,7 +7,7 @@ import httpcore
 from tests.aws import function, resources, template
 
 from postroom import https, ijson, settings
-from postroom.counter import rate, shapes, shelves, sign_in, tokens
+from postroom.counter import desk, rate, shapes, shelves, sign_in, tokens
 from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
@@ -111,6 +111,21 @@ def _counter() -> Iterator[Bound]:
         "waiting for a message", _n(shapes.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
         "`NotARequest`", "SQS WaitTimeSeconds: 20 s",
         "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
+    )  # fmt: skip
+    yield Bound(
+        "runs of the counter at once", _n(_parameter("CounterRuns")), "they are not taken from door and workers",
+        "API Gateway says to come again", "Lambda: 1,000 in an account",
+        "test_template.py::test_who_waits_at_the_counter_takes_no_run_from_door_or_worker",
+    )  # fmt: skip
+    yield Bound(
+        "messages behind a cursor that are watched", _n(shelves.MOST_WATCHED), "each look reads their rows",
+        "the next pass shows what is filed there", "IMAP IDLE: all of a mailbox",
+        "counter/test_reading.py::test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes",
+    )  # fmt: skip
+    yield Bound(
+        "fetching what a page shows", _n(desk.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
+        "the page ends there, and says that there is more", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
+        "counter/test_reading.py::test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there",
     )  # fmt: skip
     yield Bound(
         "messages that are counted", _n(shelves.MOST_COUNTED), "each row is read", "there are more, says the answer",
