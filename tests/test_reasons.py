@@ -62,6 +62,8 @@ AT_THE_COUNTER = {
     Reason.RANGE_UNSATISFIABLE,
     Reason.CHANGED_MEANWHILE,
     Reason.MATCH_NEEDED,
+    Reason.SETTING_INVALID,
+    Reason.SUBJECT_OF_OPERATOR,
     Reason.NOT_A_SENDER,
     Reason.TOKEN_REUSED,
     Reason.NOT_SENT,

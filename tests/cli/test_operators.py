@@ -14,6 +14,7 @@ from typer.testing import Result
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Directory, Domain
+from postroom.store.mailboxes import Mailboxes, OwnSettings
 from postroom.store.secrets import SigningKeys
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
@@ -120,14 +121,60 @@ def test_a_subject_has_one_treatment(
     assert rule in found.subjects
 
 
-def test_subjects_are_listed_with_those_that_are_built_in(operate: Operate) -> None:
+def test_subjects_are_listed_with_those_that_are_built_in_and_the_owners(operate: Operate, rooms: Rooms) -> None:
+    domain = ("--domain", "seven.example")
     operate("domain", "add", "seven.example")
-    operate("subject", "add", "Identity@Graph", "--domain", "seven.example", "--mailbox", "m")
-    listed = json.loads(operate("subject", "list", "--domain", "seven.example", "--json").stdout)
-    assert {"pattern": "Identity@Graph", "treatment": "mailbox", "target": "m", "built_in": False} in listed
-    assert {"pattern": "Feedback@Buffer", "treatment": "feedback", "target": "", "built_in": True} in listed
-    assert sum(rule["pattern"] == "Identity@Graph" for rule in listed) == 1
-    assert "built in" in operate("subject", "list", "--domain", "seven.example").stdout
+    for pattern, target in (("Identity@Graph", "m"), ("A@B", "m"), ("C@D", "m")):
+        operate("subject", "add", pattern, *domain, "--mailbox", target)
+    operate("subject", "add", "E@F", *domain, "--sync", "identity")
+    own = {"A@B": "seven.example", "E@F": "seven.example", "*": "o.seven.example"}
+    mailboxes = Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"])
+    assert mailboxes.change_own_settings("seven.example", "", OwnSettings(subjects=own))
+    listed = json.loads(operate("subject", "list", *domain, "--json").stdout)
+    assert {rule["pattern"]: (rule["target"], rule["built_in"], rule["by_owner"]) for rule in listed} == {
+        "Identity@Graph": ("m", False, False), "A@B": ("seven.example", False, True), "C@D": ("m", False, False),
+        "E@F": ("identity", False, False), "*": ("o.seven.example", False, True),
+        "Feedback@Buffer": ("", True, False), "Identity@Broker": ("identity", True, False),
+    }  # fmt: skip
+    assert len(listed) == 7
+    shown = operate("subject", "list", *domain).stdout
+    assert ("built in" in shown, "the owner's" in shown) == (True, True)
+
+
+def test_a_mailbox_is_written_as_it_will_be_asked_for_and_said_to_have_no_owner(
+    operate: Operate, directory: Directory
+) -> None:
+    operate("domain", "add", "twelve.example")
+    add = ("subject", "add", "A@B", "--domain", "twelve.example", "--mailbox", "Orders.TWELVE.example")
+    said = operate(*add)
+    assert (said.exit_code, "orders.twelve.example has no owner here" in said.stderr) == (0, True)
+    domain = directory.domain("twelve.example")
+    assert domain is not None
+    assert domain.subjects == (SubjectRule("A@B", Treatment.MAILBOX, "orders.twelve.example"),)
+    key = b64encode(PrivateKey.generate("ed25519").public.spki()).decode()
+    operate("mailbox", "create", "orders.twelve.example", "--public-key", key)
+    assert operate(*add).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "written", ["bücher.example", "BÜCHER.example", "xn--bcher-kva.example", "Xn--Bcher-KVA.example."]
+)
+def test_a_domains_own_mailbox_is_the_domain_in_any_spelling(
+    operate: Operate, directory: Directory, written: str
+) -> None:
+    operate("domain", "add", "bücher.example")
+    assert operate("subject", "add", "A@B", "--domain", "bücher.example", "--mailbox", written).exit_code == 0
+    domain = directory.domain("xn--bcher-kva.example")
+    assert domain is not None
+    assert domain.subjects == (SubjectRule("A@B", Treatment.MAILBOX, "xn--bcher-kva.example"),)
+
+
+def test_a_mailbox_of_dm3_letters_takes_no_subject(operate: Operate, directory: Directory) -> None:
+    operate("domain", "add", "eleven.example")
+    operate("mailbox", "create", "letters.eleven.example", "--dm3")
+    refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "letters.eleven.example")
+    assert (refused.exit_code, "takes dm3 letters" in refused.stderr) == (2, True)
+    assert directory.domain("eleven.example") == Domain("eleven.example")
 
 
 def test_a_subject_is_removed(operate: Operate, directory: Directory) -> None:
@@ -207,7 +254,7 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
             ("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m", "--sync", "identity"),
             "say one of --mailbox, --sync and --forward",
         ),
-        (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "a#b"), "--mailbox must be a name"),
+        (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "a#b"), "--mailbox is 'a#b'; it must"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--sync", "shop"), "--sync is 'shop'; it must be"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--forward", "queue"), "--forward is 'queue'; it must"),
         (("wallet", "add", "alice", "--spki", "x"), "'alice' is not a UUID"),

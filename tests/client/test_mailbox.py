@@ -374,10 +374,10 @@ def test_settings_are_changed_where_they_are_what_was_read(opened: Open) -> None
     assert (changed.extension.get("spamFilterRules"), changed.unverified) == (None, True)
 
 
-def test_a_mailbox_of_nlweb_has_no_settings(mailbox: Any) -> None:
+def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
     settings = mailbox.settings()
     assert (settings.extension, settings.unverified) == (None, None)
-    with pytest.raises(RefusedError, match="no such settings"):
+    with pytest.raises(RefusedError, match="set for mailboxes of dm3 letters"):
         mailbox.change_settings(settings, unverified=True)
 
 

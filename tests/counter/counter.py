@@ -15,6 +15,7 @@ from postroom.counter.asked import Asked
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.fetching import Fetching
+from postroom.counter.own_settings import MessageSettings
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.reply import Reply
@@ -169,7 +170,7 @@ class Counter:
             shelves=Shelves(reader, Fetching(reader, InTurn(), self.clock), self.register, self.directory, self.clock),
             register=self.register,
             mailboxes=self.mailboxes,
-            preferences=Preferences(self.mailboxes),
+            preferences=Preferences(self.mailboxes, MessageSettings(self.mailboxes, self.directory)),
             sending=self.sending(self.deployed.clients),
             counting=self.counting(),
             rate=Rate(20, self.clock),

@@ -4,6 +4,7 @@ import pytest
 from tests.counter.counter import BOB, BOB_KEY, Counter, Owner, reason, said
 
 from postroom.dm3.extension import FilterRules, ProfileExtension
+from postroom.dm3.sealing import SCHEME
 from postroom.store.directory import Dm3Mailbox
 
 PATCH = {"content-type": "application/merge-patch+json"}
@@ -76,6 +77,15 @@ def test_a_change_of_whatever_is_there_is_made(bob: Owner) -> None:
     assert said(change(bob, {"unverified": True}, "*"))["unverified"] is True  # type: ignore[arg-type]
 
 
-def test_a_mailbox_of_nlweb_messages_has_none_yet(owner: Owner) -> None:
-    assert said(owner.ask("GET", "/settings")) == {}
-    assert reason(change(owner, {"unverified": True})) == "NotARequest"  # type: ignore[arg-type]
+def test_what_is_set_for_messages_of_nlweb_is_not_set_for_letters_of_dm3(bob: Owner) -> None:
+    for body in ({"blocks": ["spam.com"]}, {"subjects": {"*": BOB}}):
+        assert reason(change(bob, body)) == "SettingInvalid"  # type: ignore[arg-type]
+    assert set(said(bob.ask("GET", "/settings"))) == {"extension", "unverified"}
+
+
+def test_an_encryption_scheme_that_the_door_refuses_cannot_be_told_to_senders(counter: Counter, bob: Owner) -> None:
+    before = counter.mailboxes.settings(BOB)
+    told = {"extension": {"encryptionScheme": ["rot13", SCHEME]}}
+    assert reason(change(bob, told)) == "SettingInvalid"  # type: ignore[arg-type]
+    assert counter.mailboxes.settings(BOB) == before
+    assert said(change(bob, {"extension": {"encryptionScheme": [SCHEME]}}))  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ class _Directory:
         return KEY.public.spki() if uuid == WALLET else None
 
     def mailbox(self, name: str) -> Mailbox:
-        return Mailbox(name, shards=4)
+        return Mailbox(name, shards=4, blocks=frozenset({"*.blocked.example"}))
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         return self._MAILBOXES.get(name)

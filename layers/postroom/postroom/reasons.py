@@ -176,11 +176,6 @@ class Reason(Enum):
         "The signature is not one by the signing key of the sender's profile.",
         "dm3 §2.2.6; settlement dm3 2, 5",
     )  # fmt: skip
-    SENDER_NOT_WANTED = (
-        "SenderNotWanted", Kind.REFUSAL, 200,
-        "The receiver's filter rules do not let this sender in.",
-        "dm3 §2.2.1; settlement dm3 5, 12",
-    )  # fmt: skip
     MESSAGE_INVALID = (
         "MessageInvalid", Kind.REFUSAL, 200,
         "The dm3 message does not have the members it must have, in the form they must have.",
@@ -247,6 +242,15 @@ class Reason(Enum):
         "This takes If-Match with the ETag of what is to be changed, so that no change is lost.", "RFC 6585 §3",
     )  # fmt: skip
 
+    SETTING_INVALID = (
+        "SettingInvalid", Kind.REFUSAL, 422,
+        "A setting is none that this mailbox can have.", "settlement NLWeb 14, dm3 12",
+    )  # fmt: skip
+    SUBJECT_OF_OPERATOR = (
+        "SubjectOfOperator", Kind.REFUSAL, 403,
+        "What becomes of this Subject the operator of this post office says, and no owner changes it.",
+        "settlement NLWeb 14",
+    )  # fmt: skip
     NOT_A_SENDER = (
         "NotASender", Kind.REFUSAL, 403,
         "This mailbox cannot send: it is no domain that is served here with a key to sign by.",
@@ -317,6 +321,11 @@ class Reason(Enum):
         "FeedbackNotKept", Kind.DISCARD, 404,
         "This buffer does not keep Feedback for the domain named in Body.Sender.",
         "settlement NLWeb 11",
+    )  # fmt: skip
+    SENDER_NOT_WANTED = (
+        "SenderNotWanted", Kind.DISCARD, 403,
+        "The receiver's filter rules do not let this sender in.",
+        "dm3 §2.2.1; settlement dm3 5, 12, NLWeb 14",
     )  # fmt: skip
     TOO_LATE = (
         "TooLate", Kind.DISCARD, 504,

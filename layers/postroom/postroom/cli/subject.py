@@ -1,6 +1,7 @@
 """`postroom subject`: what becomes of a message by its Subject (settlement NLWeb 14)."""
 
 import re
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
+from postroom.errors import TheirError
 
 if TYPE_CHECKING:
     from postroom.nlweb.subjects import SubjectRule
@@ -42,9 +44,13 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add the rule for a pattern, or replace it."""
-    rule = _rule(pattern, mailbox, sync, forward)
+    from postroom.nlweb.subjects import Treatment
+
+    rule = _rule(pattern, domain, mailbox, sync, forward)
     office = open_office(stack_name, local, deployment)
     _find(office, domain)
+    if rule.treatment is Treatment.MAILBOX:
+        _look_into(office, rule.target)
     office.operators().put_subject(domain, rule)
     print_either(
         as_json,
@@ -61,21 +67,26 @@ def list_subjects(
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules of a domain; those that every domain has are marked as built in."""
-    from postroom.nlweb.subjects import BUILT_IN
+    """List the rules of a domain that are in force; those that every domain has, and its owner's, are marked."""
+    from postroom.nlweb.subjects import BUILT_IN, in_force
 
-    own = _find(open_office(stack_name, local, deployment), domain).subjects
-    replaced = {rule.pattern for rule in own}
-    rules = [(rule, False) for rule in own] + [(rule, True) for rule in BUILT_IN if rule.pattern not in replaced]
+    office = open_office(stack_name, local, deployment)
+    own, owners = _find(office, domain).subjects, office.directory().mailbox(domain).subjects
+    marked = dict.fromkeys(owners, "the owner's") | dict.fromkeys(BUILT_IN, "built in") | dict.fromkeys(own, "")
+    by_pattern = {rule.pattern: rule for rule in in_force(own, owners)}
+    rules = [*by_pattern.values(), *(rule for rule in BUILT_IN if rule.pattern not in by_pattern)]
     if as_json:
         print_json([
-            {"pattern": rule.pattern, "treatment": str(rule.treatment), "target": rule.target, "built_in": built_in}
-            for rule, built_in in rules
+            {
+                "pattern": rule.pattern, "treatment": str(rule.treatment), "target": rule.target,
+                "built_in": marked[rule] == "built in", "by_owner": marked[rule] == "the owner's",
+            }
+            for rule in rules
         ])  # fmt: skip
         return
     print_table(
         ("pattern", "treatment", "target", ""),
-        [(rule.pattern, str(rule.treatment), rule.target, "built in" if built_in else "") for rule, built_in in rules],
+        [(rule.pattern, str(rule.treatment), rule.target, marked[rule]) for rule in rules],
     )
 
 
@@ -96,7 +107,7 @@ def remove(
     print_either(as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed")
 
 
-def _rule(pattern: str, mailbox: str | None, sync: str | None, forward: str | None) -> "SubjectRule":
+def _rule(pattern: str, domain: str, mailbox: str | None, sync: str | None, forward: str | None) -> "SubjectRule":
     from postroom.nlweb.subjects import SubjectRule, Treatment, is_pattern
 
     if not is_pattern(pattern):
@@ -109,13 +120,35 @@ def _rule(pattern: str, mailbox: str | None, sync: str | None, forward: str | No
     if len(given) != 1:
         raise UsageFault("say one of --mailbox, --sync and --forward: what becomes of these messages")
     treatment, target = given[0]
-    if treatment is Treatment.MAILBOX and not (target and target.isprintable() and "#" not in target):
-        raise UsageFault("--mailbox must be a name of printable characters without #")
+    if treatment is Treatment.MAILBOX:
+        target = _mailbox(domain, target)
     if treatment is Treatment.SYNC and not _HANDLER.fullmatch(target):
         raise UsageFault(f"--sync is {target!r}; it must be identity or lambda:<name or ARN of a function>")
     if treatment is Treatment.FORWARD and not _FORWARD_ARN.fullmatch(target):
         raise UsageFault(f"--forward is {target!r}; it must be the ARN of an SQS queue or an EventBridge bus")
     return SubjectRule(pattern, treatment, target)
+
+
+def _mailbox(domain: str, text: str) -> str:
+    from postroom.counter.names import read_mailbox_of
+
+    try:
+        return read_mailbox_of(domain, text)
+    except TheirError:
+        raise UsageFault(f"--mailbox is {text!r}; it must be a name such as orders.{domain}, or {domain}") from None
+
+
+def _look_into(office: Office, mailbox: str) -> None:
+    """Refuse a mailbox of dm3 letters; say of one that nobody picks up yet that it is."""
+    if office.directory().dm3_mailbox(mailbox) is not None:
+        raise UsageFault(f"{mailbox} takes dm3 letters: a mailbox has one protocol")
+    found = office.directory().mailbox(mailbox)
+    if found.closed or not found.keys:
+        print(
+            f"postroom: {mailbox} has no owner here: what is filed in it waits until "
+            f"`postroom mailbox create {mailbox}` lets one in",
+            file=sys.stderr,
+        )
 
 
 def _find(office: Office, domain: str) -> "Domain":

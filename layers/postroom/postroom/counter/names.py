@@ -8,6 +8,20 @@ from postroom.nlweb.names import read_receiver
 from postroom.reasons import Reason
 
 
+def read_mailbox_of(domain: str, text: str) -> str:
+    """The one spelling of a mailbox that takes messages of `domain`: the domain's own is named as the domain, however
+    its labels are written. Raises TheirError(NO_MAILBOX_NAME)."""
+    return domain if a_labels(text) == domain else read_mailbox_name(text)
+
+
+def a_labels(text: str) -> str:
+    """A host name's A-labels, lower-cased; of another name the name itself."""
+    try:
+        return read_receiver(text)
+    except TheirError:
+        return text
+
+
 def read_mailbox_name(text: str) -> str:
     """The one spelling of a mailbox's name: ENSIP-15's, and for host names that has none for, lower case A-labels.
 

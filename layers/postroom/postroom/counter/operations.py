@@ -108,7 +108,9 @@ OPERATIONS: Final = (
     Operation(
         "PATCH", "/mailboxes/{name}/settings", "change_settings", "Change settings.",
         Settings, body=SettingsChange, body_type=MERGE_PATCH, matches=True,
-        refusals=(Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE),
+        refusals=(
+            Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.SETTING_INVALID, Reason.SUBJECT_OF_OPERATOR,
+        ),
     ),
     Operation(
         "POST", "/mailboxes/{name}/outbox", "send", "Send a message of NLWeb, in the name of the mailbox's domain.",

@@ -5,8 +5,10 @@ from typing import Final
 
 from msgspec import UNSET
 
+from postroom.counter.own_settings import MessageSettings
 from postroom.counter.shapes import Settings, SettingsChange
-from postroom.dm3.extension import read_extension
+from postroom.dm3.extension import ProfileExtension, read_extension
+from postroom.dm3.sealing import SCHEME
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
 from postroom.reasons import Reason
@@ -17,34 +19,39 @@ MAX_EXTENSION_BYTES: Final = 32_768
 
 
 class Preferences:
-    """Reads and changes settings."""
+    """Reads and changes settings: of mailboxes of dm3 letters here, of NLWeb by `messages`."""
 
-    def __init__(self, mailboxes: Mailboxes) -> None:
+    def __init__(self, mailboxes: Mailboxes, messages: MessageSettings) -> None:
         self._mailboxes = mailboxes
+        self._messages = messages
 
     def get(self, mailbox: str) -> tuple[Settings, str]:
         """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
         stored = self._mailboxes.settings(mailbox)
-        return (Settings(), '"none"') if stored is None else _told(stored)
+        return self._messages.get(mailbox) if stored is None else _told(stored)
 
     def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
         """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
 
-        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST; NotNowError(STORE_UNAVAILABLE).
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, SETTING_INVALID,
+        SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
         """
         if not if_match:
             raise TheirError(Reason.MATCH_NEEDED)
         stored = self._mailboxes.settings(mailbox)
         if stored is None:
-            raise TheirError(Reason.NOT_A_REQUEST, "a mailbox of NLWeb messages has no such settings")
+            return self._messages.change(mailbox, change, if_match)
+        if change.blocks is not UNSET or change.subjects is not UNSET:
+            raise TheirError(
+                Reason.SETTING_INVALID,
+                "blocks and subjects are set for mailboxes of NLWeb messages; of dm3 letters senders are blocked by "
+                "extension.spamFilterRules.block",
+            )
         if if_match not in ("*", _etag(stored)):
             raise TheirError(Reason.CHANGED_MEANWHILE)
         extension = stored.extension
         if change.extension is not UNSET:
-            try:
-                extension = json.dumps(read_extension(_merged(json.loads(extension), change.extension)).as_json())
-            except TheirError as error:
-                raise TheirError(Reason.NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
+            extension = json.dumps(_read(_merged(json.loads(extension), change.extension)).as_json())
         if len(extension) > MAX_EXTENSION_BYTES:
             raise TheirError(
                 Reason.NOT_A_REQUEST, f"extension has {len(extension)} bytes; at most {MAX_EXTENSION_BYTES} are kept"
@@ -54,6 +61,17 @@ class Preferences:
         if not self._mailboxes.change_settings(mailbox, stored, changed):
             raise TheirError(Reason.CHANGED_MEANWHILE)
         return _told(changed)
+
+
+def _read(value: JsonValue) -> ProfileExtension:
+    try:
+        extension = read_extension(value)
+    except TheirError as error:
+        raise TheirError(Reason.NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
+    # Senders would choose it, and the door would refuse their letters.
+    if extension.encryption_schemes != (SCHEME,):
+        raise TheirError(Reason.SETTING_INVALID, f"extension: letters are taken in no encryptionScheme but {SCHEME}")
+    return extension
 
 
 def _merged(value: JsonValue, change: JsonValue) -> JsonValue:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from postroom.nlweb.subjects import Treatment
 from postroom.store.outbox import State
 
 MAX_WAIT_SECONDS: Final = 20
@@ -116,8 +117,16 @@ class SignedOut(Struct, frozen=True):
     signed_out_at: Time
 
 
+class OperatorsSubject(Struct, frozen=True, omit_defaults=True):
+    """What an operator set for a Subject, or every domain has."""
+
+    treatment: Treatment
+    mailbox: Annotated[str, Meta(description="Where messages of it are filed, unless you say otherwise.")] = ""
+
+
 class Settings(Struct, frozen=True, omit_defaults=True):
-    """What the owner sets. Of a mailbox of the dm3 delivery service: what senders are told, and held to."""
+    """What the owner sets. Of a mailbox of the dm3 delivery service: what senders are told, and held to; of one of
+    NLWeb messages: the rest."""
 
     extension: Annotated[
         dict[str, Any] | UnsetType, Meta(description="As dm3_getProfileExtension tells it (dm3 §2.3.3).")
@@ -125,13 +134,27 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     unverified: Annotated[
         bool | UnsetType, Meta(description="Whether senders who cannot be verified are let in, and marked.")
     ] = UNSET
+    blocks: Annotated[
+        list[str] | UnsetType,
+        Meta(description="Senders that are not let in: domains, *.domain with all below it, UUIDs of wallets."),
+    ] = UNSET
+    subjects: Annotated[
+        dict[str, str] | UnsetType,
+        Meta(description="Of a domain: which of its Subjects (Method@Role, * for a part) go into which mailbox."),
+    ] = UNSET
+    operators_subjects: Annotated[
+        dict[str, OperatorsSubject] | UnsetType,
+        Meta(description="What the operator set. Yours goes before a mailbox, and before nothing else."),
+    ] = UNSET
 
 
 class SettingsChange(Struct, frozen=True):
-    """A change of settings: what is absent stays (RFC 7396)."""
+    """A change of settings: what is absent stays, a subject that is null is taken away (RFC 7396)."""
 
     extension: dict[str, Any] | UnsetType = UNSET
     unverified: bool | UnsetType = UNSET
+    blocks: list[str] | UnsetType = UNSET
+    subjects: dict[str, str | None] | UnsetType = UNSET
 
 
 class NewMessage(Struct, frozen=True):

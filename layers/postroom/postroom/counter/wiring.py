@@ -9,6 +9,7 @@ import boto3
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.fetching import Fetching
+from postroom.counter.own_settings import MessageSettings
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.sending import Sending
@@ -54,7 +55,7 @@ def build_counter(settings: Settings) -> Desk:
         shelves=Shelves(reader, Fetching(reader, pool, time.time), register, directory, time.time),
         register=register,
         mailboxes=mailboxes,
-        preferences=Preferences(mailboxes),
+        preferences=Preferences(mailboxes, MessageSettings(mailboxes, directory)),
         sending=Sending(
             directory=directory,
             outbox=Outbox(dynamodb, settings.outbox_table),

@@ -1,6 +1,6 @@
 """The registry of subjects: what becomes of a message by its `Subject` (settlement NLWeb 14)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -48,9 +48,18 @@ def patterns_for(subject: str) -> tuple[str, ...]:
 
 
 def find_rule(subject: str, rules: Iterable[SubjectRule]) -> SubjectRule | None:
-    """The rule for `subject`: the operator's before the built-in, a more telling pattern before a wider one."""
+    """The rule for `subject`: of one pattern the last, and any before the built-in; a more telling pattern before a
+    wider one."""
     by_pattern = {rule.pattern: rule for rule in (*BUILT_IN, *rules)}
     return next((by_pattern[p] for p in patterns_for(subject) if p in by_pattern), None)
+
+
+def in_force(operators: Sequence[SubjectRule], owners: Sequence[SubjectRule]) -> tuple[SubjectRule, ...]:
+    """The rules of a domain for `find_rule`: of one pattern the owner's goes before an operator's mailbox, and before
+    nothing else of an operator's."""
+    mailboxes = [rule for rule in operators if rule.treatment is Treatment.MAILBOX]
+    others = [rule for rule in operators if rule.treatment is not Treatment.MAILBOX]
+    return (*mailboxes, *owners, *others)
 
 
 def is_pattern(text: str) -> bool:

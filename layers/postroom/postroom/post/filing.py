@@ -232,7 +232,8 @@ class Filing:
 
     def _tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
         """Step 6, our half: the courier's queue."""
-        if telling is not None:
+        # Whom a receiver does not want, it does not tell either, whoever meets that row.
+        if telling is not None and reason is not Reason.SENDER_NOT_WANTED:
             notice = notice_of(row, reason, telling, int(self._clock() * 1000))
             self._courier.send(notice.encode(), group=notice.group)
 

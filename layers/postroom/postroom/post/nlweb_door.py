@@ -8,7 +8,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.feedback import read_feedback
 from postroom.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
-from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
+from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule, in_force
 from postroom.nlweb.timestamp import Window
 from postroom.nlweb.verify import check_at_door
 from postroom.post.answers import Answer, json_answer, problem, text_answer
@@ -80,6 +80,9 @@ class NlwebDoor:
         try:
             return self._take_in(posted)
         except (TheirError, NotNowError) as error:
+            if error.reason is Reason.SENDER_NOT_WANTED:
+                # Only our own log says so: who is blocked is not told that it is.
+                return replace(problem(TheirError(Reason.UNEXPECTED_SUBJECT)), reason=error.reason)
             return problem(error)
 
     def _take_in(self, posted: Posted) -> Answer:
@@ -93,7 +96,8 @@ class NlwebDoor:
             max_bytes=self._rules.max_bytes,
         )
         domain = self._directory.domain(envelope.receiver)
-        rule = find_rule(envelope.subject, domain.subjects if domain else ())
+        own = self._directory.mailbox(envelope.receiver).subjects
+        rule = find_rule(envelope.subject, in_force(domain.subjects if domain else (), own))
         if rule is not None and rule.treatment is Treatment.SYNC:
             return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from postroom.errors import NotNowError, OurError, TheirError
 from postroom.ijson import parse
+from postroom.nlweb.blocks import is_blocked
 from postroom.nlweb.envelope import Envelope, read_envelope
 from postroom.nlweb.feedback import conversation_about, read_feedback
 from postroom.nlweb.keys import KeyRules, PublicKey, public_key_from_spki
@@ -55,6 +56,7 @@ class NlwebJudge:
             if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
                 return _discarded(envelope, Reason.TOO_LATE)
             proof = self.prove(envelope)
+            self.admit(envelope, claim.mailbox)
             rule = self._rule(claim, envelope)
             return Accepted(
                 identity=self._identity(envelope),
@@ -94,6 +96,15 @@ class NlwebJudge:
             check_signature(envelope, again.key)
             return Proof(again.key, again.evidence, refetched=True)
         return Proof(found.key, found.evidence, refetched=False)
+
+    def admit(self, envelope: Envelope, mailbox: str) -> None:
+        """Let a proven sender in, unless the owner of the domain it writes to, or of the mailbox, blocks it.
+
+        Raises TheirError(SENDER_NOT_WANTED) or NotNowError(STORE_UNAVAILABLE).
+        """
+        for name in (envelope.receiver, mailbox):
+            if is_blocked(envelope.sender, self._directory.mailbox(name).blocks):
+                raise TheirError(Reason.SENDER_NOT_WANTED)
 
     def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
         """The key as it is published now, if that is another than the one in the cache."""

@@ -52,7 +52,7 @@ class Directory(Protocol):
         ...
 
     def mailbox(self, name: str) -> Mailbox:
-        """How a mailbox is spread, and how much it may hold."""
+        """What was set for a mailbox: how it is spread, how much it may hold, whom it blocks."""
         ...
 
 

@@ -42,9 +42,11 @@ class Sync:
     def answer(self, envelope: Envelope, handler: str, received_at_ms: int) -> JsonValue:
         """The bare reply. The same request again gets the same reply, and is not executed again.
 
-        Raises TheirError (bad signature, unusable key, CORRELATION_REUSED, a bad request) or NotNowError.
+        Raises TheirError (bad signature, unusable key, SENDER_NOT_WANTED, CORRELATION_REUSED, a bad request) or
+        NotNowError.
         """
         self._judge.prove(envelope)
+        self._judge.admit(envelope, envelope.receiver)
         now = int(self._clock())
         lease = self._replies.begin(
             seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),

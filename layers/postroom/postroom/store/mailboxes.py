@@ -1,11 +1,12 @@
-"""Who may pick a mailbox's mail up: row `mailbox#<name>` of table `directory`."""
+"""Who may pick a mailbox's mail up, and what the owner set: row `mailbox#<name>` of table `directory`."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import RefusedError, conditional, passing_faults
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class Mailbox:
 
     `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `sign_outs`: how often all
     devices were signed out. `closed`: nobody picks anything up. `max_messages`, `max_bytes`: how much it may hold
-    (`store.quotas`); 0: as much as comes, None: as the deployment has it.
+    (`store.quotas`); 0: as much as comes, None: as the deployment has it. The rest is the owner's, of NLWeb. `blocks`:
+    who is not let in, as `nlweb.blocks` reads them. `subjects`: what of the domain's messages goes into which mailbox.
     """
 
     name: str
@@ -31,12 +33,33 @@ class Mailbox:
     closed: bool = False
     max_messages: int | None = None
     max_bytes: int | None = None
+    blocks: frozenset[str] = frozenset()
+    subjects: tuple[SubjectRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSettings:
+    """What the owner of a mailbox of NLWeb set. `subjects`: pattern → mailbox; of other treatments there are none."""
+
+    blocks: tuple[str, ...] = ()
+    subjects: Mapping[str, str] = field(default_factory=dict)
+
+    def encode(self) -> str:
+        """The same as it is stored."""
+        return json.dumps({"blocks": self.blocks, "subjects": self.subjects})
+
+
+def read_own_settings(text: str) -> OwnSettings:
+    """What `encode` wrote; an empty text: nothing was set yet."""
+    value = json.loads(text or "{}")
+    return OwnSettings(tuple(value.get("blocks", ())), value.get("subjects", {}))
 
 
 def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") -> Mailbox:
     """The mailbox of this name, from its row if it has one."""
     if item is None:
         return Mailbox(name)
+    own = read_own_settings(_own_of(item))
     return Mailbox(
         name,
         tuple(json.loads(item["owner_keys"]["S"])) if "owner_keys" in item else (),
@@ -44,6 +67,8 @@ def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") 
         int(item["sign_outs"]["N"]) if "sign_outs" in item else 0,
         "closed" in item,
         *(int(item[bound]["N"]) if bound in item else None for bound in ("max_messages", "max_bytes")),
+        blocks=frozenset(own.blocks),
+        subjects=tuple(SubjectRule(pattern, Treatment.MAILBOX, target) for pattern, target in own.subjects.items()),
     )
 
 
@@ -111,6 +136,25 @@ class Mailboxes:
             return False
         return True
 
+    def own_settings(self, name: str) -> str:
+        """What the owner of a mailbox of NLWeb set, as it is stored now; empty: nothing yet."""
+        with passing_faults():
+            item = self._dynamodb.get_item(TableName=self._table, Key=_key(PREFIX + name), ConsistentRead=True)
+        return _own_of(item.get("Item", {}))
+
+    def change_own_settings(self, name: str, old: str, new: OwnSettings) -> bool:
+        """Set new settings in place of the old, as they were stored; False: these are not there any more."""
+        values: dict[str, AttributeValueTypeDef] = {":new": {"S": new.encode()}}
+        if old:
+            values[":old"] = {"S": old}
+        condition = "own_settings = :old" if old else "attribute_not_exists(own_settings)"
+        try:
+            with conditional():
+                self._update(name, "SET own_settings = :new", values, condition=condition)
+        except RefusedError:
+            return False
+        return True
+
     def raise_shards(self, name: str, shards: int) -> bool:
         """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
         try:
@@ -144,6 +188,10 @@ class Mailboxes:
         if condition:
             update["ConditionExpression"] = condition
         self._dynamodb.update_item(**update)
+
+
+def _own_of(item: "Mapping[str, AttributeValueTypeDef]") -> str:
+    return item["own_settings"]["S"] if "own_settings" in item else ""
 
 
 def _key(pk: str) -> "dict[str, AttributeValueTypeDef]":
