@@ -137,6 +137,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *((f"dynamodb:{verb}", "dynamodb table/PostTable") for verb in ("Query", "GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
         ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3#"),
+        ("dynamodb:PutItem", "dynamodb table/DirectoryTable of dm3#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
@@ -260,7 +261,10 @@ def test_who_waits_at_the_counter_takes_no_run_from_door_or_worker(runs: str, re
 
 def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
-    counter = {"ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /openapi.json"}
+    counter = {
+        "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
+        "ANY /openapi.json",
+    }  # fmt: skip
     assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"} | counter
 
 

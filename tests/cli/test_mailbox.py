@@ -50,6 +50,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     described = {
         "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, letters.fingerprint],
         "key_of_profile": False, "shards": 1, "closed": False, "max_messages": None, "max_bytes": None,
+        "by_owner": False,
     }  # fmt: skip
     assert json.loads(made.stdout) == described
     assert directory.mailbox("one.example").keys == (base64(one), base64(two), letters.encode())
@@ -70,6 +71,22 @@ def test_a_mailbox_of_dm3_needs_no_key_but_that_of_its_profile(operate: Operate,
     assert told == "carol.eth: dm3, the owner signs in by the key of its dm3 profile\n"
     assert directory.dm3_mailbox("carol.eth") is not None
     assert operate("create", "carol.eth").exit_code == 0, "it is one already"
+
+
+def test_a_mailbox_that_its_owner_opened_is_listed_closed_and_not_opened_again_once_it_is_removed(
+    operate: Operate, postroom: Postroom, rooms: Rooms
+) -> None:
+    mailboxes = Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"])
+    assert mailboxes.open_letters("own.eth")
+    [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("own.eth")]
+    assert line.split("  ")[-1].strip() == "open, its owner opened it"
+    assert operate("show", "own.eth").stdout.startswith("own.eth: dm3, open, its owner opened it\n")
+    operate("close", "own.eth")
+    assert json.loads(operate("show", "own.eth", "--json").stdout)["closed"] is True
+    assert postroom("dm3", "mailbox", "remove", "own.eth", *rooms.options).exit_code == 0
+    assert not mailboxes.open_letters("own.eth")
+    assert operate("create", "own.eth", "--dm3").exit_code == 0
+    assert json.loads(operate("show", "own.eth", "--json").stdout)["by_owner"] is False
 
 
 def test_keys_are_replaced_and_what_else_was_set_stays(operate: Operate, directory: Directory, rooms: Rooms) -> None:

@@ -15,6 +15,7 @@ from postroom.counter.asked import Asked
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.fetching import Fetching
+from postroom.counter.opening import A_SECOND, OF_A_NAME_A_SECOND, Opening
 from postroom.counter.own_settings import MessageSettings
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
@@ -57,24 +58,29 @@ RECEIPT = {"protocol": "nlweb"}
 
 @dataclass
 class Users:
-    """A registry of profiles in memory. `away`: it cannot be asked."""
+    """A registry of profiles in memory. `services`: what they name; `away`: it cannot be asked; `asked`: how often."""
 
     keys: dict[str, PrivateSigningKey] = field(default_factory=lambda: {BOB: BOB_KEY})
+    services: tuple[str, ...] = ("ds.eth",)
     away: bool = False
+    asked: int = 0
+    sealed_to: bytes = field(default_factory=lambda: EncryptionKey.generate().public)
 
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        self.asked += 1
         if self.away:
             raise NotNowError(Reason.PROFILE_LOOKUP_FAILED)
         if name not in self.keys:
             raise TheirError(Reason.PROFILE_UNKNOWN)
-        return UserProfile(EncryptionKey.generate().public, self.keys[name].public, ("ds.eth",))
+        return UserProfile(self.sealed_to, self.keys[name].public, self.services)
 
 
 class Counter:
     """The counter of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
 
-    def __init__(self, deployed: Deployed, clock: Clock | None = None) -> None:
+    def __init__(self, deployed: Deployed, service: str = "", clock: Clock | None = None) -> None:
         self.deployed = deployed
+        self.service = service
         self.clock = clock or Clock(NOW)
         self.users = Users()
         self.slept: list[float] = []
@@ -159,13 +165,24 @@ class Counter:
 
     def _desk(self) -> Desk:
         reader = Reader(self.deployed.clients.dynamodb, self.deployed.tables["PostTable"], self.register, self.objects)
+        answered = AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"])
         return Desk(
             sign_in=SignIn(
                 tokens=self.tokens,
                 directory=self.directory,
                 mailboxes=self.mailboxes,
                 users=self.users,
-                answered=AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
+                answered=answered,
+            ),
+            opening=Opening(
+                service=self.service,
+                tokens=self.tokens,
+                answered=answered,
+                users=self.users,
+                directory=self.directory,
+                mailboxes=self.mailboxes,
+                of_a_name=Rate(OF_A_NAME_A_SECOND, self.clock),
+                of_all=Rate(A_SECOND, self.clock),
             ),
             shelves=Shelves(reader, Fetching(reader, InTurn(), self.clock), self.register, self.directory, self.clock),
             register=self.register,

@@ -49,7 +49,8 @@ ALICE, BOB, SERVICE = "alice.eth", "bob.eth", "ds.eth"
 """Two users of dm3, and the name that the delivery service here is known by."""
 ROUTES = (
     "ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default",
-    "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /openapi.json",
+    "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
+    "ANY /openapi.json",
 )  # fmt: skip
 """Of the API, as the template has them."""
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"

@@ -16,6 +16,7 @@ from tests.functions.samples import (
     BOB,
     MADE_AT,
     RECEIVER,
+    SERVICE,
     http,
     profile_uri,
     published_key,
@@ -23,9 +24,11 @@ from tests.functions.samples import (
     user_keys,
 )
 
-from postroom.store.directory import Dm3Mailbox
+from postroom.dm3.profile import UserProfile
+from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.keys import row_key
 from postroom.store.mailboxes import Mailboxes
+from postroom.store.operators import Operators
 from postroom.store.register import Register
 from postroom.store.segments import Line, Objects, lay_out
 
@@ -113,6 +116,32 @@ def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(ru
     wanted = {"acknowledgements": [{"contactAddress": ALICE, "messageHash": "0x12"}]}
     done = ask(running, "POST", f"/delivery/messages/{BOB}/syncAcknowledgements/", wanted, token=token)
     assert (done["statusCode"], done["body"]) == (200, "null")
+
+
+def test_an_owner_of_a_domain_sets_blocks_and_subjects_by_calls_that_the_role_allows(
+    opened: Deployed, running: Office
+) -> None:
+    Operators(opened.clients.dynamodb, opened.tables["DirectoryTable"]).put_domain(Domain(RECEIVER))
+    token, at = sign_in(running), f"/mailboxes/{RECEIVER}/settings"
+    headers = {"content-type": "application/merge-patch+json"}
+    headers["if-match"] = ask(running, "GET", at, token=token)["headers"]["ETag"]
+    wanted = {"blocks": ["*.spam.example"], "subjects": {"Order@Shop": RECEIVER}}
+    assert said(ask(running, "PATCH", at, wanted, headers, token)).items() >= wanted.items()
+    assert said(ask(running, "GET", at, token=token)).items() >= wanted.items()
+
+
+def test_a_mailbox_is_opened_by_its_profile_by_calls_that_the_role_allows(opened: Deployed) -> None:
+    with office(opened, Dm3SelfRegistration=SERVICE) as running:
+        challenge = said(ask(running, "GET", f"/auth/{ALICE}?purpose=open"))
+        signature = base64.b64encode(user_keys(ALICE).signing.sign(challenge.encode())).decode()
+        body = {"challenge": challenge, "signature": signature}
+        token = said(ask(running, "POST", f"/mailboxes/{ALICE}", body))
+        assert said(ask(running, "GET", f"/mailboxes/{ALICE}/messages", token=token))["messages"] == []
+        keys = user_keys(ALICE)
+        profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json()
+        assert said(ask(running, "POST", f"/profile/{ALICE}", {"profile": profile, "signature": "0x"})) == ""
+    directory = Directory(opened.clients.dynamodb, opened.tables["DirectoryTable"], clock=lambda: 0.0, cache_seconds=0)
+    assert directory.dm3_mailbox(ALICE) == Dm3Mailbox(ALICE, by_owner=True)
 
 
 def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, running: Office) -> None:

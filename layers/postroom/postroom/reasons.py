@@ -221,6 +221,14 @@ class Reason(Enum):
         "AnothersMailbox", Kind.REFUSAL, 403,
         "The token is that of another mailbox.", "RFC 6750 §3.1; settlement dm3 16",
     )  # fmt: skip
+    OPENING_NOT_OFFERED = (
+        "OpeningNotOffered", Kind.REFUSAL, 403,
+        "At this post office its operator opens mailboxes, and nobody else.", "settlement dm3 16",
+    )  # fmt: skip
+    OPENING_REFUSED = (
+        "OpeningRefused", Kind.REFUSAL, 403,
+        "This mailbox is not opened by its owner alone.", "dm3 §2.1.1; settlement dm3 16",
+    )  # fmt: skip
     CURSOR_INVALID = (
         "CursorInvalid", Kind.REFUSAL, 400,
         "The cursor is not one that this mailbox gave.", "store protocol: Reader",

@@ -70,6 +70,7 @@ class Settings:
     dm3_registry_seconds: int = 30
     dm3_lookup_seconds: float = 1.0
     dm3_unverified_seconds: int = 3600
+    dm3_self_registration: str = ""
 
     counter_cors_origins: str = "*"
     counter_requests_a_second: int = 20

@@ -129,7 +129,7 @@ def list_mailboxes(
     if as_json:
         print_json(list(found))
         return
-    rows = [(str(it["name"]), str(it["protocol"]), _told(it), "closed" if it["closed"] else "open") for it in found]
+    rows = [(str(it["name"]), str(it["protocol"]), _told(it), _state(it)) for it in found]
     print_table(("mailbox", "protocol", "owner's keys", ""), rows)
 
 
@@ -148,7 +148,7 @@ def show(
     if as_json:
         print_json({**described, "waiting": waiting, "bytes": size})
         return
-    print(f"{name}: {described['protocol']}, {'closed' if described['closed'] else 'open'}")
+    print(f"{name}: {described['protocol']}, {_state(described)}")
     print(f"    the owner signs in by {_told(described)}")
     print(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
     print(f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}")
@@ -255,12 +255,19 @@ def _describe(office: Office, name: str) -> dict[str, JsonValue]:
         "closed": mailbox.closed,
         "max_messages": quota.messages or None,
         "max_bytes": quota.bytes or None,
+        "by_owner": letters is not None and letters.by_owner,
     }
 
 
 def _print_one(office: Office, name: str, *, as_json: bool) -> None:
     described = _describe(office, name)
     print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_told(described)}")
+
+
+def _state(described: dict[str, JsonValue]) -> str:
+    """Whether it is open, and who opened it where no operator did, in words."""
+    state = "closed" if described["closed"] else "open"
+    return f"{state}, its owner opened it" if described["by_owner"] else state
 
 
 def _told(described: dict[str, JsonValue]) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 import jwt
 from jwt.exceptions import InvalidTokenError
 
-from postroom.counter.tokens import CHALLENGE_TYPE, MAX_TOKEN_CHARACTERS, PURPOSE
+from postroom.counter.tokens import CHALLENGE_TYPE, MAX_TOKEN_CHARACTERS, Purpose
 from postroom.errors import OurError
 
 # RFC 7515 §3.1. Nothing else that such a key signs has this form, so nothing else can be signed by mistake.
@@ -37,7 +37,7 @@ def _flaw(text: str, host: str, mailbox: str) -> str:
     except (InvalidTokenError, ValueError, RecursionError):
         return "is no JSON Web Token"
     claims = token["payload"]
-    if token["header"].get("typ") != CHALLENGE_TYPE or claims.get("purpose") != PURPOSE:
+    if token["header"].get("typ") != CHALLENGE_TYPE or claims.get("purpose") != Purpose.PICK_UP:
         return "is not for picking mail up"
     if claims.get("aud") != host:
         return "is for signing in elsewhere"

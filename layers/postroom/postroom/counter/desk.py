@@ -13,6 +13,7 @@ from postroom.counter.asked import Asked, asks_for_bytes, is_known, read_body, r
 from postroom.counter.counting import Counting
 from postroom.counter.names import read_mailbox_name, read_partner
 from postroom.counter.openapi import document
+from postroom.counter.opening import Opening
 from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_operations
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
@@ -21,6 +22,7 @@ from postroom.counter.sending import Sending
 from postroom.counter.shapes import (
     Acknowledged,
     Acknowledgements,
+    ChallengeQuery,
     NewMessage,
     PageQuery,
     ReferenceAcknowledgements,
@@ -28,6 +30,7 @@ from postroom.counter.shapes import (
     SettingsChange,
     SignedChallenge,
     SignedOut,
+    SignedProfile,
 )
 from postroom.counter.shelves import ANOTHER_PASS, MAX_MESSAGE_BYTES, NOTHING_WAITS, Shelves, Shown, encoded
 from postroom.counter.sign_in import SignIn
@@ -72,6 +75,7 @@ class Desk:
         self,
         *,
         sign_in: SignIn,
+        opening: Opening,
         shelves: Shelves,
         register: Register,
         mailboxes: Mailboxes,
@@ -85,6 +89,7 @@ class Desk:
         sleep: Callable[[float], None],
     ) -> None:
         self._sign_in = sign_in
+        self._opening = opening
         self._shelves = shelves
         self._register = register
         self._mailboxes = mailboxes
@@ -134,12 +139,23 @@ class Desk:
     # --- signing in ---------------------------------------------------------------------------------------------
     def challenge(self, call: _Call) -> Reply:
         """A JSON string, as dm3's reference has it."""
-        return said(self._sign_in.challenge(call.mailbox, call.asked.host))
+        purpose = read_query(call.asked.query, ChallengeQuery).purpose
+        return said(self._sign_in.challenge(call.mailbox, call.asked.host, purpose))
 
     def token(self, call: _Call) -> Reply:
         """The same."""
         signed = read_body(call.asked, "application/json", SignedChallenge)
         return said(self._sign_in.token(call.mailbox, call.asked.host, signed.challenge, signed.signature))
+
+    def open(self, call: _Call) -> Reply:
+        """The same, where there was none before."""
+        signed = read_body(call.asked, "application/json", SignedChallenge)
+        return said(self._opening.open(call.mailbox, call.asked.host, signed.challenge, signed.signature))
+
+    def submit_profile(self, call: _Call) -> Reply:
+        """A JSON string where dm3's reference has a token: its clients sign in once that is refused."""
+        self._opening.open_published(call.mailbox, read_body(call.asked, "application/json", SignedProfile).profile)
+        return said("")
 
     def sign_out(self, call: _Call) -> Reply:
         """Of all devices."""

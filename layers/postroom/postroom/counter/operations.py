@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroom.counter.shapes import (
     Acknowledged,
     Acknowledgements,
+    ChallengeQuery,
     Conversations,
     Message,
     NewMessage,
@@ -22,6 +23,7 @@ from postroom.counter.shapes import (
     SettingsChange,
     SignedChallenge,
     SignedOut,
+    SignedProfile,
     Status,
 )
 from postroom.reasons import Reason
@@ -66,6 +68,7 @@ class Operation:
 
 
 _OF_SIGNATURE: Final = (Reason.CHALLENGE_INVALID, Reason.NOT_THE_OWNER)
+_OF_OPENING: Final = (Reason.OPENING_NOT_OFFERED, Reason.OPENING_REFUSED, Reason.TOO_MANY_REQUESTS)
 _OF_SENDING: Final = (
     Reason.NOT_A_SENDER, Reason.TOKEN_REUSED, Reason.CORRELATION_REUSED,
     Reason.WRONG_SHAPE, Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON,
@@ -73,7 +76,7 @@ _OF_SENDING: Final = (
 OPERATIONS: Final = (
     Operation(
         "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
-        signed_in=False, tag="sign-in",
+        query=ChallengeQuery, signed_in=False, tag="sign-in",
     ),
     Operation(
         "POST", "/auth/{name}", "token", "A token, good for an hour, for who signed a challenge by the mailbox's key.",
@@ -82,6 +85,11 @@ OPERATIONS: Final = (
     Operation(
         "POST", "/mailboxes/{name}/sign-out", "sign_out", "Let no token count that was given before.",
         SignedOut, tag="sign-in",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}", "open", "Open a mailbox of dm3 letters, where its profile names this service; a "
+        "token, as for signing in.",
+        body=SignedChallenge, signed_in=False, refusals=(*_OF_SIGNATURE, *_OF_OPENING), tag="sign-in",
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages", "messages", "What waits, oldest first.",
@@ -131,6 +139,11 @@ OPERATIONS: Final = (
     Operation(
         "POST", "/delivery/messages/{name}/syncAcknowledgements", "acknowledge_by_hash",
         "Acknowledge, as dm3's reference does.", body=ReferenceAcknowledgements, tag="dm3",
+    ),
+    Operation(
+        "POST", "/profile/{name}", "submit_profile", "Open a mailbox of dm3 letters, as dm3's reference does: by the "
+        "profile that is published at the name. The answer is an empty string, and no token.",
+        body=SignedProfile, signed_in=False, refusals=_OF_OPENING, tag="dm3",
     ),
     Operation("GET", "/openapi.json", "openapi", "This document.", signed_in=False, tag="about"),
 )  # fmt: skip

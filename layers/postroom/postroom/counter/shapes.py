@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from postroom.counter.tokens import Purpose
 from postroom.nlweb.subjects import Treatment
 from postroom.store.outbox import State
 
@@ -18,6 +19,14 @@ _MAX_ID: Final = 100
 
 MessageId = Annotated[str, Meta(max_length=_MAX_ID, description="Of one message, for ever.")]
 Time = Annotated[str, Meta(description="RFC 3339, in UTC.", extra_json_schema={"format": "date-time"})]
+
+
+class ChallengeQuery(Struct, frozen=True):
+    """What for."""
+
+    purpose: Annotated[Purpose, Meta(description="What is signed for one is not signed for the other.")] = (
+        Purpose.PICK_UP
+    )
 
 
 class SignedChallenge(Struct, frozen=True):
@@ -215,6 +224,15 @@ class SentMessages(Struct, frozen=True):
     messages: list[SentMessage]
     cursor: Annotated[str, Meta(description="Where the next page begins.")]
     more: Annotated[bool, Meta(description="Whether there may be a next page.")]
+
+
+class SignedProfile(Struct, frozen=True):
+    """A profile as dm3's reference submits it."""
+
+    profile: Annotated[dict[str, Any], Meta(description="As it is published at the name (dm3 §2.1.1).")]
+    signature: Annotated[
+        str, Meta(max_length=2048, description="By the name's account. It is not looked at: the registry counts.")
+    ]
 
 
 class Problem(Struct, frozen=True):

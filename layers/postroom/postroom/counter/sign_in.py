@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import pybase64
 
 from postroom.counter.owner_keys import OwnerKey, read_owner_key
-from postroom.counter.tokens import CLOCKS_DIFFER_SECONDS, Token, Tokens
+from postroom.counter.tokens import CLOCKS_DIFFER_SECONDS, Purpose, Token, Tokens
 from postroom.dm3.keys import PublicSigningKey
 from postroom.dm3.profile import UserProfile
 from postroom.errors import NotNowError, TheirError
@@ -21,7 +21,7 @@ from postroom.store.mailboxes import Mailbox, Mailboxes
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
 """In base64; one of RSA with 8192 bits has 1,368."""
-_NOBODYS: Final = PublicSigningKey.from_bytes(
+NOBODYS: Final = PublicSigningKey.from_bytes(
     bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")  # RFC 8032 §7.1
 )
 
@@ -64,17 +64,17 @@ class SignIn:
         self._users = users
         self._answered = answered
 
-    def challenge(self, name: str, audience: str) -> str:
+    def challenge(self, name: str, audience: str, purpose: Purpose) -> str:
         """A text to sign. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
-        return self._tokens.challenge(name, audience)
+        return self._tokens.challenge(name, audience, purpose)
 
     def token(self, name: str, audience: str, challenge: str, signature: str) -> str:
         """A token for who signed a challenge, the whole text of it, by one of the mailbox's keys.
 
         `signature`: base64. Raises TheirError (CHALLENGE_INVALID, NOT_THE_OWNER) or NotNowError.
         """
-        asked = self._tokens.read_challenge(challenge, name, audience)
-        raw = _decoded(signature)
+        asked = self._tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
+        raw = decoded(signature)
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
         if key is None:
             raise TheirError(Reason.NOT_THE_OWNER)
@@ -112,7 +112,7 @@ class SignIn:
         keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
         if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
             keys.append(of_profile)
-        found = [key for key in keys or (_NOBODYS,) if fits(key)]
+        found = [key for key in keys or (NOBODYS,) if fits(key)]
         if keys and found:
             return found[0]
         if isinstance(of_profile, NotNowError):
@@ -129,7 +129,8 @@ class SignIn:
             return error
 
 
-def _decoded(signature: str) -> bytes:
+def decoded(signature: str) -> bytes:
+    """The bytes of a signature in base64; none where it is none, or too long."""
     try:
         return pybase64.b64decode(signature[: MAX_SIGNATURE_CHARACTERS + 1], validate=True)
     except ValueError:

@@ -7,6 +7,7 @@ mailbox here. Whoever signs it looks at the audience first, or a host in between
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import jwt
@@ -23,7 +24,6 @@ CHALLENGE_SECONDS: Final = 120
 TOKEN_SECONDS: Final = 3600
 CLOCKS_DIFFER_SECONDS: Final = 60
 """By so much, at most, from one instance of the function to another: what one has just given, another may be shown."""
-PURPOSE: Final = "pick up mail"
 MAX_TOKEN_CHARACTERS: Final = 2048
 """Of a token or a challenge; ours have some 500."""
 
@@ -31,6 +31,13 @@ _ALGORITHM: Final = "EdDSA"
 CHALLENGE_TYPE, _TOKEN_TYPE = "challenge+jwt", "at+jwt"  # RFC 8725 §3.11: neither may be taken for the other
 _UNCHECKED: Final[Options] = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
 """The library would ask the system's clock."""
+
+
+class Purpose(StrEnum):
+    """What a challenge is signed for: who signs for one has not signed for the other."""
+
+    PICK_UP = "pick up mail"
+    OPEN = "open"
 
 
 class Keys(Protocol):
@@ -66,23 +73,26 @@ class Tokens:
         self._clock = clock
         self._new_id = new_id
 
-    def challenge(self, name: str, audience: str) -> str:
+    def challenge(self, name: str, audience: str, purpose: Purpose) -> str:
         """A text to be signed by a key of the mailbox `name`, whether there is one or not.
 
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
-        claims: dict[str, str | int] = {"purpose": PURPOSE, "jti": self._new_id()}
+        claims: dict[str, str | int] = {"purpose": purpose, "jti": self._new_id()}
         return self._make(CHALLENGE_TYPE, name, audience, CHALLENGE_SECONDS, claims)
 
-    def read_challenge(self, text: str, name: str, audience: str) -> Challenge:
-        """One that is good for this name and audience, now. Raises TheirError(CHALLENGE_INVALID), NotNowError."""
+    def read_challenge(self, text: str, name: str, audience: str, purpose: Purpose) -> Challenge:
+        """One that is good for this name, audience and purpose, now.
+
+        Raises TheirError(CHALLENGE_INVALID), NotNowError(SIGNING_KEY_UNAVAILABLE).
+        """
         try:
             claims = self._read(CHALLENGE_TYPE, text, audience)
             challenge = Challenge(str(claims["jti"]), int(claims["exp"]))
             bound_to = claims["sub"], claims["purpose"]
         except (InvalidTokenError, KeyError):
             raise TheirError(Reason.CHALLENGE_INVALID) from None
-        if bound_to != (name, PURPOSE):
+        if bound_to != (name, purpose):
             raise TheirError(Reason.CHALLENGE_INVALID)
         return challenge
 

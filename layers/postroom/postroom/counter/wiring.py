@@ -9,6 +9,7 @@ import boto3
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.fetching import Fetching
+from postroom.counter.opening import A_SECOND, OF_A_NAME_A_SECOND, Opening
 from postroom.counter.own_settings import MessageSettings
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
@@ -16,6 +17,8 @@ from postroom.counter.sending import Sending
 from postroom.counter.shelves import Shelves
 from postroom.counter.sign_in import SignIn
 from postroom.counter.tokens import Tokens
+from postroom.dm3.names import normalize
+from postroom.errors import SettingsError, TheirError
 from postroom.post.side_by_side import THREADS
 from postroom.post.wiring import AWS, build_directory, build_profiles, new_id
 from postroom.settings import Settings
@@ -43,14 +46,21 @@ def build_counter(settings: Settings) -> Desk:
     reader = Reader(dynamodb, settings.post_table, register, objects)
     pool = ThreadPoolExecutor(THREADS - 1)
     keys = TokenKeys(boto3.client("secretsmanager", config=AWS), settings.token_keys_secret, time.time)
+    tokens = Tokens(keys, time.time, new_id)
+    # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
+    users = build_profiles(settings, objects, without=b"{}")
+    answered = AnsweredChallenges(dynamodb, settings.limits_table)
     return Desk(
-        sign_in=SignIn(
-            tokens=Tokens(keys, time.time, new_id),
+        sign_in=SignIn(tokens=tokens, directory=directory, mailboxes=mailboxes, users=users, answered=answered),
+        opening=Opening(
+            service=_service(settings),
+            tokens=tokens,
+            answered=answered,
+            users=users,
             directory=directory,
             mailboxes=mailboxes,
-            # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
-            users=build_profiles(settings, objects, without=b"{}"),
-            answered=AnsweredChallenges(dynamodb, settings.limits_table),
+            of_a_name=Rate(OF_A_NAME_A_SECOND, time.monotonic),
+            of_all=Rate(A_SECOND, time.monotonic),
         ),
         shelves=Shelves(reader, Fetching(reader, pool, time.time), register, directory, time.time),
         register=register,
@@ -77,3 +87,12 @@ def build_counter(settings: Settings) -> Desk:
         clock=time.time,
         sleep=time.sleep,
     )
+
+
+def _service(settings: Settings) -> str:
+    """The name that profiles name our delivery service by; empty: owners open no mailboxes here."""
+    name = settings.dm3_self_registration
+    try:
+        return normalize(name) if name else ""
+    except TheirError as error:
+        raise SettingsError(f"DM3_SELF_REGISTRATION is {name[:80]!r}; it must be a name: {error.detail}") from None

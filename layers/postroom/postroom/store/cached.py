@@ -33,3 +33,8 @@ class Cached(Generic[T]):
             while len(self._entries) > MAX_CACHED:
                 self._entries.popitem(last=False)
         return value
+
+    def drop(self, key: str) -> None:
+        """Forget the value of a key."""
+        with self._lock:
+            self._entries.pop(key, None)

@@ -44,12 +44,14 @@ class Domain:
 class Dm3Mailbox:
     """A mailbox of the dm3 delivery service. `name`: normalised. `extension`: what senders are told and held to.
 
-    `takes_unverified`: senders whose profile cannot be found are let in, and marked (settlement dm3 5).
+    `takes_unverified`: senders whose profile cannot be found are let in, and marked (settlement dm3 5). `by_owner`:
+    its owner opened it, and no operator.
     """
 
     name: str
     extension: ProfileExtension = field(default_factory=ProfileExtension)
     takes_unverified: bool = False
+    by_owner: bool = False
 
 
 class Directory:
@@ -84,6 +86,11 @@ class Directory:
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         """A mailbox of the delivery service, by its normalised name. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._dm3.get(name, lambda: self._read_dm3_mailbox(name))
+
+    def forget(self, mailbox: str) -> None:
+        """Read anew what is known of a mailbox: it was just changed from here."""
+        self._mailboxes.drop(mailbox)
+        self._dm3.drop(mailbox)
 
     def _read_dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         item = next(self._query(DM3 + name), None)
@@ -121,7 +128,13 @@ class Directory:
                 yield from page["Items"]
 
 
-def read_dm3_mailbox(item: "Mapping[str, AttributeValueTypeDef]") -> Dm3Mailbox:
-    """A mailbox from its row, whose key names it."""
-    name = item["pk"]["S"].removeprefix(DM3)
-    return Dm3Mailbox(name, read_extension(json.loads(item["extension"]["S"])), item["unverified"]["BOOL"])
+def read_dm3_mailbox(item: "Mapping[str, AttributeValueTypeDef]") -> Dm3Mailbox | None:
+    """A mailbox from its row, whose key names it; None: the operator removed it."""
+    if "removed" in item:
+        return None
+    return Dm3Mailbox(
+        item["pk"]["S"].removeprefix(DM3),
+        read_extension(json.loads(item["extension"]["S"])),
+        item["unverified"]["BOOL"],
+        "by_owner" in item,
+    )

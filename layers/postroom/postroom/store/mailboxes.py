@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from postroom.dm3.extension import ProfileExtension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import RefusedError, conditional, passing_faults
 
@@ -106,17 +107,16 @@ class Mailboxes:
 
     def sign_outs(self, name: str) -> int:
         """How often all devices were signed out, as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key=_key(PREFIX + name), ConsistentRead=True).get(
-                "Item"
-            )
-        return read_mailbox(name, item).sign_outs
+        return self.find(name).sign_outs
 
     def settings(self, name: str) -> StoredSettings | None:
         """The settings of a mailbox of the dm3 delivery service, as they are now; None: it is none of that."""
         with passing_faults():
             item = self._dynamodb.get_item(TableName=self._table, Key=_key(DM3 + name), ConsistentRead=True).get("Item")
-        return StoredSettings(item["extension"]["S"], item["unverified"]["BOOL"]) if item else None
+        # Of one that the operator removed a row stays, which has neither.
+        if not item or "extension" not in item:
+            return None
+        return StoredSettings(item["extension"]["S"], item["unverified"]["BOOL"])
 
     def change_settings(self, name: str, old: StoredSettings, new: StoredSettings) -> bool:
         """Set new settings in place of the old; False: these are not there any more."""
@@ -136,11 +136,35 @@ class Mailboxes:
             return False
         return True
 
+    def open_letters(self, name: str) -> bool:
+        """Open a mailbox of the dm3 delivery service for its owner, unless there is one; False: an operator removed it.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        try:
+            with conditional():
+                self._dynamodb.put_item(
+                    TableName=self._table,
+                    Item={
+                        **_key(DM3 + name),
+                        "extension": {"S": json.dumps(ProfileExtension().as_json())},
+                        "unverified": {"BOOL": False},
+                        "by_owner": {"BOOL": True},
+                    },
+                    ConditionExpression="attribute_not_exists(pk)",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except RefusedError as stands:
+            return "removed" not in stands.item
+        return True
+
+    def find(self, name: str) -> Mailbox:
+        """A mailbox as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return read_mailbox(name, self._item(name))
+
     def own_settings(self, name: str) -> str:
         """What the owner of a mailbox of NLWeb set, as it is stored now; empty: nothing yet."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key=_key(PREFIX + name), ConsistentRead=True)
-        return _own_of(item.get("Item", {}))
+        return _own_of(self._item(name) or {})
 
     def change_own_settings(self, name: str, old: str, new: OwnSettings) -> bool:
         """Set new settings in place of the old, as they were stored; False: these are not there any more."""
@@ -175,6 +199,12 @@ class Mailboxes:
         }
         if given:
             self._update(name, "SET " + ", ".join(f"{value[1:]} = {value}" for value in given), given)
+
+    def _item(self, name: str) -> "Mapping[str, AttributeValueTypeDef] | None":
+        with passing_faults():
+            return self._dynamodb.get_item(TableName=self._table, Key=_key(PREFIX + name), ConsistentRead=True).get(
+                "Item"
+            )
 
     def _update(
         self, name: str, change: str, values: "Mapping[str, AttributeValueTypeDef]", *, condition: str = ""

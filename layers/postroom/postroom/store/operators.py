@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from postroom.nlweb.subjects import SubjectRule
+from postroom.store.aws import RefusedError, conditional
 from postroom.store.directory import Dm3Mailbox, Domain, read_dm3_mailbox
 from postroom.store.mailboxes import PREFIX as MAILBOX
 from postroom.store.mailboxes import Mailbox, read_mailbox
@@ -85,13 +86,27 @@ class Operators:
         )
 
     def remove_dm3_mailbox(self, name: str) -> bool:
-        """Close a mailbox of the delivery service; mail that is filed stays. False: there was none."""
-        return self._delete(f"dm3#{name}")
+        """Close a mailbox of the delivery service; mail that is filed stays. False: there was none.
+
+        What is left of the row says that an operator did: its owner does not open it again.
+        """
+        try:
+            with conditional():
+                self._dynamodb.update_item(
+                    TableName=self._table,
+                    Key={"pk": {"S": f"dm3#{name}"}, "sk": {"S": "!"}},
+                    UpdateExpression="SET removed = :true REMOVE extension, unverified, by_owner",
+                    ConditionExpression="attribute_exists(extension)",
+                    ExpressionAttributeValues={":true": {"BOOL": True}},
+                )
+        except RefusedError:
+            return False
+        return True
 
     def dm3_mailboxes(self) -> list[Dm3Mailbox]:
         """All mailboxes of the delivery service, by name."""
         found = [read_dm3_mailbox(item) for item in self._scan() if _is(item, "dm3#")]
-        return sorted(found, key=lambda mailbox: mailbox.name)
+        return sorted(filter(None, found), key=lambda mailbox: mailbox.name)
 
     def mailboxes(self) -> list[Mailbox]:
         """All mailboxes of which anything was ever set, by name."""
