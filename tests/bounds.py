@@ -7,7 +7,7 @@ import httpcore
 from tests.aws import function, resources, template
 
 from postroom import https, ijson, settings
-from postroom.counter import desk, rate, shapes, shelves, sign_in, tokens
+from postroom.counter import desk, opening, own_settings, rate, shapes, shelves, sign_in, tokens
 from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
@@ -135,6 +135,19 @@ def _counter() -> Iterator[Bound]:
         "ids of an acknowledgement", _n(shapes.MAX_ACKNOWLEDGED), "a write each", "`NotARequest`",
         "SQS DeleteMessageBatch: 10; Gmail batchDelete: 1,000",
         "counter/test_acknowledging.py::test_what_is_no_acknowledgement_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "what an owner sets for messages of NLWeb", _n(own_settings.MAX_OWN_BYTES, "bytes"),
+        "the door and the worker read it, and keep it in memory", "`SettingInvalid`",
+        "Gmail API: 1,000 filters",
+        "counter/test_own_settings.py::test_so_many_settings_are_kept_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "openings of a mailbox, and profiles submitted", f"{opening.OF_A_NAME_A_SECOND} a second of a name, "
+        f"{opening.A_SECOND} of all, at an instance, saved up for {rate.BURST_SECONDS} s",
+        "strangers make us look names up; whoever does so all the time keeps others from it", "`TooManyRequests`",
+        "Let's Encrypt: 10 accounts of an address in 3 h",
+        "counter/test_opening.py::test_all_names_together_are_looked_up_so_often_and_no_more",
     )  # fmt: skip
     yield Bound(
         "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",

@@ -1,3 +1,6 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import pytest
 from tests.aws import Deployed
 from tests.post.ports import Clock
@@ -6,7 +9,7 @@ from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store import cached
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
-from postroom.store.mailboxes import Mailboxes
+from postroom.store.mailboxes import Mailbox, Mailboxes
 from postroom.store.operators import Operators
 
 
@@ -69,6 +72,41 @@ def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
     assert directory.domain("a.com") == Domain("a.com")
     clock.now += 0.1
     assert directory.domain("a.com") is None
+
+
+def test_of_many_who_ask_at_once_one_reads(
+    directory: Directory, mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker judges a batch side by side: it would ask as often as it has threads, each half minute."""
+    mailboxes.set_keys("a.com", ["key"])
+    read, reads, began, asked = directory._read_mailbox, [], Event(), Event()
+
+    def slowly(name: str) -> Mailbox:
+        reads.append(name)
+        began.set()
+        assert asked.wait(60)
+        return read(name)
+
+    monkeypatch.setattr(directory, "_read_mailbox", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(directory.mailbox, "a.com")
+        assert began.wait(60)
+        others = [pool.submit(directory.mailbox, "a.com") for _ in range(6)]
+        asked.set()
+        assert {each.result(60) for each in (first, *others)} == {Mailbox("a.com", ("key",))}
+    assert reads == ["a.com"]
+    assert directory._mailboxes._reading == {}
+
+
+def test_a_read_that_failed_is_made_by_the_next(
+    directory: Directory, mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailboxes.set_keys("a.com", ["key"])
+    with monkeypatch.context() as broken:
+        broken.setattr(directory, "_read_mailbox", lambda _: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            directory.mailbox("a.com")
+    assert directory.mailbox("a.com").keys == ("key",)
 
 
 def test_strangers_cannot_make_the_cache_grow(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from postroom.cli.story.names import Names
+from postroom.cli.story.names import SERVICE, Names
 from postroom.cli.story.office import Office
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
@@ -56,7 +56,7 @@ class Town:
     def __init__(self, stack: LocalStack, keys: Path) -> None:
         self.stack = stack
         self._keys = keys
-        self.receiver = Office(RECEIVER, stack.deploy("receiver"))
+        self.receiver = Office(RECEIVER, stack.deploy("receiver", {"Dm3SelfRegistration": SERVICE}))
         self.buffer = Office(BUFFER, stack.deploy("buffer"))
         self.sender = self._settle(SENDER, "rsa")
         self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)

@@ -1,0 +1,119 @@
+"""docs/owners.md, followed by a shell: what it says is done, at the town's post office."""
+
+import json
+import re
+import subprocess
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from tests.end_to_end.test_counter_page import BLOCKS
+from tests.end_to_end.test_openssl_and_curl import tools
+
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT
+from postroom.cli.story.names import SERVICE
+from postroom.cli.story.office import until
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import DM3_HOST, RECEIVER, Correspondent, Town
+from postroom.dm3.keys import PrivateSigningKey
+from postroom.dm3.profile import UserProfile, data_uri
+from postroom.dm3.sealing import EncryptionKey
+from postroom.names.registry import PROFILE_KEY
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.mailboxes import Mailboxes
+
+__all__ = ["tools"]
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "owners.md").read_text(encoding="utf-8")
+SETTINGS, OPENING = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+SIGNING_IN = BLOCKS[1]
+HOME, CAROL = "owners.example", "carol.eth"
+"""Nobody has asked for either before: what is set for them is seen at once. The page's domain has other guests."""
+ORDERS, JUNK = f"orders.{HOME}", "mail.junk.example"
+Shell = Callable[[str], str]
+
+
+@pytest.fixture
+def shell(town: Town, tmp_path: Path) -> Shell:
+    """A shell in which `curl` finds the town by its names."""
+    port, hosts = town.stack.door.port, (NLWEB.host(HOME), DM3_HOST)
+    resolved = " ".join(f"--resolve {host}:{port}:127.0.0.1" for host in hosts)
+
+    def run(script: str) -> str:
+        for host in hosts:
+            script = script.replace(f"https://{host}", f"https://{host}:{port}")
+        script = script.replace("curl ", f"curl --cacert {town.stack.authority.pem} {resolved} --fail-with-body ")
+        done = subprocess.run(
+            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    return run
+
+
+def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
+    story: Story, town: Town, shell: Shell, tmp_path: Path
+) -> None:
+    office, key = town.receiver, PrivateKey.generate("ed25519")
+    office.operators.put_domain(Domain(HOME))
+    office.deployment.serve_host(NLWEB.host(HOME))
+    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    for name in (HOME, ORDERS):
+        mailboxes.set_keys(name, [b64encode(key.public.spki()).decode()])
+    (tmp_path / "own.pem").write_bytes(key.to_pem())
+    shell((SIGNING_IN + SETTINGS).replace(RECEIVER, HOME))
+    changed = json.loads((tmp_path / "changed.json").read_text())
+    assert changed["blocks"] == ["spam.example", "*.junk.example"]
+    assert changed["subjects"] == {"Order@Shop": ORDERS}
+
+    junk = Correspondent(JUNK, "pk1", PrivateKey.generate("ed25519"))
+    town.publish(junk)
+    answers = []
+    for who in (junk, town.sender):
+        envelope = story.envelope(who, {"Text": "an order"}, to=HOME, subject="Order@Shop")
+        status, answer = story.post(envelope, NLWEB.inbox_url(HOME))
+        answers.append((status, answer["Status"]))
+    story.find_filed(office, ORDERS, envelope)
+    assert answers == [(200, "Queued")] * 2
+    blocked = until(
+        "the message of a blocked sender is discarded",
+        lambda: next((row for row in office.rows() if row.key.mailbox == ORDERS and row.discarded), None),
+    )
+    assert blocked.discarded is Reason.SENDER_NOT_WANTED
+    assert len(office.filed(ORDERS)) == 1
+
+
+def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: Town, shell: Shell, tmp_path: Path) -> None:
+    office, key = town.receiver, Ed25519PrivateKey.generate()
+    (tmp_path / "carol.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    signing = PrivateSigningKey.from_seed(key.private_bytes_raw())
+    profile = UserProfile(EncryptionKey.generate().public, signing.public, (SERVICE,))
+    texts = json.loads(office.objects.get(REGISTRY_OBJECT))
+    texts[CAROL] = {PROFILE_KEY: data_uri(profile.as_json())}
+    office.objects.replace(REGISTRY_OBJECT, json.dumps(texts).encode(), "application/json")
+
+    def opened() -> str | None:
+        try:
+            return shell(OPENING)
+        except AssertionError:
+            # The registry was read a moment before it was written.
+            return None
+
+    assert json.loads(until("Carol opens her mailbox", opened, 90))["waiting"] == 0
+    assert Dm3Mailbox(CAROL, by_owner=True) in office.operators.dm3_mailboxes()
+    asked = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [CAROL], "id": 1}
+    assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]
+
+
+def test_every_block_of_the_page_is_followed() -> None:
+    assert PAGE.count("```sh") == len((SETTINGS, OPENING))
