@@ -15,7 +15,7 @@ from tests.counter.counter import Counter, reason, said
 from tests.peers.dm3.reference import Reference
 from tests.peers.dm3.test_exchange import Town, town
 from tests.post.conftest import house as house
-from tests.post.dm3_house import ALICE, BOB
+from tests.post.dm3_house import ALICE, BOB, SERVICE
 
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox
@@ -32,11 +32,11 @@ def counter(town: Town) -> Counter:
     return counter
 
 
-def their_sign_in(town: Town, counter: Counter, keys: Any) -> Any:
+def their_sign_in(town: Town, counter: Counter, keys: Any, name: str = BOB) -> Any:
     """`reAuth` of their messenger; what the server answers."""
-    challenge = said(counter.ask("GET", f"/auth/{BOB}"))
+    challenge = said(counter.ask("GET", f"/auth/{name}"))
     signature = town.reference.call("crypto.sign", keys["signingKeyPair"]["privateKey"], challenge)
-    return counter.ask("POST", f"/auth/{BOB}", body={"signature": signature, "challenge": challenge})
+    return counter.ask("POST", f"/auth/{name}", body={"signature": signature, "challenge": challenge})
 
 
 def opened(reference: Reference, keys: Any, envelope: Any) -> Any:
@@ -74,3 +74,17 @@ def test_a_token_of_ours_lasts_as_their_middleware_has_it(town: Town, counter: C
 
 def test_somebody_elses_client_does_not_sign_in(town: Town, counter: Counter) -> None:
     assert reason(their_sign_in(town, counter, town.alice.keys)) == str(Reason.NOT_THE_OWNER)
+
+
+def test_their_client_signs_up_with_its_profile_and_signs_in_once_its_token_is_refused(town: Town) -> None:
+    """`login` of their messenger: `_signUp` submits what it published, and `onError` signs in upon a 401."""
+    counter, name = Counter(town.service.house.deployed, SERVICE), "bobby.eth"
+    users, keys = counter.users, town.bob.ours
+    users.keys, users.services, users.sealed_to = {name: keys.signing}, (SERVICE,), keys.encryption.public
+    assert counter.ask("GET", f"/profile/{name}").status == 405, "which they take for: not signed up yet"
+    assert reason(their_sign_in(town, counter, town.bob.keys, name)) == str(Reason.NOT_THE_OWNER)
+    token = said(counter.ask("POST", f"/profile/{name}", body=town.bob.signed_profile))
+    path = f"/delivery/messages/incoming/{name}/"
+    assert counter.ask("GET", path, token=token).status == 401
+    token = said(their_sign_in(town, counter, town.bob.keys, name))
+    assert said(counter.ask("GET", path, token=token)) == []
