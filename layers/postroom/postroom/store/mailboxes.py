@@ -67,7 +67,8 @@ def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") 
         int(item["shards"]["N"]) if "shards" in item else 1,
         int(item["sign_outs"]["N"]) if "sign_outs" in item else 0,
         "closed" in item,
-        *(int(item[bound]["N"]) if bound in item else None for bound in ("max_messages", "max_bytes")),
+        _whole_of(item, "max_messages"),
+        _whole_of(item, "max_bytes"),
         blocks=frozenset(own.blocks),
         subjects=tuple(SubjectRule(pattern, Treatment.MAILBOX, target) for pattern, target in own.subjects.items()),
     )
@@ -218,6 +219,10 @@ class Mailboxes:
         if condition:
             update["ConditionExpression"] = condition
         self._dynamodb.update_item(**update)
+
+
+def _whole_of(item: "Mapping[str, AttributeValueTypeDef]", name: str) -> int | None:
+    return int(item[name]["N"]) if name in item else None
 
 
 def _own_of(item: "Mapping[str, AttributeValueTypeDef]") -> str:
