@@ -78,7 +78,7 @@ class Users:
 class Counter:
     """The counter of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
 
-    def __init__(self, deployed: Deployed, service: str = "", clock: Clock | None = None) -> None:
+    def __init__(self, deployed: Deployed, clock: Clock | None = None, service: str = "") -> None:
         self.deployed = deployed
         self.service = service
         self.clock = clock or Clock(NOW)

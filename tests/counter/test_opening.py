@@ -23,7 +23,7 @@ KEY = b64encode(SHOP_KEY.public.spki()).decode()
 @pytest.fixture
 def counter(deployed: Deployed) -> Counter:
     """The counter of `ds.eth`, which opens mailboxes; Eve has a profile, and no mailbox."""
-    counter = Counter(deployed, "ds.eth")
+    counter = Counter(deployed, service="ds.eth")
     counter.users.keys[EVE] = EVE_KEY
     return counter
 

@@ -78,7 +78,7 @@ def test_somebody_elses_client_does_not_sign_in(town: Town, counter: Counter) ->
 
 def test_their_client_signs_up_with_its_profile_and_signs_in_once_its_token_is_refused(town: Town) -> None:
     """`login` of their messenger: `_signUp` submits what it published, and `onError` signs in upon a 401."""
-    counter, name = Counter(town.service.house.deployed, SERVICE), "bobby.eth"
+    counter, name = Counter(town.service.house.deployed, service=SERVICE), "bobby.eth"
     users, keys = counter.users, town.bob.ours
     users.keys, users.services, users.sealed_to = {name: keys.signing}, (SERVICE,), keys.encryption.public
     assert counter.ask("GET", f"/profile/{name}").status == 405, "which they take for: not signed up yet"
