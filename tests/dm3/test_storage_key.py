@@ -1,5 +1,6 @@
 """Sealing containers: settlement dm3 15."""
 
+import hmac
 import os
 import pickle
 
@@ -9,8 +10,13 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.client.challenge import ChallengeError, check_challenge
+from postroom.counter.names import read_mailbox_name
 from postroom.dm3.containers import ContainerError
-from postroom.dm3.storage_key import StorageKey
+from postroom.dm3.keys import PrivateSigningKey
+from postroom.dm3.storage_key import KEY_TEXT, StorageKey
+from postroom.errors import TheirError
+from postroom.nlweb.keys import PrivateKey
 
 SECRET = bytes(range(32))
 KEY, OTHER = "0x" + "ab" * 32, "0x" + "cd" * 32
@@ -70,3 +76,24 @@ def test_a_nonce_has_twelve_bytes() -> None:
 
 def test_a_storage_key_can_be_handed_to_a_process() -> None:
     assert pickle.loads(pickle.dumps(StorageKey(SECRET))) == StorageKey(SECRET)
+
+
+def test_the_key_is_derived_of_a_signature_that_is_always_the_same() -> None:
+    """HKDF-SHA256 (RFC 5869), worked out by hand: extract with no salt, one round of expand."""
+    for key in (PrivateSigningKey.generate(), PrivateSigningKey.generate("ed25519"), PrivateKey.generate("rsa")):
+        signature = key.sign(KEY_TEXT)
+        assert StorageKey.from_signature(signature) == StorageKey.from_signature(key.sign(KEY_TEXT))
+        extracted = hmac.digest(bytes(32), signature, "sha256")
+        assert StorageKey.from_signature(signature).secret == hmac.digest(
+            extracted, b"postroom archive 1\x01", "sha256"
+        )
+
+
+def test_what_is_signed_for_the_key_is_nothing_that_is_signed_for_others() -> None:
+    """Messages are JSON objects, challenges are JSON Web Tokens, roots are made of names."""
+    text = KEY_TEXT.decode()
+    assert not text.startswith("{")
+    with pytest.raises(ChallengeError):
+        check_challenge(text, "host.example", "bob.eth")
+    with pytest.raises(TheirError):
+        read_mailbox_name(text)

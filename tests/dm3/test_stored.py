@@ -13,10 +13,14 @@ from tests.dm3.stored_mail import ALICE, AT, BOB, deletion, letter
 from postroom.dm3.dialect import verify_struct
 from postroom.dm3.envelope import message_hash, open_message, read_envelope
 from postroom.dm3.message import check_message
+from postroom.dm3.names import normalize
 from postroom.dm3.postmark import is_signed_by, read_postmark
 from postroom.dm3.sealing import open_sealed
+from postroom.dm3.settling import settle
 from postroom.dm3.stored import (
+    SET_ASIDE,
     Entry,
+    Received,
     Removal,
     StoredEnvelope,
     Tombstone,
@@ -30,6 +34,9 @@ from postroom.reasons import Reason
 
 HASH = "ab" * 32
 TOMBSTONE = Tombstone(HASH, AT, ALICE, (HASH, "cd" * 32), "ef" * 32, Removal.DELETE_REQUEST, "01" * 32)
+
+RECEIVED = Received("id", AT, "sender.example", '{"protocol":"nlweb"}', '{"Body":{"Text":"🤝"}}')
+ASIDE = replace(RECEIVED, set_aside="NotJson")
 
 
 def stored(build: dict[str, Any]) -> StoredEnvelope:
@@ -74,7 +81,9 @@ def test_others_may_refer_to_it_by_the_hash_of_the_text_and_by_those_of_the_refe
     assert list(entry.hashes()) == hashes + ([claimed[2:]] if claimed else [])
 
 
-@pytest.mark.parametrize("entry", [letter("hello"), letter("hello", unverified=True), deletion(HASH), TOMBSTONE])
+@pytest.mark.parametrize(
+    "entry", [letter("hello"), letter("hello", unverified=True), deletion(HASH), TOMBSTONE, RECEIVED, ASIDE]
+)
 def test_what_is_stored_is_read_again(entry: Entry) -> None:
     assert reread(entry) == entry
 
@@ -129,6 +138,30 @@ def test_no_member_of_a_tombstone_may_be_missing_or_of_another_type(member: str)
     del value[member]
     with pytest.raises(TheirError):
         read_entry({"tombstone": value})
+
+
+@pytest.mark.parametrize("member", ["id", "at", "from", "receipt", "envelope"])
+def test_no_member_of_what_is_kept_as_it_came_may_be_missing_or_of_another_type(member: str) -> None:
+    members = RECEIVED.as_json()["received"]
+    assert isinstance(members, dict)
+    for changed_members in ({k: v for k, v in members.items() if k != member}, {**members, member: ["?"]}):
+        with pytest.raises(TheirError) as caught:
+            read_entry({"received": changed_members})
+        refused(caught, Reason.ENVELOPE_INVALID)
+
+
+def test_what_is_kept_as_it_came_is_one_message_by_its_id_and_in_its_conversation_unless_it_was_set_aside() -> None:
+    assert RECEIVED.message_hash == ASIDE.message_hash != replace(RECEIVED, id="other").message_hash
+    assert conversation_partner(RECEIVED, BOB) == "sender.example"
+    assert conversation_partner(ASIDE, BOB) == SET_ASIDE
+    with pytest.raises(TheirError):
+        normalize(SET_ASIDE)
+
+
+def test_nobody_has_what_is_kept_as_it_came_removed() -> None:
+    request = deletion(RECEIVED.message_hash, sender="sender.example")
+    settled = settle([RECEIVED, request], keep_history=True)
+    assert settled[RECEIVED.message_hash] == RECEIVED
 
 
 def test_a_tombstone_tells_nothing_of_what_was_written() -> None:

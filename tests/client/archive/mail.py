@@ -11,11 +11,16 @@ from postroom.dm3.envelope import DeliveryInformation, open_message, read_envelo
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.message import MessageMetadata, MessageType, sign_message
 from postroom.dm3.postmark import make_postmark, read_postmark
+from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.dm3.sealing import EncryptionKey, open_sealed
 from postroom.dm3.storage_key import StorageKey
 from postroom.dm3.stored import StoredEnvelope, store_envelope
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 
 USERS = {ALICE: UserKeys.random(), BOB: UserKeys.random("ed25519"), "carol.eth": UserKeys.random()}
+STRANGER = UserKeys.random()
+"""Of whoever has no profile."""
+SERVICE_NAME = "ds.eth"
 SERVICE, SERVICE_SEALS = UserKeys.random().signing, EncryptionKey.generate()
 STORAGE_KEY = StorageKey(bytes(range(32)))
 SENT_AT = 1_795_253_400_000
@@ -27,24 +32,45 @@ def archive(home: Any = None, **settings: Any) -> Archive:
     return Archive.of(MemoryHome() if home is None else home, BOB, signature, STORAGE_KEY, **settings)
 
 
-def delivered(
+def sealed(
     text: str, at: int = 0, sender: str = ALICE, to: str = BOB, kind: MessageType = MessageType.NEW, about: str = ""
-) -> StoredEnvelope:
-    """A message that went through a delivery service, opened and stored as by its receiver."""
+) -> str:
+    """A message that went through a delivery service, as it waits for its receiver: JSON text."""
     metadata = MessageMetadata(to, sender, SENT_AT + at, kind, about or None)
-    message = sign_message(text, metadata, USERS[sender].signing)
-    delivery, receiver = DeliveryInformation(to, sender), USERS[to]
+    signing = USERS.get(sender, STRANGER).signing
+    message = sign_message(text, metadata, signing)
+    delivery, receiver = DeliveryInformation(to, sender), USERS.get(to, USERS[BOB])
     envelope = write_envelope(
         message,
         delivery=delivery,
         receiver_key=receiver.encryption.public,
         service_key=SERVICE_SEALS.public,
-        signing=USERS[sender].signing,
+        signing=signing,
     )
     stamp = make_postmark(envelope.message, delivery, SENT_AT + at, SERVICE, receiver.encryption.public)
-    arrived = read_envelope(json.loads(replace(envelope, postmark=stamp).encode()))
-    keys = [receiver.encryption]
-    return store_envelope(arrived, open_message(arrived, keys), read_postmark(open_sealed(stamp, keys)))
+    return replace(envelope, postmark=stamp).encode()
+
+
+def delivered(
+    text: str, at: int = 0, sender: str = ALICE, to: str = BOB, kind: MessageType = MessageType.NEW, about: str = ""
+) -> StoredEnvelope:
+    """The same, opened and stored as by its receiver."""
+    arrived = read_envelope(json.loads(sealed(text, at, sender, to, kind, about)))
+    keys = [USERS[to].encryption]
+    assert arrived.postmark
+    return store_envelope(arrived, open_message(arrived, keys), read_postmark(open_sealed(arrived.postmark, keys)))
+
+
+def registry(*further: str) -> MemoryRegistry:
+    """Everybody's profile; `further`: names with Bob's."""
+    made = MemoryRegistry()
+    for name in (*USERS, *further):
+        keys = USERS.get(name, USERS[BOB])
+        profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE_NAME,))
+        made.put(name, PROFILE_KEY, data_uri(profile.as_json()))
+    service = ServiceProfile(SERVICE_SEALS.public, SERVICE.public, "https://ds.example")
+    made.put(SERVICE_NAME, SERVICE_KEY, data_uri(service.as_json()))
+    return made
 
 
 HELLO = delivered("hello")

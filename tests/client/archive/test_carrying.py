@@ -5,13 +5,14 @@ import json
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.client.archive.mail import SENT_AT, STORAGE_KEY, archive, delivered, filled
 from tests.dm3.stored_mail import ALICE, told
 
 from postroom.client.archive import FolderHome, MemoryHome, RecordError, copy, export_record, import_record
-from postroom.dm3.containers import ChunkIdentifier, ContainerError, chunk_key, conversation_key
+from postroom.dm3.containers import ChunkIdentifier, chunk_key, conversation_key
 from postroom.dm3.storage_key import StorageKey
 
 
@@ -68,8 +69,30 @@ def test_what_is_no_export_record_is_refused_before_anything_is_stored(record: b
     assert home.containers() == {}
 
 
-def test_an_export_of_somebody_else_is_empty_to_us_or_does_not_open() -> None:
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [({"storage_key": StorageKey(bytes(32))}, "damaged"), ({"root": "0x" + "ab" * 32}, "of another name or key")],
+)
+def test_an_export_of_another_key_is_refused_before_anything_is_stored(change: Any, why: str) -> None:
     export_record(filled(), file := io.BytesIO())
-    other_key = replace(archive(), filing=replace(archive().filing, storage_key=StorageKey(bytes(32))))
-    with pytest.raises(ContainerError):
-        import_record(file.getvalue(), other_key)
+    target = archive(home := MemoryHome())
+    with pytest.raises(RecordError, match=why):
+        import_record(file.getvalue(), replace(target, filing=replace(target.filing, **change)))
+    assert home.containers() == {}
+
+
+@pytest.mark.parametrize("which", ["conversation", "chunk"])
+@pytest.mark.parametrize("damage", [lambda text: text[:-8], lambda text: None])
+def test_a_damaged_export_is_refused_before_anything_is_stored(which: str, damage: Any) -> None:
+    """Cut short, or lost, of the last conversation that is read."""
+    export_record(source := filled(), file := io.BytesIO())
+    record = json.loads(file.getvalue())
+    at = conversation_key(source.filing.root, "carol.eth")
+    key = at if which == "conversation" else chunk_key(at, ChunkIdentifier(0, SENT_AT + 1))
+    damaged = damage(record["containers"].pop(key))
+    if damaged is not None:
+        record["containers"][key] = damaged
+    target = archive(home := MemoryHome())
+    with pytest.raises(RecordError, match="damaged"):
+        import_record(json.dumps(record).encode(), target)
+    assert home.containers() == {}

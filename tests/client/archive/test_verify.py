@@ -1,7 +1,9 @@
 """Whether an archive is whole: every container, hash and signature."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.client.archive.mail import HELLO, KEYS, SENT_AT, STORAGE_KEY, USERS, archive, delivered, filled
@@ -9,7 +11,11 @@ from tests.dm3.stored_mail import ALICE, BOB, letter
 
 from postroom.client.archive import Archive, Flaw, MemoryHome, SigningKeys, verify
 from postroom.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key
-from postroom.dm3.stored import StoredEnvelope
+from postroom.dm3.stored import Received, StoredEnvelope
+from postroom.errors import TheirError
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.sign import Draft, sign, write
+from postroom.reasons import Reason
 
 
 def test_an_archive_that_is_whole_has_no_flaws() -> None:
@@ -120,6 +126,56 @@ def test_a_conversation_that_is_lost_or_does_not_open_is_told(lost: bool) -> Non
     verified = verify(mine, KEYS)
     assert [flaw.key for flaw in verified.flaws] == [at]
     assert verified.messages == 1
+
+
+DOMAIN, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
+
+
+def received(change: str = "", signer: PrivateKey = DOMAIN, **more: Any) -> Received:
+    draft = Draft(
+        "b.com", "shop.com", "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", SENT_AT, {"Text": "hi"},
+        selector="pk1",
+    )  # fmt: skip
+    text = write(sign(draft, signer)).decode().replace('"hi"', f'"hi{change}"')
+    receipt = json.dumps({"protocol": "nlweb", "key_fingerprint": DOMAIN.public.fingerprint})
+    return replace(Received("id", SENT_AT, "b.com", receipt, text), **more)
+
+
+def test_mail_of_a_domain_is_held_against_the_key_that_its_receipt_names_while_that_is_in_dns() -> None:
+    mine = archive()
+    mine.store([received(), received(signer=OTHER, id="forged")])
+    asked: list[str] = []
+
+    def looked_up(key: PrivateKey | None) -> SigningKeys:
+        return SigningKeys(domain=lambda name: asked.append(name) or (key.public if key else None))  # type: ignore[func-returns-value]
+
+    verified = verify(mine, looked_up(DOMAIN))
+    assert verified.unproven == 0
+    assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(Reason.SIGNATURE_INVALID)}"]
+    assert set(asked) == {"pk1._domainkey.b.com"}
+    for key in (OTHER, None):
+        verified = verify(mine, looked_up(key))
+        assert (verified.unproven, verified.flaws) == (2, [])
+
+
+def test_mail_of_a_domain_is_held_against_its_hash() -> None:
+    mine = archive()
+    mine.store([received(), received(" there", id="other")])
+    verified = verify(mine, KEYS)
+    assert (verified.messages, verified.unproven) == (2, 2)
+    assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(Reason.HASH_MISMATCH)}"]
+
+
+def test_what_was_set_aside_is_counted_and_stands_nowhere_else() -> None:
+    mine = archive()
+    mine.store([aside := received(set_aside="NotJson")])
+    assert (verify(mine, KEYS).set_aside, verify(mine, KEYS).flaws) == (1, [])
+    mine.merge("b.com", [aside])
+    mine.merge("c.com", [received(id="third")])
+    assert [flaw.what for flaw in verify(mine, KEYS).flaws] == [
+        "was set aside, and is in the conversation with b.com",
+        "is no message of the conversation with c.com",
+    ]
 
 
 def test_an_empty_archive_has_no_flaws() -> None:

@@ -29,6 +29,8 @@ from postroom.reasons import Kind, Reason
 
 _YEAR_9999_MS: Final = 253_370_764_800_000
 _LONGEST_SHOWN: Final = 120
+SENDERS_PROFILE: Final = "sender's profile"
+"""The check that fails alone where nothing is wrong with a message but that nobody can say who its sender is."""
 _HASHES: Final = ("encryptedMessageHash", "messageHash")
 
 
@@ -135,7 +137,7 @@ def _look_at_hashes(told: Opened, envelope: Envelope, message: Message) -> None:
 
 def _look_at_signatures(told: Opened, envelope: Envelope, sender: str, profiles: ProfileSource) -> None:
     profile = told.look(
-        "sender's profile", "dm3 §2.1.1; settlement dm3 10", "a profile of this name with a signing key",
+        SENDERS_PROFILE, "dm3 §2.1.1; settlement dm3 10", "a profile of this name with a signing key",
         _short(sender), lambda: profiles.user(sender),
     )  # fmt: skip
     if profile is None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from postroom.dm3.dialect import read_reference
 from postroom.dm3.message import MessageType
-from postroom.dm3.stored import Entry, Removal, StoredEnvelope, Tombstone, place
+from postroom.dm3.stored import Entry, Received, Removal, StoredEnvelope, Tombstone, place
 
 
 def merge_copies(entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -101,17 +101,20 @@ class _Finder:
                 self._meant.setdefault(name, entry.message_hash)
 
     def target(self, request: Entry, reference: str) -> str | None:
-        """The hash of the message of the same author that `reference` means; requests to delete stay."""
+        """The hash of the message of the same author that `reference` means; requests to delete stay, and what was
+        not opened."""
         # Its own hash a message has for certain, others it claims.
         own = self._entries.get(reference)
         meant = reference if own and own.author == request.author else self._meant.get((request.author, reference))
-        if meant is None or meant == request.message_hash or _is_request(self._entries[meant]):
+        if meant is None or meant == request.message_hash or _stays(self._entries[meant]):
             return None
         return meant
 
 
-def _is_request(entry: Entry) -> bool:
-    return isinstance(entry, StoredEnvelope) and entry.message.metadata.type is MessageType.DELETE_REQUEST
+def _stays(entry: Entry) -> bool:
+    return isinstance(entry, Received) or (
+        isinstance(entry, StoredEnvelope) and entry.message.metadata.type is MessageType.DELETE_REQUEST
+    )
 
 
 def _removes(entry: Entry) -> str:
@@ -125,7 +128,7 @@ def _edits(entry: Entry) -> str:
 
 
 def _proven_reference(entry: Entry, wanted: MessageType) -> str:
-    if isinstance(entry, Tombstone) or entry.unverified or entry.message.metadata.type is not wanted:
+    if not isinstance(entry, StoredEnvelope) or entry.unverified or entry.message.metadata.type is not wanted:
         return ""
     return read_reference(entry.message.metadata.reference_message_hash or "")
 

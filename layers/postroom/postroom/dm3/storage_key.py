@@ -5,12 +5,18 @@ place of another. What whoever keeps it can still do is to bring back an older s
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt, crypto_aead_chacha20poly1305_ietf_encrypt
 from nacl.exceptions import CryptoError
 
 from postroom.dm3.containers import ContainerError
 from postroom.dm3.sealing import KEY_BYTES, NONCE_BYTES
+
+KEY_TEXT: Final = b"The storage key of my postroom archive. Nobody but me may see this signature."
+"""What is signed to derive the key. Nothing else that is signed with such keys, JSON or its tokens, looks like it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,15 @@ class StorageKey:
         """Check the length."""
         if len(self.secret) != KEY_BYTES:
             raise ValueError(f"a storage key has {KEY_BYTES} bytes, this one {len(self.secret)}")
+
+    @classmethod
+    def from_signature(cls, signature: bytes) -> "StorageKey":
+        """The key of whoever signed KEY_TEXT, with a key that always signs alike: HKDF-SHA256 (RFC 5869).
+
+        So whoever has the signing key has this one, on every device, and the owner has one file to keep.
+        """
+        derived = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=b"postroom archive 1")
+        return cls(derived.derive(signature))
 
     def seal(self, text: bytes, key: str, nonce: bytes) -> bytes:
         """Seal the text of the container `key`. `nonce`: 12 bytes, random, never to be used twice."""

@@ -5,8 +5,12 @@ the key of the sender's profile, the postmark's with the delivery service's. The
 is, by which others refer to the message, and which the postmark certifies.
 
 Of a message that was deleted or replaced a tombstone stays, so that no late copy brings it back.
+
+What the text has no form for is kept as it was received: messages of NLWeb, and those of dm3 that were set aside,
+because they could not be opened or are not what they say.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +31,10 @@ from postroom.reasons import Reason
 _INVALID: Final = Reason.ENVELOPE_INVALID
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TOMBSTONE: Final = "tombstone"
+_RECEIVED: Final = "received"
+
+SET_ASIDE: Final = "postroom:set-aside"
+"""The conversation of what was set aside, whoever it may be from. With a colon, it is nobody's name (ENSIP-15)."""
 
 
 class Removal(StrEnum):
@@ -141,7 +149,55 @@ class Tombstone:
         return _encode(self.as_json())
 
 
-Entry: TypeAlias = StoredEnvelope | Tombstone
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message as the mailbox gave it. Raises TheirError(ENVELOPE_INVALID).
+
+    `id`: of the message in its mailbox. `timestamp_ms`: when it came in, epoch milliseconds. `author`: its
+    conversation there. `receipt`: how the post office verified it, JSON text. `envelope`: bit for bit. `set_aside`: the
+    machine code why it is in no conversation of its author's; empty where it is.
+    """
+
+    id: str
+    timestamp_ms: int
+    author: str
+    receipt: str
+    envelope: str
+    set_aside: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the form."""
+        check_timestamp(self.timestamp_ms, "at", _INVALID)
+        for what in ("id", "author", "receipt", "envelope"):
+            check_text(getattr(self, what), what, _INVALID)
+        check_text(self.set_aside, "setAside", _INVALID, empty=True)
+
+    @property
+    def message_hash(self) -> str:
+        """By which it is stored once: of its id."""
+        return hashlib.sha256(self.id.encode()).hexdigest()
+
+    def hashes(self) -> tuple[str, ...]:
+        """Nothing refers to it."""
+        return ()
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The message as it stands in a chunk, in place of an envelope."""
+        members: dict[str, JsonValue] = {
+            "id": self.id,
+            "at": self.timestamp_ms,
+            "from": self.author,
+            "receipt": self.receipt,
+            "envelope": self.envelope,
+        }
+        return {_RECEIVED: {**members, "setAside": self.set_aside} if self.set_aside else members}
+
+    def encode(self) -> bytes:
+        """The same as JSON text. Raises TheirError(ENVELOPE_INVALID) where it has none."""
+        return _encode(self.as_json())
+
+
+Entry: TypeAlias = StoredEnvelope | Tombstone | Received
 """What stands in a chunk."""
 
 
@@ -162,8 +218,10 @@ def store_envelope(
     return StoredEnvelope(message, envelope.metadata, message_hash(envelope), postmark, code)
 
 
-def conversation_partner(envelope: StoredEnvelope, owner: str) -> str:
+def conversation_partner(envelope: StoredEnvelope | Received, owner: str) -> str:
     """With whom the owner of an archive is talking here, normalised. Raises TheirError(NAME_INVALID)."""
+    if isinstance(envelope, Received):
+        return SET_ASIDE if envelope.set_aside else envelope.author
     sender = normalize(envelope.message.metadata.sender)
     return normalize(envelope.message.metadata.to) if sender == normalize(owner) else sender
 
@@ -173,6 +231,8 @@ def read_entry(value: JsonValue) -> Entry:
     members = members_of(value, "an entry", _INVALID)
     if _TOMBSTONE in members:
         return _read_tombstone(members[_TOMBSTONE])
+    if _RECEIVED in members:
+        return _read_received(members[_RECEIVED])
     postmark, unverified = take(members, "postmark", _INVALID), take(members, "unverified", _INVALID)
     return StoredEnvelope(
         message=read_message(members.get("message")),
@@ -196,6 +256,19 @@ def _read_tombstone(value: JsonValue) -> Tombstone:
         edited=take(members, "edited", _INVALID),
         cause=Removal(cause),
         removed_by=take(members, "removedBy", _INVALID),
+    )
+
+
+def _read_received(value: JsonValue) -> Received:
+    members = members_of(value, "a message as it was received", _INVALID)
+    set_aside = take(members, "setAside", _INVALID)
+    return Received(
+        id=take(members, "id", _INVALID),
+        timestamp_ms=take(members, "at", _INVALID),
+        author=take(members, "from", _INVALID),
+        receipt=take(members, "receipt", _INVALID),
+        envelope=take(members, "envelope", _INVALID),
+        set_aside="" if set_aside is None else set_aside,
     )
 
 

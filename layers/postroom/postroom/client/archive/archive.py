@@ -10,7 +10,7 @@ sees sealed bytes only; it can lose them, or bring back an older state, but neit
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,17 +18,20 @@ from nacl.utils import random as random_bytes
 
 from postroom.client.archive.filing import Filing, drive
 from postroom.client.archive.home import Home
-from postroom.dm3.containers import root_key
+from postroom.dm3.containers import ContainerError, conversation_key, root_key
 from postroom.dm3.names import normalize
 from postroom.dm3.sealing import NONCE_BYTES
 from postroom.dm3.shelving import DEFAULT_LIMIT_BYTES, check_limit
 from postroom.dm3.storage_key import StorageKey
-from postroom.dm3.stored import Entry, StoredEnvelope, conversation_partner
+from postroom.dm3.stored import Entry, Received, StoredEnvelope, conversation_partner
+from postroom.errors import TheirError
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The archive of `owner`, a normalised name. All methods raise NotNowError(STORE_UNAVAILABLE), and ContainerError.
+    """The archive of `owner`: a normalised name, or a domain.
+
+    All methods raise NotNowError(STORE_UNAVAILABLE), and ContainerError.
 
     `home` may be replaced: the same containers are found under the same keys elsewhere.
     """
@@ -51,36 +54,52 @@ class Archive:
         """The archive at a home, which need not be there yet.
 
         `signature`: PrivateSigningKey.sign of the owner's normalised name in UTF-8. `chunk_bytes`: 500 kB to 10 MB.
-        `keep_history`: an EDIT leaves older versions where they are. Raises TheirError(NAME_INVALID), SettingsError.
+        `keep_history`: an EDIT leaves older versions where they are. Raises SettingsError.
         """
         check_limit(chunk_bytes)
         nonce = partial(random_bytes, NONCE_BYTES)
-        return cls(home, normalize(owner), Filing(root_key(signature), storage_key, nonce, chunk_bytes, keep_history))
+        return cls(home, listed(owner), Filing(root_key(signature), storage_key, nonce, chunk_bytes, keep_history))
 
-    def store(self, envelopes: Iterable[StoredEnvelope]) -> None:
+    def store(self, envelopes: Iterable[StoredEnvelope | Received]) -> None:
         """Store messages, each in its conversation, once. Raises TheirError(NAME_INVALID) before anything is stored."""
-        conversations: dict[str, list[StoredEnvelope]] = defaultdict(list)
+        conversations: dict[str, list[Entry]] = defaultdict(list)
         for envelope in envelopes:
             conversations[conversation_partner(envelope, self.owner)].append(envelope)
         drive(self.filing.store(conversations), self.home)
 
     def merge(self, partner: str, entries: Sequence[Entry]) -> None:
-        """Store what another archive had of a conversation, tombstones too. `partner`: normalised."""
+        """Store what another archive had of a conversation, tombstones too. `partner`: as it lists them."""
         drive(self.filing.store({partner: entries}), self.home)
 
     def conversations(self) -> tuple[str, ...]:
-        """With whom there are conversations: normalised names."""
+        """With whom there are conversations: normalised names; of NLWeb as the mailbox has them, and SET_ASIDE."""
         return drive(self.filing.conversations(), self.home)
 
     def open(self, partner: str) -> list[Entry]:
-        """All messages of a conversation by time, tombstones in place of those that were removed; empty: none.
+        """All messages of a conversation by time, tombstones in place of those that were removed; empty: none."""
+        return drive(self.filing.open(listed(partner)), self.home)
 
-        Raises TheirError(NAME_INVALID).
-        """
-        return drive(self.filing.open(normalize(partner)), self.home)
+    def whole(self, partner: str) -> list[Entry]:
+        """All messages of a conversation that is listed. Raises ContainerError where it is missing, too."""
+        entries = self.open(partner)
+        if not entries:
+            raise ContainerError(conversation_key(self.filing.root, partner), f"is missing: the root names {partner}")
+        return entries
 
 
-def copy(source: Archive, target: Archive) -> None:
-    """Store in one archive what is in another. It may be begun again where it was stopped."""
+def listed(partner: str) -> str:
+    """How a partner is listed: the one spelling of a name of dm3; others have only one."""
+    try:
+        return normalize(partner)
+    except TheirError:
+        return partner
+
+
+def copy(source: Archive, target: Archive, met: Callable[[str], object] = lambda _: None) -> None:
+    """Store in one archive what is in another. It may be begun again where it was stopped.
+
+    `met`: is told of each conversation that was copied.
+    """
     for partner in source.conversations():
-        target.merge(partner, source.open(partner))
+        target.merge(partner, source.whole(partner))
+        met(partner)

@@ -7,12 +7,15 @@ opens it has proof that nothing in it was changed. It needs the archive's signin
 """
 
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import replace
 from typing import BinaryIO
 
 from postroom.client.archive.archive import Archive, copy
+from postroom.client.archive.deed import check_deed, take_home
 from postroom.client.archive.home import check_key
 from postroom.client.archive.memory import MemoryHome
+from postroom.dm3.containers import ContainerError
 from postroom.dm3.sealing import decode_base64
 from postroom.errors import PostroomError, TheirError
 from postroom.ijson import JsonValue, parse
@@ -25,10 +28,13 @@ class RecordError(PostroomError):
         super().__init__(f"the file is no export record: {why}")
 
 
-def export_record(archive: Archive, out: BinaryIO) -> None:
-    """Write all conversations as they are now, sealed anew; meanwhile they are in memory. Raises as `Archive.open`."""
+def export_record(archive: Archive, out: BinaryIO, met: Callable[[str], object] = lambda _: None) -> None:
+    """Write all conversations as they are now, sealed anew; meanwhile they are in memory. Raises as `Archive.open`.
+
+    `met`: is told of each conversation that was read.
+    """
     home = MemoryHome()
-    copy(archive, replace(archive, home=home))
+    copy(archive, replace(archive, home=home), met)
     out.write(b'{"containers":{')
     for number, (key, sealed) in enumerate(home.containers().items()):
         out.write(b'%b\n"%b":"%b"' % (b"," if number else b"", key.encode(), b64encode(sealed)))
@@ -38,9 +44,22 @@ def export_record(archive: Archive, out: BinaryIO) -> None:
 def import_record(record: bytes, archive: Archive) -> None:
     """Store what a file has beside what is in the archive. It may be begun again where it was stopped.
 
-    Raises RecordError before anything is stored, and as `Archive.merge` does.
+    Raises RecordError before anything is stored, whatever is wrong with the file; NotThisHomeError, and as
+    `Archive.merge` does.
     """
-    copy(replace(archive, home=read_record(record)), archive)
+    home = read_record(record)
+    source = replace(archive, home=home)
+    if home.containers() and home.get(archive.filing.root) is None:
+        raise RecordError(f"it is of another name or key than {archive.owner}'s")
+    try:
+        conversations = {partner: source.whole(partner) for partner in source.conversations()}
+    except ContainerError as error:
+        raise RecordError(f"it is damaged: {error}") from None
+    take_home(archive)
+    for partner, entries in conversations.items():
+        archive.merge(partner, entries)
+    # Into a home that it was moving out of, some of it may have come too late to be taken along.
+    check_deed(archive)
 
 
 def read_record(record: bytes) -> MemoryHome:

@@ -4,27 +4,36 @@ Two things they cannot: that the hash of a message was made of this message, for
 checks it before it is stored); and that the home has not brought back an older state of a container.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.filing import Filing, Steps, again, drive
+from postroom.client.archive.receiving import read_nlweb
 from postroom.dm3.containers import Chunk, ChunkIdentifier, ContainerError, chunk_key, conversation_key
 from postroom.dm3.dialect import plain_message_hash_fits, verify_struct
 from postroom.dm3.keys import PublicSigningKey
 from postroom.dm3.postmark import Postmark, is_signed_by
-from postroom.dm3.stored import StoredEnvelope, Tombstone, conversation_partner, place
+from postroom.dm3.stored import SET_ASIDE, Received, StoredEnvelope, Tombstone, conversation_partner, place
 from postroom.errors import TheirError
+from postroom.nlweb.keys import PublicKey
+from postroom.nlweb.verify import check_signature
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKeys:
-    """What signatures are held against. `users`: by normalised name, every key one has had. `services`: of all."""
+    """What signatures are held against.
+
+    `users`: by normalised name, every key one has had. `services`: of all. `domain`: the key of a key record by its DNS
+    name; None: it is not there any more, or cannot be found out.
+    """
 
     users: Mapping[str, Collection[PublicSigningKey]] = field(default_factory=dict)
     services: Collection[PublicSigningKey] = ()
+    domain: Callable[[str], PublicKey | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +47,23 @@ class Flaw:
 
 @dataclass(slots=True)
 class Verified:
-    """What was looked at. `unproven`: messages stored as unverified, or of a user for whom no key was given."""
+    """What was looked at. `unproven`: messages stored as unverified, or of a sender for whom no key was given.
+
+    `set_aside`: messages that are kept as they came, of which nothing is said here.
+    """
 
     messages: int = 0
     tombstones: int = 0
     unproven: int = 0
+    set_aside: int = 0
     flaws: list[Flaw] = field(default_factory=list)
 
 
-def verify(archive: Archive, keys: SigningKeys) -> Verified:
-    """Look at every container and message. Raises NotNowError(STORE_UNAVAILABLE), ContainerError for the root."""
+def verify(archive: Archive, keys: SigningKeys, met: Callable[[str], object] = lambda _: None) -> Verified:
+    """Look at every container and message. `met`: is told of each conversation that was looked at.
+
+    Raises NotNowError(STORE_UNAVAILABLE), ContainerError for the root.
+    """
     verified = Verified()
     for partner in archive.conversations():
         at = conversation_key(archive.filing.root, partner)
@@ -59,6 +75,7 @@ def verify(archive: Archive, keys: SigningKeys) -> Verified:
         if not chunks:
             verified.flaws.append(Flaw(at, "", f"is missing: the root names {partner}"))
         _verify_conversation(verified, archive.owner, partner, at, chunks, keys)
+        met(partner)
     return verified
 
 
@@ -91,12 +108,22 @@ def _verify_conversation(
         for entry in chunk.entries:
             flaws = ["is there twice"] if entry.message_hash in seen else []
             seen.add(entry.message_hash)
-            if isinstance(entry, Tombstone):
-                verified.tombstones += 1
-            else:
-                verified.messages += 1
-                verified.unproven += not _is_provable(entry, keys)
-                flaws += _flaws_of_message(entry, owner, partner, keys)
+            match entry:
+                case Tombstone():
+                    verified.tombstones += 1
+                case Received(set_aside=""):
+                    verified.messages += 1
+                    proven, wrong = _look_at_received(entry, partner, keys)
+                    verified.unproven += not proven
+                    flaws += wrong
+                case Received():
+                    verified.set_aside += 1
+                    if partner != SET_ASIDE:
+                        flaws.append(f"was set aside, and is in the conversation with {partner}")
+                case StoredEnvelope():
+                    verified.messages += 1
+                    verified.unproven += not _is_provable(entry, keys)
+                    flaws += _flaws_of_message(entry, owner, partner, keys)
             verified.flaws += (Flaw(key, entry.message_hash, what) for what in flaws)
 
 
@@ -125,6 +152,23 @@ def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: Sig
             yield f"has an envelope that is not signed by {entry.author}"
     if entry.postmark is not None:
         yield from _flaws_of_postmark(entry.postmark, entry.message_hash, keys.services)
+
+
+def _look_at_received(entry: Received, partner: str, keys: SigningKeys) -> tuple[bool, list[str]]:
+    """Whether there was a key to hold its signature against, and its flaws."""
+    flaws = [] if entry.author == partner else [f"is no message of the conversation with {partner}"]
+    key = None
+    try:
+        envelope = read_nlweb(entry.envelope)
+        key = keys.domain(envelope.key_name) if envelope.key_name else None
+        # With another key than it was verified with, nothing can be said: the domain has changed its own.
+        if key and key.fingerprint != json.loads(entry.receipt).get("key_fingerprint"):
+            key = None
+        if key:
+            check_signature(envelope, key)
+    except TheirError as error:
+        flaws.append(f"is not what it says: {error}")
+    return key is not None, flaws
 
 
 def _flaws_of_postmark(postmark: Postmark, message_hash: str, services: Collection[PublicSigningKey]) -> Iterator[str]:

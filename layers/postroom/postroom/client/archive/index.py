@@ -1,0 +1,218 @@
+"""A search index of an archive, on this machine: made of what is in the archive, and made again where it is lost.
+
+The texts of all messages lie in it as they are, not sealed. It follows the archive by the etags of conversations: of
+those that have not changed it reads no chunk; of one that has, what was deleted goes, and what is new comes in.
+"""
+
+import hashlib
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from postroom.client.archive.archive import Archive
+from postroom.client.archive.filing import drive
+from postroom.dm3.containers import conversation_key
+from postroom.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
+
+_VERSION: Final = 1
+_SCHEMA: Final = """
+CREATE TABLE conversations (partner TEXT PRIMARY KEY, etag TEXT NOT NULL);
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY, partner TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, author TEXT NOT NULL,
+    text TEXT NOT NULL, UNIQUE (partner, hash)
+);
+CREATE INDEX by_time ON messages (at);
+CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'trigram case_sensitive 1');
+"""
+_SELECT: Final = """
+SELECT partner, hash, at, author, messages.text FROM words JOIN messages ON messages.id = words.rowid
+"""
+_SHORTEST_INDEXED: Final = 3
+"""Characters; what is shorter is looked for in each message that has the rest."""
+_WAIT_SECONDS: Final = 60.0
+"""For another process that is bringing the index up to date."""
+
+Met = Callable[[str], object]
+"""Is told of each conversation that was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message that was found. `at_ms`: when it was written, or came in. `text`: all of it."""
+
+    partner: str
+    message_hash: str
+    at_ms: int
+    author: str
+    text: str
+
+
+class Index:
+    """The index of one archive, in a file of its own under `folder`, which only its owner can read."""
+
+    def __init__(self, archive: Archive, folder: Path) -> None:
+        self._archive = archive
+        self._folder = folder
+        # Not the key of the root itself: whoever sees it could find the archive in its home.
+        name = hashlib.sha256(f"index of {archive.filing.root}".encode()).hexdigest()
+        self.path = folder / f"{name[:32]}.sqlite"
+
+    def drop(self) -> bool:
+        """See that there is no index; whether there was one."""
+        there = self.path.exists()
+        for suffix in ("", "-journal"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        return there
+
+    def update(self, met: Met = lambda _: None) -> None:
+        """Make it say what the archive says now. Raises as `Archive` does; then what was done until then is kept."""
+        archive = self._archive
+        partners = archive.conversations()
+        with self._open() as database:
+            known = dict(database.execute("SELECT partner, etag FROM conversations"))
+            for partner in known.keys() - set(partners):
+                with database:
+                    _forget(database, partner)
+            for partner in partners:
+                # Before the messages: where it changes in between, they are read once more the next time.
+                _, etag = drive(
+                    archive.filing.read_conversation(conversation_key(archive.filing.root, partner)), archive.home
+                )
+                if etag is None or known.get(partner) != etag:
+                    entries = archive.whole(partner)
+                    with database:
+                        # Another process may be at it: what it knew, it looked up before it waited.
+                        database.execute("BEGIN IMMEDIATE")
+                        _follow(database, partner, entries)
+                        database.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?)", (partner, etag))
+                met(partner)
+
+    def search(self, text: str, limit: int) -> list[Hit]:
+        """The newest messages that hold every word of `text`, somewhere, in whatever case; as of the last update."""
+        terms = terms_of(text)
+        if not terms:
+            return []
+        indexed = [term for term in terms if len(term) >= _SHORTEST_INDEXED]
+        short = [term for term in terms if len(term) < _SHORTEST_INDEXED]
+        conditions = [*(["words MATCH ?"] if indexed else []), *["instr(words.text, ?) > 0"] * len(short)]
+        query = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY at DESC, hash LIMIT ?"
+        match = [" AND ".join(map(_quoted, indexed))] if indexed else []
+        with self._open() as database:
+            rows = database.execute(query, (*match, *short, limit))
+            return [Hit(*row) for row in rows]
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.touch(mode=0o600)
+        try:
+            database = self._connect()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            # No index, or a damaged one; all of it is in the archive.
+            self.drop()
+            self.path.touch(mode=0o600)
+            database = self._connect()
+        with closing(database):
+            yield database
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
+        try:
+            # What was deleted is to leave the file, too.
+            database.execute("PRAGMA secure_delete = ON")
+            with database:
+                database.execute("BEGIN IMMEDIATE")
+                [version] = database.execute("PRAGMA user_version").fetchone()
+                if version != _VERSION:
+                    _make(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+
+def scan(archive: Archive, text: str, limit: int, met: Met = lambda _: None) -> list[Hit]:
+    """What `Index.search` finds, without an index: every message is read. Raises as `Archive` does."""
+    terms = terms_of(text)
+    hits: list[Hit] = []
+    for partner in archive.conversations():
+        for hit in _hits(partner, archive.whole(partner)):
+            folded = fold(hit.text)
+            if terms and all(term in folded for term in terms):
+                hits.append(hit)
+        met(partner)
+    return sorted(hits, key=lambda hit: (-hit.at_ms, hit.message_hash))[:limit]
+
+
+def fold(text: str) -> str:
+    """Text as it is compared: whatever its case, and however its accents are written (Unicode §3.13, D147)."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+
+
+def terms_of(text: str) -> list[str]:
+    """The words that are looked for."""
+    return fold(text).split()
+
+
+def text_of(entry: StoredEnvelope | Received) -> str:
+    """What is searched of a message: its text; of one that is kept as it came the envelope, if it is not sealed."""
+    if isinstance(entry, StoredEnvelope):
+        return entry.message.message or ""
+    return "" if entry.set_aside else entry.envelope
+
+
+def _quoted(term: str) -> str:
+    """A string of FTS5's."""
+    return '"' + term.replace('"', '""') + '"'
+
+
+def _hits(partner: str, entries: Iterable[Entry]) -> Iterator[Hit]:
+    for entry in entries:
+        if not isinstance(entry, Tombstone):
+            yield Hit(partner, entry.message_hash, entry.timestamp_ms, entry.author, text_of(entry))
+
+
+def _follow(database: sqlite3.Connection, partner: str, entries: Iterable[Entry]) -> None:
+    """Make the index have these messages of a conversation, and no others."""
+    known = dict(database.execute("SELECT hash, id FROM messages WHERE partner = ?", (partner,)).fetchall())
+    for hit in _hits(partner, entries):
+        if known.pop(hit.message_hash, None) is None:
+            row = (hit.partner, hit.message_hash, hit.at_ms, hit.author, hit.text)
+            made = database.execute(
+                "INSERT INTO messages (partner, hash, at, author, text) VALUES (?, ?, ?, ?, ?)", row
+            )
+            database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, fold(hit.text)))
+    _remove(database, known.values())
+
+
+def _forget(database: sqlite3.Connection, partner: str) -> None:
+    _remove(database, [id_ for (id_,) in database.execute("SELECT id FROM messages WHERE partner = ?", (partner,))])
+    database.execute("DELETE FROM conversations WHERE partner = ?", (partner,))
+
+
+def _remove(database: sqlite3.Connection, ids: Iterable[int]) -> None:
+    ids = list(ids)
+    if not ids:
+        return
+    for table, column in (("words", "rowid"), ("messages", "id")):
+        database.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(id_,) for id_ in ids])  # noqa: S608 - ours
+    # FTS5 only marks what was deleted, until its segments are merged.
+    database.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
+def _make(database: sqlite3.Connection) -> None:
+    """Make it anew, whatever was there."""
+    names = [
+        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT NULL")
+    ]
+    for name in ("words", *names):
+        database.execute(f"DROP TABLE IF EXISTS {name}")
+    for statement in _SCHEMA.split(";\n"):
+        database.execute(statement)
+    database.execute(f"PRAGMA user_version = {_VERSION}")

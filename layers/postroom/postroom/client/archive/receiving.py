@@ -1,0 +1,146 @@
+"""What is kept of a message that waits in a mailbox: opened and proven, as it came, or set aside with a reason.
+
+A message that is not what it says, or cannot be opened, is set aside: it is in no conversation, and is kept sealed as
+it came. One whose sender nobody can name (the owner lets such in) is in the conversation, and marked. What cannot be
+found out just now is no reason for anything: the message stays in the mailbox.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from postroom.dm3.envelope import read_envelope
+from postroom.dm3.explain import SENDERS_PROFILE, ProfileSource, explain
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.names import normalize
+from postroom.dm3.stored import Received, StoredEnvelope, conversation_partner, store_envelope
+from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.ijson import JsonValue, parse
+from postroom.nlweb.envelope import Envelope, check_hash
+from postroom.nlweb.envelope import read_envelope as read_nlweb_envelope
+from postroom.reasons import Kind, Reason
+
+_DM3: Final = "dm3"
+
+
+class Waiting(Protocol):
+    """A message in a mailbox, as `client.mailbox.Message` is one."""
+
+    @property
+    def id(self) -> str:
+        """Of this message, for ever."""
+        ...
+
+    @property
+    def partner(self) -> str:
+        """Whom it is exchanged with, as the post office has it."""
+        ...
+
+    @property
+    def received_at(self) -> datetime:
+        """When it came in."""
+        ...
+
+    @property
+    def receipt(self) -> Mapping[str, Any]:
+        """How the post office verified it."""
+        ...
+
+    @property
+    def envelope(self) -> str:
+        """As it was received."""
+        ...
+
+
+class Receiver:
+    """Reads the messages of one owner. `keys`, `profiles`: None where the mailbox is no user's of dm3."""
+
+    def __init__(self, owner: str, keys: UserKeys | None, profiles: ProfileSource | None) -> None:
+        self._owner = owner
+        self._keys = keys
+        self._profiles = profiles
+        self._fits = False
+
+    def read(self, message: Waiting) -> StoredEnvelope | Received:
+        """What is kept of a message.
+
+        Raises NotNowError(PROFILE_LOOKUP_FAILED); SettingsError for a letter that these keys or profiles are not for:
+        all of them would be set aside.
+        """
+        as_it_came = Received(
+            message.id,
+            round(message.received_at.timestamp() * 1000),
+            message.partner,
+            json.dumps(message.receipt, ensure_ascii=False),
+            message.envelope,
+        )
+        try:
+            if message.receipt.get("protocol") == _DM3:
+                return self._open(message.envelope)
+            read_nlweb(message.envelope)
+        except TheirError as error:
+            return replace(as_it_came, set_aside=str(error.reason))
+        return as_it_came
+
+    def _open(self, envelope: str) -> StoredEnvelope:
+        """A letter, opened and checked. Raises TheirError with the reason why it is to be set aside."""
+        if self._keys is None:
+            raise SettingsError(
+                "letters of dm3 are opened with the keys of the profile: a file of `postroom dm3 keygen`"
+            )
+        if self._profiles is None:
+            raise SettingsError("letters of dm3 are verified by profiles: say where they are, --registry or --local")
+        if not self._fits:
+            self._check_owner(self._keys, self._profiles)
+            self._fits = True
+        told = explain(envelope.encode(), self._keys, self._profiles)
+        failed = {check.name: check.reason for check in told.checks if check.reason is not None}
+        unknown = failed.pop(SENDERS_PROFILE, None)
+        for reason in failed.values():
+            if reason.kind is not Kind.RETRY:
+                raise TheirError(reason)
+        doubts = [*failed.values(), *([unknown] if unknown is not None and unknown.kind is Kind.RETRY else [])]
+        if doubts:
+            raise NotNowError(doubts[0])
+        if told.message is None:
+            raise TheirError(Reason.MESSAGE_INVALID)
+        if normalize(told.message.metadata.to) != self._owner:
+            raise TheirError(Reason.RECEIVER_UNKNOWN)
+        sealed = read_envelope(_parsed(envelope))
+        kept = store_envelope(sealed, told.message, told.postmark, unverified=unknown)
+        # With whoever has no name there is no conversation.
+        conversation_partner(kept, self._owner)
+        return kept
+
+    def _check_owner(self, keys: UserKeys, profiles: ProfileSource) -> None:
+        """See that the keys are those of the owner's profile, and that a delivery service of it is known."""
+        try:
+            profile = profiles.user(self._owner)
+        except TheirError as error:
+            raise SettingsError(f"{self._owner} has no profile where profiles are looked up: {error}") from None
+        if (profile.encryption_key, profile.signing_key) != (keys.encryption.public, keys.signing.public):
+            raise SettingsError(f"the keys are not those that the profile of {self._owner} has")
+        for service in profile.delivery_services:
+            try:
+                profiles.service(service)
+            except TheirError:
+                continue
+            return
+        services = ", ".join(profile.delivery_services)
+        raise SettingsError(
+            f"no delivery service of {self._owner} has a profile where profiles are looked up: {services}"
+        )
+
+
+def read_nlweb(envelope: str) -> Envelope:
+    """The envelope of a message of NLWeb whose Hash is its own. Raises TheirError."""
+    read = read_nlweb_envelope(_parsed(envelope))
+    check_hash(read.claimed_hash, read.digest)
+    return read
+
+
+def _parsed(envelope: str) -> JsonValue:
+    data = envelope.encode()
+    return parse(data, max_bytes=len(data))

@@ -1,0 +1,158 @@
+"""Bob's mailbox at a real counter, his archive at home, and everything in between that may go wrong."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+import httpx
+from tests.client.archive.mail import KEYS, STORAGE_KEY, USERS, registry
+from tests.client.mailbox_net import URL, Host
+from tests.counter.counter import NOW, Counter
+from tests.dm3.stored_mail import BOB
+
+from postroom.client import Mailbox
+from postroom.client.archive import Archive, Found, Home, MemoryHome, verify
+from postroom.client.archive.pull import Pulled, pull
+from postroom.client.archive.receiving import Receiver
+from postroom.dm3.envelope import message_hash, read_envelope
+from postroom.dm3.stored import Received, Tombstone
+from postroom.names.profiles import Profiles
+from postroom.store.directory import Dm3Mailbox
+from postroom.store.ids import id_of
+
+_numbers = count(1)
+
+
+class DiedError(BaseException):
+    """The process is no more."""
+
+
+@dataclass
+class Points:
+    """What may happen before and after each thing that is done outside of a process. `at`: where it happens."""
+
+    at: int = -1
+    happens: Callable[[], object] = lambda: None
+    passed: int = 0
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        self._pass()
+        yield
+        self._pass()
+
+    def _pass(self) -> None:
+        here, self.passed = self.passed, self.passed + 1
+        if here == self.at:
+            self.happens()
+
+
+@dataclass
+class Watched:
+    """A home, each call of which has its points. `read`: the keys that were asked for."""
+
+    home: Home
+    points: Points
+    read: list[str] = field(default_factory=list)
+
+    def get(self, key: str) -> Found | None:
+        self.read.append(key)
+        with self.points.around():
+            return self.home.get(key)
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        with self.points.around():
+            return self.home.put(key, data, etag=etag)
+
+    def delete(self, key: str) -> None:
+        with self.points.around():
+            self.home.delete(key)
+
+
+@dataclass
+class Owner:
+    """Somebody with a mailbox at the counter and Bob's keys, at home in memory unless said."""
+
+    counter: Counter
+    name: str = field(default_factory=lambda: f"bob{next(_numbers)}.eth")
+    home: Any = field(default_factory=MemoryHome)
+    waiting: dict[str, str] = field(default_factory=dict)
+    """By id: the hash under which it is to be found in the archive."""
+    checks: bool = True
+    """Whether it is looked at each acknowledgement that all of it is there."""
+
+    def __post_init__(self) -> None:
+        self.counter.users.keys[self.name] = USERS[BOB].signing
+        self.counter.operators.put_dm3_mailbox(Dm3Mailbox(self.name))
+        self.registry = registry(self.name)
+
+    def file(self, envelope: str, *, kept: bool = True, conversation: str = "alice.eth") -> str:
+        """A message waits. `kept`: in its conversation; otherwise it is to be set aside."""
+        receipt = {"protocol": "dm3"}
+        [id_] = self.counter.file(envelope, mailbox=self.name, conversation=conversation, receipt=receipt)
+        self.waiting[id_] = (
+            message_hash(read_envelope(json.loads(envelope))) if kept else sha256(id_.encode()).hexdigest()
+        )
+        return id_
+
+    def archive(self, points: Points | None = None) -> Archive:
+        signature = USERS[BOB].signing.sign(self.name.encode())
+        home = Watched(self.home, points) if points else self.home
+        return Archive.of(home, self.name, signature, STORAGE_KEY)
+
+    def pull(self, points: Points | None = None, *, keys: Any = USERS[BOB], registry: Any = None) -> Pulled:
+        """One run of the program."""
+        at = points or Points()
+        host = Host(self.counter, watch=self.check_acknowledged)
+
+        def answered(request: httpx.Request) -> httpx.Response:
+            with at.around():
+                return host(request)
+
+        transport, clock = httpx.MockTransport(answered), self.counter.clock
+        with Mailbox(
+            URL, self.name, USERS[BOB], transport=transport, clock=clock, sleep=host.sleep, chance=lambda: 1.0
+        ) as mailbox:
+            receiver = Receiver(self.name, keys, Profiles(registry or self.registry, lambda: NOW))
+            return pull(mailbox, self.archive(at), receiver)
+
+    def check_acknowledged(self, request: httpx.Request, _: httpx.Response) -> None:
+        """What is acknowledged is in the archive by then."""
+        if self.checks and request.url.path.endswith("/acknowledgements"):
+            there = self.hashes()
+            assert {self.waiting[id_] for id_ in json.loads(request.content)["ids"]} <= set(there)
+
+    def hashes(self) -> list[str]:
+        mine = self.archive()
+        return [entry.message_hash for partner in mine.conversations() for entry in mine.open(partner)]
+
+    def texts(self, partner: str = "alice.eth") -> list[str]:
+        """What stands in a conversation: texts, and why what was set aside was."""
+        found = []
+        for entry in self.archive().open(partner):
+            match entry:
+                case Tombstone():
+                    found.append(f"† {entry.cause}")
+                case Received():
+                    found.append(entry.set_aside or entry.envelope)
+                case _:
+                    found.append(f"{entry.message.message}{' ?' if entry.unverified else ''}")
+        return found
+
+    def left(self) -> list[str]:
+        """The ids of what waits still."""
+        return [
+            id_of(filed.row.key) for filed in self.counter.desk._shelves.all_filed(self.name, self.counter.clock() + 10)
+        ]
+
+    def check_all_home(self) -> None:
+        """Everything is in the archive, once; nothing waits any more."""
+        assert sorted(self.hashes()) == sorted(self.waiting.values())
+        found = verify(self.archive(), KEYS)
+        assert found.flaws == []
+        assert found.messages + found.set_aside == len(self.waiting)
+        assert self.left() == []

@@ -1,0 +1,216 @@
+"""Searching: an index on this machine that follows the archive, and finds what reading all of it finds."""
+
+import sqlite3
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.client.archive.mail import archive
+from tests.client.archive.pulling import Points, Watched
+from tests.dm3.stored_mail import ALICE, deletion, edit, letter
+
+import postroom.client.archive.index as index_module
+from postroom.client.archive import Archive, MemoryHome
+from postroom.client.archive.index import Hit, Index, scan
+from postroom.dm3.containers import ContainerError, conversation_key
+from postroom.dm3.stored import Received
+
+NLWEB = Received("id", 1_795_253_400_500, "b.com", "{}", '{"Body":{"Text":"Rechnung Nr. 7"}}')
+ASIDE = replace(NLWEB, id="other", set_aside="NOT_JSON")
+
+
+def texts(hits: list[Hit]) -> list[str]:
+    return [hit.text for hit in hits]
+
+
+@pytest.fixture
+def mine() -> Archive:
+    made = archive()
+    made.store([
+        letter("Good morning, Bob", 1), letter("Guten Morgen", 2), letter("GRÜẞE aus Zürich", 3),
+        letter("Zu\u0308rich again", 4), letter('say "hi" OR NOT', 5), letter("早上好", 6), letter("🤝 deal", 7),
+        letter("from carol in the morning", 8, sender="carol.eth"), NLWEB, ASIDE,
+    ])  # fmt: skip
+    return made
+
+
+@pytest.fixture
+def index(mine: Archive, tmp_path: Path) -> Index:
+    made = Index(mine, tmp_path / "deep" / "cache")
+    made.update()
+    return made
+
+
+FOUND = {
+    "morning": ["from carol in the morning", "Good morning, Bob"],
+    "MORNING good": ["Good morning, Bob"],
+    "orge": ["Guten Morgen"],
+    "grüsse": ["GRÜẞE aus Zürich"],
+    "zürich": ["Zu\u0308rich again", "GRÜẞE aus Zürich"],
+    "zu\u0308RICH aus": ["GRÜẞE aus Zürich"],
+    '"hi"': ['say "hi" OR NOT'],
+    "or NOT": ['say "hi" OR NOT'],
+    "早上": ["早上好"],
+    "早上好": ["早上好"],
+    "🤝": ["🤝 deal"],
+    "g,": ["Good morning, Bob"],
+    "rechnung": ['{"Body":{"Text":"Rechnung Nr. 7"}}'],
+    "morning evening": [],
+    "*": [],
+    "%": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize("wanted", FOUND)
+def test_messages_are_found_by_parts_of_words_in_whatever_case(index: Index, mine: Archive, wanted: str) -> None:
+    assert texts(index.search(wanted, 10)) == FOUND[wanted]
+    assert scan(mine, wanted, 10) == index.search(wanted, 10)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@given(wanted=st.text(st.sampled_from("abGRßü\u0308\"'*() -:^早🤝%_"), max_size=6))
+def test_whatever_is_looked_for_the_index_finds_what_reading_finds(index: Index, mine: Archive, wanted: str) -> None:
+    assert index.search(wanted, 100) == scan(mine, wanted, 100)
+
+
+def test_the_newest_are_shown_first_and_no_more_than_wanted(index: Index, mine: Archive) -> None:
+    assert texts(index.search("morning", 1)) == ["from carol in the morning"] == texts(scan(mine, "morning", 1))
+
+
+def test_what_is_new_is_found_and_what_was_deleted_never_again(index: Index, mine: Archive) -> None:
+    mine.store([first := letter("a secret", 20), letter("another morning", 21)])
+    index.update()
+    assert texts(index.search("secret", 10)) == ["a secret"]
+    mine.store([deletion(first)])
+    index.update()
+    assert index.search("secret", 10) == []
+    assert len(index.search("morning", 10)) == 3
+    # Nor does it lie in the file.
+    assert b"a secret" not in index.path.read_bytes()
+
+
+def test_of_what_was_deleted_not_even_three_letters_stay_in_the_file(index: Index, mine: Archive) -> None:
+    mine.store([first := letter("жщъы", 20)])
+    index.update()
+    assert "жщъ".encode() in index.path.read_bytes()
+    mine.store([deletion(first)])
+    index.update()
+    assert "жщъ".encode() not in index.path.read_bytes()
+
+
+def test_what_an_edit_replaced_goes_where_no_history_is_kept(tmp_path: Path) -> None:
+    mine = archive(keep_history=False)
+    index = Index(mine, tmp_path)
+    mine.store([first := letter("first version", 1)])
+    index.update()
+    mine.store([edit(first, "second version")])
+    index.update()
+    assert texts(index.search("version", 10)) == ["second version"]
+
+
+def test_a_conversation_that_is_gone_from_the_archive_goes_from_the_index(index: Index, mine: Archive) -> None:
+    emptied = Index(replace(mine, home=MemoryHome()), index.path.parent)
+    emptied.update()
+    assert emptied.path == index.path
+    assert emptied.search("morning", 10) == []
+
+
+def test_of_conversations_that_have_not_changed_no_chunk_is_read(index: Index, mine: Archive) -> None:
+    home = Watched(mine.home, Points())
+    watched = Index(replace(mine, home=home), index.path.parent)
+    watched.update()
+    lists = {mine.filing.root, *(conversation_key(mine.filing.root, each) for each in mine.conversations())}
+    assert (set(home.read), len(home.read)) == (lists, len(lists))
+    mine.store([letter("new", 30)])
+    home.read.clear()
+    watched.update()
+    carol = conversation_key(mine.filing.root, "carol.eth")
+    assert home.read.count(carol) == 1
+    assert len(home.read) == len(lists) + 2  # alice.eth's list once more, and her only chunk
+
+
+def test_only_its_owner_reads_the_index(index: Index) -> None:
+    assert stat.S_IMODE(index.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(index.path.parent.stat().st_mode) == 0o700
+
+
+def test_the_index_may_be_dropped_and_is_made_again(index: Index) -> None:
+    assert index.drop()
+    assert list(index.path.parent.iterdir()) == []
+    assert not index.drop()
+    index.update()
+    assert len(index.search("morning", 10)) == 2
+
+
+def test_a_file_that_is_no_index_is_made_anew(index: Index) -> None:
+    index.path.write_bytes(b"no database" * 1000)
+    index.update()
+    assert len(index.search("morning", 10)) == 2
+
+
+def test_an_index_of_another_version_is_made_anew(index: Index) -> None:
+    database = sqlite3.connect(index.path)
+    database.execute("PRAGMA user_version = 999")
+    database.execute("UPDATE messages SET text = 'wrong'")
+    database.commit()
+    database.close()
+    index.update()
+    assert texts(index.search("deal", 10)) == ["🤝 deal"]
+
+
+def test_an_update_that_stops_is_gone_on_with(mine: Archive, tmp_path: Path) -> None:
+    class Stopped(MemoryHome):
+        def get(self, key: str) -> Any:
+            if key == conversation_key(mine.filing.root, "carol.eth"):
+                raise KeyboardInterrupt
+            return mine.home.get(key)
+
+    with pytest.raises(KeyboardInterrupt):
+        Index(replace(mine, home=Stopped()), tmp_path).update()
+    index = Index(mine, tmp_path)
+    index.update()
+    assert len(index.search("morning", 10)) == 2
+
+
+def test_two_processes_may_bring_it_up_to_date_at_once(index: Index, mine: Archive) -> None:
+    mine.store([letter("new", 30)])
+    other = Index(mine, index.path.parent)
+
+    class Meanwhile(MemoryHome):
+        def get(self, key: str) -> Any:
+            found = mine.home.get(key)
+            other.update()
+            return found
+
+    Index(replace(mine, home=Meanwhile()), index.path.parent).update()
+    assert texts(index.search("new", 10)) == ["new"]
+
+
+def test_while_one_process_follows_a_conversation_no_other_does(
+    index: Index, mine: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked: list[str] = []
+    real = index_module._hits
+
+    def hits(*given: Any) -> Any:
+        with pytest.raises(sqlite3.OperationalError, match="locked") as caught:
+            Index(mine, index.path.parent).update()
+        locked.append(str(caught.value))
+        return real(*given)
+
+    monkeypatch.setattr(index_module, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(index_module, "_hits", hits)
+    mine.store([letter("new", 30)])
+    index.update()
+    assert len(locked) == 1
+
+
+def test_a_damaged_conversation_is_told(index: Index, mine: Archive) -> None:
+    mine.home.delete(conversation_key(mine.filing.root, ALICE))
+    with pytest.raises(ContainerError, match="missing"):
+        index.update()

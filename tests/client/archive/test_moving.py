@@ -1,0 +1,190 @@
+"""An archive moves to another home: copied, compared, then switched; wherever it dies, nothing is lost."""
+
+import io
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from tests.client.archive.mail import HELLO, KEYS, archive, delivered, filled
+from tests.client.archive.pulling import DiedError, Points, Watched
+from tests.dm3.stored_mail import ALICE, told
+
+from postroom.client.archive import Archive, MemoryHome, export_record, import_record, verify
+from postroom.client.archive.deed import KEY, Deed, NotThisHomeError, check_deed, read_deed, take_home
+from postroom.client.archive.moving import NotCopiedError, move, vacate
+from postroom.dm3.containers import ContainerError, conversation_key
+
+THERE = "s3://there"
+
+
+def moving() -> tuple[Archive, Archive, MemoryHome]:
+    source = filled()
+    take_home(source)
+    home = MemoryHome()
+    return source, replace(source, home=home), home
+
+
+def everything(archive: Archive) -> dict[str, list[str]]:
+    return {partner: told(archive.open(partner)) for partner in archive.conversations()}
+
+
+def test_everything_is_in_the_new_home_and_the_old_one_says_where() -> None:
+    source, target, _ = moving()
+    met: list[str] = []
+    move(source, target, THERE, met.append)
+    assert everything(target) == everything(source)
+    assert verify(target, KEYS).flaws == []
+    assert tuple(met) == source.conversations()
+    check_deed(target)
+    with pytest.raises(NotThisHomeError, match=f"--home {THERE}"):
+        check_deed(source)
+    with pytest.raises(NotThisHomeError, match=f"--home {THERE}"):
+        take_home(source)
+
+
+def test_the_old_home_stays_until_it_is_vacated_and_its_deed_for_ever() -> None:
+    source, target, _ = moving()
+    before = everything(source)
+    move(source, target, THERE)
+    assert everything(source) == before
+    vacate(source, target)
+    assert isinstance(source.home, MemoryHome)
+    assert len(source.home.containers()) == 1
+    assert read_deed(source)[0] == Deed(source.owner, THERE, vacated=True)
+    assert everything(target) == before
+
+
+def test_wherever_it_dies_the_next_try_ends_it_and_nothing_is_lost() -> None:
+    whole = everything(filled())
+    for point in count():
+        source, target, home = moving()
+        points = Points(point, die)
+        try:
+            mortal = replace(source, home=Watched(source.home, points)), replace(target, home=Watched(home, points))
+            move(*mortal, THERE)
+            vacate(*mortal)
+        except DiedError:
+            # One of the two is the archive, and has all of it.
+            is_there = read_deed(source)[0].moved_to == THERE
+            assert everything(target if is_there else source) == whole
+            move(source, target, THERE)
+            vacate(source, target)
+        assert everything(target) == whole
+        assert verify(target, KEYS).flaws == []
+        assert isinstance(source.home, MemoryHome)
+        assert len(source.home.containers()) == 1
+        if points.passed <= point:
+            break
+    assert point > 100
+
+
+def die() -> None:
+    raise DiedError
+
+
+def test_what_comes_into_the_old_home_while_it_is_copied_is_taken_along() -> None:
+    for point in count():
+        source, target, home = moving()
+        late = delivered("late", 9)
+        points = Points(point, lambda source=source, late=late: source.store([late]))  # type: ignore[misc]
+        move(replace(source, home=Watched(source.home, points)), replace(target, home=Watched(home, points)), THERE)
+        assert read_deed(source)[0].moved_to == THERE
+        if points.passed <= point:
+            break
+        if late.message_hash not in [entry.message_hash for entry in target.open(ALICE)]:
+            # It came when everybody could know: who brought it asks, and does not acknowledge it.
+            with pytest.raises(NotThisHomeError):
+                check_deed(source)
+
+
+def test_who_imports_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told() -> None:
+    export_record(filled(), file := io.BytesIO())
+    outcomes = set()
+    for point in count():
+        old = archive(MemoryHome())
+        take_home(old)
+        new = replace(old, home=MemoryHome())
+        points = Points(point, lambda old=old, new=new: move(old, new, THERE))  # type: ignore[misc]
+        try:
+            import_record(file.getvalue(), replace(old, home=Watched(old.home, points)))
+            outcomes.add("went through")
+            assert points.passed <= point or everything(new) == everything(filled())
+        except NotThisHomeError:
+            outcomes.add("was told")
+        if points.passed <= point:
+            break
+    assert outcomes == {"went through", "was told"}
+
+
+def test_nothing_is_removed_that_is_not_in_the_new_home() -> None:
+    source, target, _ = moving()
+    move(source, target, THERE)
+    source.store([delivered("late", 9)])
+    before = everything(source)
+    with pytest.raises(NotCopiedError, match=ALICE):
+        vacate(source, target)
+    assert everything(source) == before
+    move(source, target, THERE)
+    vacate(source, target)
+    assert "late" in everything(target)[ALICE]
+
+
+def test_an_archive_that_moved_moves_on_from_where_it_is() -> None:
+    source, target, _ = moving()
+    move(source, target, THERE)
+    third = replace(source, home=MemoryHome())
+    with pytest.raises(NotThisHomeError, match=THERE):
+        move(source, third, "elsewhere")
+    move(target, third, "elsewhere")
+    # To say the first one again does not bring it back to where it is no more.
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        move(source, target, THERE)
+    move(third, source, "back")
+    check_deed(source)
+    assert everything(source) == everything(third)
+
+
+def test_a_home_of_another_is_not_moved_into() -> None:
+    source, target, home = moving()
+    other = replace(target, owner="carol.eth")
+    take_home(other)
+    before = home.containers()
+    with pytest.raises(NotThisHomeError, match=r"carol\.eth"):
+        move(source, target, THERE)
+    assert home.containers() == before
+    check_deed(source)
+
+
+def test_a_damaged_archive_does_not_move_and_stays_where_it_is() -> None:
+    source, target, _ = moving()
+    source.home.delete(conversation_key(source.filing.root, "carol.eth"))
+    with pytest.raises(ContainerError, match="missing"):
+        move(source, target, THERE)
+    check_deed(source)
+
+
+def test_a_new_home_that_loses_what_it_is_given_is_not_switched_to() -> None:
+    class Forgetful(MemoryHome):
+        def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+            if etag is not None:
+                return etag
+            return super().put(key, data, etag=etag)
+
+    source, target, _ = moving()
+    target = replace(target, home=Forgetful())
+    target.store([delivered("there before", -5)])
+    with pytest.raises(NotCopiedError):
+        move(source, target, THERE)
+    check_deed(source)
+
+
+def test_the_deed_is_sealed_and_a_changed_one_opens_nothing() -> None:
+    source, _, _ = moving()
+    assert isinstance(source.home, MemoryHome)
+    assert not any(source.owner.encode() in data for data in source.home.containers().values())
+    source.store([HELLO])
+    found = source.home.get(KEY)
+    assert found
+    source.home.put(KEY, found.data[:-1] + bytes([found.data[-1] ^ 1]), etag=found.etag)
+    with pytest.raises(NotThisHomeError, match="another key"):
+        check_deed(source)

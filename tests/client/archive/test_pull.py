@@ -1,0 +1,388 @@
+"""Mail comes home: fetched, verified, opened, stored, and only then acknowledged; whatever happens in between."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from tests.client.archive.mail import SENT_AT, STRANGER, USERS, registry, sealed
+from tests.client.archive.pulling import DiedError, Owner, Points
+from tests.client.mailbox_net import Host
+from tests.counter.counter import SHOP, SHOP_KEY, Counter
+from tests.counter.counter import Owner as Device
+from tests.dm3.stored_mail import ALICE, BOB
+
+from postroom.client.archive import Archive, MemoryHome, verify
+from postroom.client.archive.deed import NotThisHomeError
+from postroom.client.archive.moving import move
+from postroom.client.archive.pull import pull
+from postroom.client.archive.receiving import Receiver
+from postroom.client.archive.verify import SigningKeys
+from postroom.counter.shapes import MAX_PAGE_BYTES
+from postroom.dm3.containers import conversation_key
+from postroom.dm3.envelope import message_hash, read_envelope
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.message import MessageType
+from postroom.dm3.storage_key import KEY_TEXT, StorageKey
+from postroom.dm3.stored import SET_ASIDE, Received
+from postroom.errors import NotNowError, SettingsError
+from postroom.names.registry import SERVICE_KEY
+from postroom.nlweb.sign import Draft, sign, write
+from postroom.reasons import Reason
+
+
+@pytest.fixture
+def owner(counter: Counter) -> Owner:
+    return Owner(counter)
+
+
+# ---- what is kept ----------------------------------------------------------------------------------------------------
+def test_letters_are_opened_stored_and_acknowledged(owner: Owner) -> None:
+    for number in range(3):
+        owner.file(sealed(f"letter {number}", number, to=owner.name))
+    owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
+    assert owner.pull().kept == 4
+    assert owner.texts() == ["letter 0", "letter 1", "letter 2"]
+    assert owner.texts("carol.eth") == ["from carol"]
+    owner.check_all_home()
+
+
+def test_an_empty_mailbox_is_pulled_and_the_home_is_the_owners_from_then_on(owner: Owner) -> None:
+    assert owner.pull().kept == 0
+    assert owner.archive().conversations() == ()
+    assert len(owner.home.containers()) == 1
+
+
+def test_to_pull_again_brings_nothing_twice(owner: Owner) -> None:
+    owner.file(sealed("once", to=owner.name))
+    assert [owner.pull().kept for _ in range(2)] == [1, 0]
+    owner.check_all_home()
+
+
+def test_a_letter_that_waits_twice_is_stored_once(owner: Owner) -> None:
+    letter = sealed("once", to=owner.name)
+    for _ in range(2):
+        owner.file(letter)
+        owner.file(letter)
+        assert owner.pull().kept == 2
+    assert owner.texts() == ["once"]
+    assert owner.left() == []
+
+
+def test_a_deletion_is_done_as_the_author_asked(owner: Owner) -> None:
+    owner.file(letter := sealed("gone", to=owner.name))
+    owner.file(sealed("", 1, to=owner.name, kind=MessageType.DELETE_REQUEST, about=hash_of(letter)))
+    owner.pull()
+    assert owner.texts() == ["† DELETE_REQUEST", ""]
+
+
+# ---- what is set aside -----------------------------------------------------------------------------------------------
+def taking(member: str, envelope: str, into: str) -> str:
+    """What one envelope has, in the place of what another had."""
+    return json.dumps({**json.loads(into), member: json.loads(envelope)[member]})
+
+
+def without(member: str, envelope: str) -> str:
+    return json.dumps({name: value for name, value in json.loads(envelope).items() if name != member})
+
+
+def forged(to: str) -> str:
+    """A letter in Alice's name that she has not signed."""
+    alice, USERS[ALICE] = USERS[ALICE], STRANGER
+    try:
+        return sealed("forged", to=to)
+    finally:
+        USERS[ALICE] = alice
+
+
+SET_ASIDES: dict[str, tuple[Callable[[str], str], Reason]] = {
+    "sealed to another": (
+        lambda to: taking("message", sealed("x", to="carol.eth"), sealed("x", to=to)),
+        Reason.SEALED_VALUE_INVALID,
+    ),
+    "not signed by its sender": (forged, Reason.SENDER_SIGNATURE_INVALID),
+    "no JSON": (lambda _: "{", Reason.NOT_JSON),
+    "no envelope": (lambda _: '{"message":"x"}', Reason.ENVELOPE_INVALID),
+    "no postmark": (lambda to: without("postmark", sealed("x", to=to)), Reason.POSTMARK_INVALID),
+    "the postmark of another": (
+        lambda to: taking("postmark", sealed("y", to=to), sealed("x", to=to)),
+        Reason.POSTMARK_INVALID,
+    ),
+    "written to somebody else": (lambda _: sealed("x", to="bob.eth"), Reason.RECEIVER_UNKNOWN),
+    "a sender that no name is": (lambda to: sealed("x", sender="a..b", to=to), Reason.NAME_INVALID),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SET_ASIDES)
+def test_what_is_not_what_it_says_is_set_aside_as_it_came_and_acknowledged_and_blocks_nothing(
+    owner: Owner, kind: str
+) -> None:
+    make, reason = SET_ASIDES[kind]
+    owner.file(sealed("before", 1, to=owner.name))
+    bad = make(owner.name)
+    id_ = owner.file(bad, kept=False, conversation="whoever.eth")
+    owner.file(sealed("after", 2, to=owner.name))
+    pulled = owner.pull()
+    assert (pulled.kept, dict(pulled.set_aside)) == (3, {str(reason): 1})
+    assert owner.texts() == ["before", "after"]
+    [aside] = owner.archive().open(SET_ASIDE)
+    assert isinstance(aside, Received)
+    assert (aside.id, aside.envelope, aside.author) == (id_, bad, "whoever.eth")
+    assert not any(b"whoever.eth" in sealed_ for sealed_ in owner.home.containers().values())
+    owner.check_all_home()
+
+
+def test_a_sender_without_a_profile_is_in_the_conversation_and_marked(owner: Owner) -> None:
+    owner.file(sealed("who am I", sender="nobody.eth", to=owner.name))
+    owner.pull()
+    assert owner.texts("nobody.eth") == ["who am I ?"]
+    owner.check_all_home()
+
+
+class Away:
+    """A registry that cannot be asked for some names."""
+
+    def __init__(self, owner: Owner, *names: str) -> None:
+        self._registry = owner.registry
+        self._names = names
+
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+        if name in self._names:
+            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
+        return self._registry.text(name, key)
+
+
+def test_what_cannot_be_found_out_just_now_stays_in_the_mailbox_and_blocks_nothing(owner: Owner) -> None:
+    late = owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
+    owner.file(sealed("from alice", to=owner.name))
+    pulled = owner.pull(registry=Away(owner, "carol.eth"))
+    assert (pulled.kept, dict(pulled.left)) == (1, {str(Reason.PROFILE_LOOKUP_FAILED): 1})
+    assert owner.left() == [late]
+    assert owner.pull().kept == 1
+    owner.check_all_home()
+
+
+@pytest.mark.parametrize("who", ["the owner", "the service"])
+def test_while_the_owner_or_the_service_cannot_be_looked_up_everything_stays(owner: Owner, who: str) -> None:
+    owner.file(sealed("hello", to=owner.name))
+    away = Away(owner, owner.name if who == "the owner" else "ds.eth")
+    assert owner.pull(registry=away).left == {str(Reason.PROFILE_LOOKUP_FAILED): 1}
+    assert len(owner.left()) == 1
+    owner.pull()
+    owner.check_all_home()
+
+
+# ---- keys that do not fit --------------------------------------------------------------------------------------------
+def test_with_keys_or_profiles_that_are_not_the_owners_nothing_is_set_aside(owner: Owner) -> None:
+    owner.file(sealed("hello", to=owner.name))
+    no_service, nobody = registry(owner.name), registry()
+    no_service.put("ds.eth", SERVICE_KEY, "data:,nothing")
+    wrong = UserKeys(USERS[BOB].signing, UserKeys.random().encryption)
+    faults: list[tuple[dict[str, Any], str]] = [
+        ({"keys": wrong}, "not those that the profile"),
+        ({"keys": None}, "opened with the keys of the profile"),
+        ({"registry": nobody}, "has no profile"),
+        ({"registry": no_service}, "no delivery service"),
+    ]
+    for fault, why in faults:
+        with pytest.raises(SettingsError, match=why):
+            owner.pull(**fault)
+        assert len(owner.left()) == 1
+        assert owner.archive().conversations() == ()
+    owner.pull()
+    owner.check_all_home()
+
+
+def test_the_home_of_another_key_or_name_is_left_as_it_is(counter: Counter, owner: Owner) -> None:
+    owner.pull()
+    before = owner.home.containers()
+    other = Owner(counter, home=owner.home)
+    other.file(sealed("hello", to=other.name))
+    with pytest.raises(NotThisHomeError, match=owner.name):
+        other.pull()
+    mine = owner.archive()
+    stranger = Archive.of(owner.home, owner.name, b"signature", StorageKey(bytes(32)))
+    with pytest.raises(NotThisHomeError, match="another key"):
+        pull(None, stranger, None)  # type: ignore[arg-type]
+    assert len(other.left()) == 1
+    assert mine.home.containers() == before  # type: ignore[attr-defined]
+
+
+# ---- NLWeb -----------------------------------------------------------------------------------------------------------
+def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(counter: Counter) -> None:
+    envelope = signed("hello")
+    broken = envelope.replace("hello", "hullo")
+    receipt = {"protocol": "nlweb", "key_fingerprint": "SHA256:x"}
+    for text in (envelope, broken):
+        counter.file(text, mailbox=SHOP, conversation="b.com", receipt=receipt, at=0.009)
+    home = MemoryHome()
+    archive = Archive.of(home, SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey.from_signature(SHOP_KEY.sign(KEY_TEXT)))
+    with Host(counter).open() as mailbox:
+        pulled = pull(mailbox, archive, Receiver(SHOP, None, None))
+    assert (pulled.kept, dict(pulled.set_aside)) == (2, {str(Reason.HASH_MISMATCH): 1})
+    [kept] = archive.open("b.com")
+    assert isinstance(kept, Received)
+    assert (kept.envelope, json.loads(kept.receipt), kept.timestamp_ms) == (envelope, receipt, SENT_AT + 9)
+    found = verify(archive, SigningKeys())
+    assert (found.messages, found.unproven, found.set_aside, found.flaws) == (1, 1, 1, [])
+
+
+def test_conversations_of_feedback_and_of_names_beyond_ascii_are_found_again(counter: Counter) -> None:
+    about = "feedback:8b51b6b2-2f5f-4a0e-9a0b-000000000000"
+    for partner in (about, "xn--bcher-kva.example"):
+        counter.file(signed("hello"), mailbox=SHOP, conversation=partner)
+    archive = Archive.of(MemoryHome(), SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey(bytes(32)))
+    with Host(counter).open() as mailbox:
+        assert pull(mailbox, archive, Receiver(SHOP, None, None)).kept == 2
+    assert archive.conversations() == (about, "xn--bcher-kva.example")
+    assert [len(archive.open(partner)) for partner in archive.conversations()] == [1, 1]
+
+
+def signed(text: str) -> str:
+    draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", SENT_AT, {"Text": text})
+    return write(sign(draft, SHOP_KEY)).decode()
+
+
+# ---- whatever happens in between -------------------------------------------------------------------------------------
+def hash_of(envelope: str) -> str:
+    return message_hash(read_envelope(json.loads(envelope)))
+
+
+def fill(owner: Owner) -> None:
+    """Letters of several batches: two partners, one whom nobody knows, one that does not open."""
+    owner.file(sealed("one", 1, to=owner.name))
+    owner.file(sealed("two", 2, sender="carol.eth", to=owner.name))
+    owner.file("{", kept=False)
+    owner.file(sealed("three", 3, to=owner.name))
+    owner.file(sealed("four", 4, sender="nobody.eth", to=owner.name))
+
+
+def at_every_point(counter: Counter, happens: Callable[[Owner], object]) -> int:
+    """Let something happen at every point of one pull, each time of another owner's; how many there are."""
+    for point in count():
+        owner = Owner(counter)
+        fill(owner)
+        points = Points(point, lambda owner=owner: happens(owner))  # type: ignore[misc]
+        try:
+            owner.pull(points)
+        except (DiedError, NotNowError):
+            owner.pull()
+        owner.check_all_home()
+        if points.passed <= point:
+            return point
+    raise AssertionError
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroom.client.archive.pull.BATCH_MESSAGES", 3)
+
+
+def die(_owner: Owner) -> None:
+    raise DiedError
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_wherever_it_dies_every_message_comes_home_once_and_none_is_acknowledged_before(counter: Counter) -> None:
+    assert at_every_point(counter, die) > 60
+
+
+def no_space(_owner: Owner) -> None:
+    raise NotNowError(Reason.STORE_UNAVAILABLE, "No space left on device")
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_two_devices_that_pull_at_once_keep_every_message_once(counter: Counter) -> None:
+    """Wherever one is, the other pulls all there is."""
+    assert at_every_point(counter, lambda owner: owner.pull()) > 60
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_wherever_the_home_is_full_nothing_is_acknowledged_that_is_not_there(owner: Owner) -> None:
+    fill(owner)
+
+    class Full(MemoryHome):
+        room = 0
+
+        def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+            if self.room == 0:
+                no_space(owner)
+            self.room -= 1
+            return super().put(key, data, etag=etag)
+
+    owner.home = Full()
+    for room in count():
+        owner.home.room = room
+        try:
+            owner.pull()
+        except NotNowError:
+            assert room < 100
+            continue
+        break
+    owner.home.room = -1
+    owner.check_all_home()
+
+
+def test_a_conversation_that_is_damaged_keeps_its_messages_in_the_mailbox_and_blocks_no_other(owner: Owner) -> None:
+    owner.file(sealed("before", to=owner.name))
+    owner.pull()
+    at = conversation_key(owner.archive().filing.root, ALICE)
+    whole, owner.checks = owner.home.get(at), False
+    short = owner.home.put(at, whole.data[:-5], etag=whole.etag)
+    owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
+    late = owner.file(sealed("after", 1, to=owner.name))
+    pulled = owner.pull()
+    assert pulled.kept == 1
+    assert at in pulled.damaged[ALICE]
+    assert owner.texts("carol.eth") == ["from carol"]
+    assert owner.left() == [late]
+    owner.home.put(at, whole.data, etag=short)
+    owner.pull()
+    owner.check_all_home()
+
+
+def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not_acknowledged(counter: Counter) -> None:
+    outcomes = set()
+    for point in count():
+        owner = Owner(counter)
+        fill(owner)
+        old, new = owner.archive(), MemoryHome()
+        points = Points(point, lambda old=old, new=new: move(old, replace(old, home=new), "elsewhere"))  # type: ignore[misc]
+        try:
+            owner.pull(points)
+            outcomes.add("went through")
+        except NotThisHomeError:
+            outcomes.add("was told")
+        if points.passed <= point:
+            break
+        owner.home = new
+        owner.pull()
+        owner.check_all_home()
+    assert outcomes == {"went through", "was told"}
+
+
+def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(counter: Counter) -> None:
+    device = Device(counter)
+    [large] = counter.file("x" * (MAX_PAGE_BYTES + 1), mailbox=SHOP)
+    counter.file(signed("hello"), mailbox=SHOP, at=1)
+    host = Host(counter)
+    host.watch = lambda request, _: request.url.path.endswith("/messages") and device.acknowledge(large)
+    archive = Archive.of(MemoryHome(), SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey(bytes(32)))
+    with host.open() as mailbox:
+        assert pull(mailbox, archive, Receiver(SHOP, None, None)).kept == 1
+    assert len(archive.open("b.com")) == 1
+
+
+def test_two_thousand_messages_come_home(owner: Owner) -> None:
+    for start in range(0, 2000, 100):
+        letters = [sealed(f"letter {number}", number, to=owner.name) for number in range(start, start + 100)]
+        owner.counter.file(
+            *letters, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000
+        )
+        owner.waiting |= {f"{start} {text}": hash_of(text) for text in letters}
+    owner.checks = False
+    assert owner.pull().kept == 2000
+    assert owner.texts() == [f"letter {number}" for number in range(2000)]
+    owner.check_all_home()
