@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli import dm3, domain, lookup, mailbox, subject, wallet
+from postroom.cli import archive, dm3, domain, lookup, mailbox, subject, wallet
 from postroom.cli.audit import audit
 from postroom.cli.cost import cost
 from postroom.cli.doctor import doctor
@@ -37,6 +37,7 @@ app.add_typer(domain.app, name="domain")
 app.add_typer(subject.app, name="subject")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
+app.add_typer(archive.app, name="archive")
 app.add_typer(dm3.app, name="dm3")
 app.add_typer(lookup.app, name="dns")
 app.command()(doctor)

@@ -1,0 +1,22 @@
+"""`postroom archive`: mail at home, sealed: pulled, read, searched, carried elsewhere, verified."""
+
+import typer
+
+from postroom.cli.archive.carrying import export_file, import_file, move
+from postroom.cli.archive.pull import pull
+from postroom.cli.archive.reading import list_conversations, show
+from postroom.cli.archive.searching import index, search
+from postroom.cli.archive.verify import verify
+
+app = typer.Typer(help="Your mail at home: sealed, in a folder or a bucket of yours.", no_args_is_help=True)
+app.command()(pull)
+app.command("list")(list_conversations)
+app.command()(show)
+app.command()(search)
+app.command()(index)
+app.command("export")(export_file)
+app.command("import")(import_file)
+app.command()(move)
+app.command()(verify)
+
+__all__ = ["app"]

@@ -1,0 +1,77 @@
+"""What the commands of the archive are given: a home and the owner's key; and how what goes wrong is told."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
+from postroom.cli.owner import load_owners_key
+from postroom.errors import TheirError
+
+if TYPE_CHECKING:
+    from postroom.client.archive import Archive, Home
+
+HomeName = Annotated[
+    str, typer.Option("--home", metavar="HOME", help="Where the archive is: a folder, or s3://bucket/prefix.")
+]
+KeyFile = Annotated[
+    Path, typer.Option("--key", metavar="FILE", help="Your private key: PEM, or what `postroom dm3 keygen` writes.")
+]
+
+
+def mailbox_name(text: str) -> str:
+    """The one spelling of a mailbox's name."""
+    from postroom.counter.names import read_mailbox_name
+
+    try:
+        return read_mailbox_name(text)
+    except TheirError:
+        raise typer.BadParameter(f"{text!r} is no name such as receiver.example or bob.eth") from None
+
+
+def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bool = False) -> "Archive":
+    """The archive that is in a home, or with `moved` was there; with `owner`, one that may be begun there.
+
+    Raises UsageFault, NotThisHomeError.
+    """
+    from postroom.client.archive import Archive
+    from postroom.client.archive.deed import check_deed, find_deed
+    from postroom.dm3.keys import UserKeys
+    from postroom.dm3.storage_key import KEY_TEXT, StorageKey
+
+    loaded = load_owners_key(key)
+    signer = loaded.signing if isinstance(loaded, UserKeys) else loaded
+    storage_key = StorageKey.from_signature(signer.sign(KEY_TEXT))
+    deed, _ = find_deed(home, storage_key)
+    name = owner or (deed.owner if deed else None)
+    if name is None:
+        raise UsageFault("there is no archive in this home yet; `postroom archive pull` begins one")
+    archive = Archive.of(home, name, signer.sign(name.encode()), storage_key)
+    if not moved:
+        check_deed(archive)
+    return archive
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """What goes wrong with an archive, as the end of a command."""
+    from postroom.client.archive import RecordError
+    from postroom.client.archive.deed import NotThisHomeError
+    from postroom.client.archive.moving import NotCopiedError
+    from postroom.dm3.containers import ContainerError
+
+    try:
+        yield
+    except NotThisHomeError as error:
+        raise UsageFault(str(error)) from None
+    except RecordError as error:
+        raise Refusal(str(error)) from None
+    except ContainerError as error:
+        raise NotFoundOut(
+            f"the archive is damaged: {error}; `postroom archive verify` says all that is wrong"
+        ) from None
+    except NotCopiedError as error:
+        raise NotFoundOut(str(error)) from None

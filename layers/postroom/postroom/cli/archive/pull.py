@@ -1,0 +1,72 @@
+"""`postroom archive pull`: what waits in a mailbox comes home, and is acknowledged when it is there."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.archive.homes import open_home
+from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, telling
+from postroom.cli.descriptor import Local
+from postroom.cli.dm3.inputs import RegistryFile, open_profiles
+from postroom.cli.exits import Exit
+from postroom.cli.inputs import AsJson
+from postroom.cli.network import CaFile
+from postroom.cli.office import DeploymentName
+from postroom.cli.output import print_json, safe
+from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.cli.progress import progress
+
+if TYPE_CHECKING:
+    from postroom.client.archive.pull import Pulled
+
+
+def pull(
+    name: Annotated[str, typer.Argument(help="The mailbox: a domain, or a name.", parser=mailbox_name)],
+    at: Annotated[
+        str, typer.Option("--at", metavar="URL", help="Its post office, such as https://nlweb.shop.example.")
+    ],
+    key: KeyFile,
+    home: HomeName,
+    registry: RegistryFile = None,
+    ca_file: CaFile = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch what waits, verify and open it, store it, and only then acknowledge it. May be stopped at any point.
+
+    Exit code 3: something stays in the mailbox.
+    """
+    from postroom.client.archive.pull import pull as bring
+    from postroom.client.archive.receiving import Receiver
+    from postroom.dm3.keys import UserKeys
+
+    keys = load_owners_key(key)
+    with telling():
+        archive = open_archive(open_home(home).home, key, name)
+        users = keys if isinstance(keys, UserKeys) else None
+        receiver = Receiver(name, users, open_profiles(registry, local, deployment) if users else None)
+        with (
+            open_mailbox(at, name, keys, find_way(at, local, ca_file)) as mailbox,
+            progress("pulling", lambda: mailbox.status().waiting) as met,
+        ):
+            pulled = bring(mailbox, archive, receiver, met)
+    _print(pulled, as_json=as_json)
+    if pulled.left or pulled.damaged:
+        raise typer.Exit(Exit.NOT_FOUND_OUT)
+
+
+def _print(pulled: "Pulled", *, as_json: bool) -> None:
+    if as_json:
+        print_json({
+            "kept": pulled.kept, "set_aside": dict(pulled.set_aside),
+            "left": dict(pulled.left), "damaged": dict(pulled.damaged),
+        })  # fmt: skip
+        return
+    print(f"{pulled.kept} messages came home")
+    for reason, count in pulled.set_aside.items():
+        print(f"  {count} of them set aside: {safe(reason)}")
+    for reason, count in pulled.left.items():
+        print(f"{count} stay in the mailbox until it can be found out who wrote them: {safe(reason)}")
+    for partner, what in pulled.damaged.items():
+        print(safe(f"the messages of {partner} stay in the mailbox: {what}"))

@@ -1,0 +1,72 @@
+"""`postroom archive list|show`: with whom there are conversations, and one of them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.archive.homes import open_home
+from postroom.cli.archive.inputs import HomeName, KeyFile, open_archive, telling
+from postroom.cli.archive.shown import lines_of
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import print_json, print_table, safe
+from postroom.cli.progress import progress
+from postroom.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.dm3.stored import Entry
+
+
+def list_conversations(key: KeyFile, home: HomeName, as_json: AsJson = False) -> None:
+    """List with whom there are conversations: how many messages, and when the newest was written."""
+    from postroom.dm3.stored import SET_ASIDE
+
+    found: list[dict[str, JsonValue]] = []
+    with telling():
+        archive = open_archive(open_home(home).home, key)
+        with progress("reading", lambda: len(archive.conversations())) as met:
+            for partner in archive.conversations():
+                found.append(_described(partner, archive.whole(partner)))
+                met(1)
+    if as_json:
+        print_json({"owner": archive.owner, "conversations": list(found)})
+        return
+    talks = [it for it in found if it["partner"] != SET_ASIDE]
+    print_table(
+        ("partner", "messages", "newest"),
+        [(str(it["partner"]), str(it["messages"]), str(it["newest"])) for it in talks],
+    )
+    for it in found:
+        if it["partner"] == SET_ASIDE:
+            print(f"{it['messages']} messages are set aside; `postroom archive show {SET_ASIDE}` shows them")
+
+
+def _described(partner: str, entries: "list[Entry]") -> dict[str, JsonValue]:
+    from postroom.dm3.explain import shown_time
+    from postroom.dm3.stored import Tombstone
+
+    messages = [entry for entry in entries if not isinstance(entry, Tombstone)]
+    newest = shown_time(messages[-1].timestamp_ms) if messages else "-"
+    return {"partner": partner, "messages": len(messages), "newest": newest}
+
+
+def show(
+    partner: Annotated[str, typer.Argument(help="With whom, as `list` has it.")],
+    key: KeyFile,
+    home: HomeName,
+    as_json: AsJson = False,
+) -> None:
+    """Show one conversation, the oldest message first."""
+    with telling():
+        archive = open_archive(open_home(home).home, key)
+        entries = archive.open(partner)
+    if not entries:
+        raise UsageFault(
+            f"there is no conversation with {safe(partner)}; `postroom archive list` shows with whom there are"
+        )
+    if as_json:
+        print_json({"partner": partner, "messages": [entry.as_json() for entry in entries]})
+        return
+    for entry in entries:
+        for line in lines_of(entry):
+            print(line)

@@ -1,0 +1,55 @@
+"""A message of the archive, for people: when, from whom, what."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from postroom.cli.output import safe
+
+if TYPE_CHECKING:
+    from postroom.dm3.stored import Entry, Received, StoredEnvelope
+
+_LONGEST: Final = 400
+
+
+def lines_of(entry: "Entry") -> Iterator[str]:
+    """The lines of a message; what is in it comes from strangers."""
+    from postroom.dm3.explain import shown_time
+    from postroom.dm3.stored import Received, StoredEnvelope
+
+    match entry:
+        case StoredEnvelope():
+            head, body = _opened(entry)
+        case Received():
+            head, body = _received(entry)
+        case _:
+            head, body = [entry.author, f"removed by its author: {entry.cause}"], ""
+    yield safe("  ".join((shown_time(entry.timestamp_ms), *head)))
+    for line in body.split("\n") if body else ():
+        yield f"    {safe(line)}"
+
+
+def shortened(text: str) -> str:
+    """As much of it as is looked at in a list."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters; see --json)"
+
+
+def _opened(entry: "StoredEnvelope") -> tuple[list[str], str]:
+    message = entry.message
+    head = [entry.author]
+    if entry.unverified:
+        head.append(f"NOT verified: {entry.unverified}")
+    if str(message.metadata.type) != "NEW":
+        head.append(str(message.metadata.type_name))
+    if message.attachments:
+        head.append(f"{len(message.attachments)} attachments")
+    return head, shortened(message.message or "")
+
+
+def _received(entry: "Received") -> tuple[list[str], str]:
+    from postroom.client.archive.receiving import read_nlweb
+
+    if entry.set_aside:
+        return [entry.author, f"set aside: {entry.set_aside}", entry.id], ""
+    envelope = read_nlweb(entry.envelope)
+    return [envelope.sender, envelope.subject], shortened(json.dumps(envelope.body, ensure_ascii=False))

@@ -1,0 +1,115 @@
+"""`postroom archive verify`: every container, hash and signature again."""
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.archive.homes import open_home
+from postroom.cli.archive.inputs import HomeName, KeyFile, open_archive, telling
+from postroom.cli.descriptor import Local
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT, profiles_of, read_registry, stored_registry
+from postroom.cli.exits import Exit
+from postroom.cli.inputs import AsJson
+from postroom.cli.network import Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
+from postroom.cli.office import DeploymentName, open_office
+from postroom.cli.output import print_json, safe
+from postroom.cli.progress import progress
+from postroom.errors import NotNowError, TheirError
+
+if TYPE_CHECKING:
+    from postroom.client.archive import SigningKeys, Verified
+    from postroom.dm3.keys import PublicSigningKey
+    from postroom.names.keys import KeyDirectory
+    from postroom.nlweb.keys import PublicKey
+
+Registries = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--registry",
+        metavar="FILE",
+        help="Where names are looked up; repeat it for older ones: whoever changed keys signed with those before.",
+    ),
+]
+
+
+def verify(
+    key: KeyFile,
+    home: HomeName,
+    registry: Registries = None,
+    resolver: Resolver = None,
+    trust_anchor: TrustAnchor = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether the archive is whole, and each message as it was signed. Exit code 0: it is; 4: it is not."""
+    from postroom.client.archive import verify as look
+
+    with telling():
+        archive = open_archive(open_home(home).home, key)
+        documents = [read_registry(file.read_bytes(), str(file)) for file in registry or ()]
+        if local is not None:
+            stored = stored_registry(open_office(None, local, deployment))
+            documents.append(read_registry(stored, REGISTRY_OBJECT))
+        network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+        with (
+            open_resolvers(network) as resolvers,
+            progress("verifying", lambda: len(archive.conversations())) as met,
+        ):
+            keys = replace(_keys_in(documents), domain=partial(_key_at, build_key_directory(network, resolvers)))
+            found = look(archive, keys, lambda _: met(1))
+    _print(found, as_json=as_json)
+    if found.flaws:
+        raise typer.Exit(Exit.PROBLEMS)
+
+
+def _keys_in(documents: list[dict[str, dict[str, str]]]) -> "SigningKeys":
+    """All keys that are in any of these registries. A profile that is kept elsewhere is not looked up."""
+    from postroom.client.archive import SigningKeys
+    from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+
+    users: dict[str, list[PublicSigningKey]] = defaultdict(list)
+    services: list[PublicSigningKey] = []
+    for texts in documents:
+        profiles = profiles_of(MemoryRegistry(texts))
+        for name, entry in texts.items():
+            try:
+                if PROFILE_KEY in entry:
+                    users[name].append(profiles.user(name).signing_key)
+                if SERVICE_KEY in entry:
+                    services.append(profiles.service(name).signing_key)
+            except TheirError:
+                continue
+    return SigningKeys(users, services)
+
+
+def _key_at(directory: "KeyDirectory[PublicKey]", name: str) -> "PublicKey | None":
+    """The key that DNS has under this name, proven by DNSSEC; None where there is none, or it is not known now."""
+    try:
+        return directory.find(name).key
+    except (TheirError, NotNowError):
+        return None
+
+
+def _print(found: "Verified", *, as_json: bool) -> None:
+    if as_json:
+        print_json({
+            "messages": found.messages, "tombstones": found.tombstones,
+            "unproven": found.unproven, "set_aside": found.set_aside,
+            "flaws": [
+                {"container": flaw.key, "message_hash": flaw.message_hash or None, "what": flaw.what}
+                for flaw in found.flaws
+            ],
+        })  # fmt: skip
+        return
+    for flaw in found.flaws:
+        where = f"the message {flaw.message_hash} in " if flaw.message_hash else ""
+        print(safe(f"{where}the container {flaw.key} {flaw.what}"))
+    print(
+        f"{found.messages} messages, {found.unproven} of them by senders of whom no key is known; "
+        f"{found.tombstones} removed, {found.set_aside} set aside; {len(found.flaws)} flaws"
+    )

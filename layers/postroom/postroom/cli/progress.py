@@ -1,0 +1,20 @@
+"""How far a command is that takes long: a bar on standard error, where a person looks at that."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress(doing: str, count: Callable[[], int]) -> Iterator[Callable[[int], None]]:
+    """What is told how much more was done. `count`: how much there is, asked for only where there is a bar."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(doing, total=count())
+        yield lambda more: bars.advance(task, more)

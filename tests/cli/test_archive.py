@@ -1,0 +1,383 @@
+"""`postroom archive …`: mail comes home over HTTPS, is read, searched, carried elsewhere, and verified."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.cli.conftest import Postroom
+from tests.cli.counters import URL, Served, serve
+from tests.client.archive.mail import SERVICE, SERVICE_NAME, SERVICE_SEALS, STRANGER, USERS, sealed
+from tests.counter.conftest import counter as counter
+from tests.counter.counter import SHOP, SHOP_KEY, Counter
+from tests.dm3.stored_mail import BOB
+from typer.testing import Result
+
+from postroom.cli.archive.inputs import open_archive
+from postroom.cli.progress import progress
+from postroom.client.archive import FolderHome
+from postroom.dm3.containers import conversation_key
+from postroom.dm3.envelope import message_hash, read_envelope
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.message import MessageType
+from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.nlweb.sign import Draft, sign, write
+
+AT = 1_795_253_400_000
+
+
+@dataclass
+class Desk:
+    """Bob at his computer: his keys, a registry, an archive in the folder `mail`."""
+
+    served: Served
+    postroom: Postroom
+    folder: Path
+
+    def __call__(self, *arguments: str, key: str = "bob.json", home: str = "mail") -> Result:
+        """An archive command."""
+        return self.postroom("archive", *arguments, "--key", key, "--home", home)
+
+    def pull(self, *more: str, name: str = BOB, **given: str) -> Result:
+        local = ("--registry", "names.json", "--ca-file", str(self.served.ca_file), "--local", str(self.served.local))
+        return self("pull", name, "--at", URL, *local, *more, **given)
+
+    def said(self, *arguments: str, **given: str) -> Any:
+        """What a command says to programs."""
+        done = self(*arguments, "--json", **given)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    def file(self, text: str, at: int = 0, sender: str = "alice.eth", **more: Any) -> str:
+        """A letter waits."""
+        letter = sealed(text, at, sender, **more)
+        self.served.counter.file(letter, mailbox=BOB, conversation=sender, receipt={"protocol": "dm3"})
+        return letter
+
+    def waiting(self, name: str = BOB) -> int:
+        counter = self.served.counter
+        return len(list(counter.desk._shelves.all_filed(name, counter.clock() + 10)))
+
+
+@pytest.fixture
+def bob(counter: Counter, postroom: Postroom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    counter.users.keys[BOB] = USERS[BOB].signing
+    for name, keys in {"bob": USERS[BOB], "other": UserKeys.random()}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(keys.as_json()))
+    (tmp_path / "shop.pem").write_bytes(SHOP_KEY.to_pem())
+    (tmp_path / "names.json").write_text(json.dumps(names()))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serve(counter, tmp_path) as served:
+        yield Desk(served, postroom, tmp_path)
+
+
+def names() -> dict[str, dict[str, str]]:
+    """The registry document: everybody in the archive's mail, and the delivery service."""
+    texts = {
+        name: {PROFILE_KEY: data_uri(UserProfile(it.encryption.public, it.signing.public, (SERVICE_NAME,)).as_json())}
+        for name, it in USERS.items()
+    }
+    service = ServiceProfile(SERVICE_SEALS.public, SERVICE.public, "https://ds.example")
+    return {**texts, SERVICE_NAME: {SERVICE_KEY: data_uri(service.as_json())}}
+
+
+@pytest.fixture
+def filled(bob: Desk) -> Desk:
+    """Three letters of two, one of which was deleted, and something that is no letter, at home."""
+    bob.file("Good morning, Bob", 1)
+    gone = bob.file("regretted", 2)
+    bob.file("", 3, kind=MessageType.DELETE_REQUEST, about=message_hash(read_envelope(json.loads(gone))))
+    bob.file("from carol", 4, "carol.eth")
+    bob.served.counter.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
+    assert bob.pull().exit_code == 0
+    return bob
+
+
+# ---- pull ------------------------------------------------------------------------------------------------------------
+def test_mail_comes_home_and_is_acknowledged(bob: Desk) -> None:
+    bob.file("hello")
+    bob.served.counter.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
+    result = bob.pull()
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "2 messages came home\n  1 of them set aside: NotJson\n"
+    assert bob.waiting() == 0
+    assert json.loads(bob.pull("--json").stdout) == {"kept": 0, "set_aside": {}, "left": {}, "damaged": {}}
+
+
+def test_mail_of_a_domain_comes_home_too(bob: Desk) -> None:
+    draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
+    bob.served.counter.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
+    assert bob.pull(name=SHOP, key="shop.pem", home="shop").stdout == "1 messages came home\n"
+    shown = bob("show", "b.com", key="shop.pem", home="shop").stdout
+    assert "b.com  Hello@Host" in shown
+    assert '    {"Text": "Rechnung"}' in shown
+    [found] = bob.said("search", "rechnung", key="shop.pem", home="shop")
+    assert found["partner"] == "b.com"
+    told = bob.said("verify", "--resolver", "tcp://127.0.0.1:9", key="shop.pem", home="shop")
+    assert (told["messages"], told["unproven"], told["flaws"]) == (1, 1, [])
+
+
+def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: Desk) -> None:
+    archive_of_bob = open_archive(FolderHome(filled.folder / "mail"), filled.folder / "bob.json")
+    conversation = filled.folder / "mail" / conversation_key(archive_of_bob.filing.root, "alice.eth")
+    conversation.write_bytes(conversation.read_bytes()[:-1])
+    filled.file("late", 9)
+    result = filled.pull()
+    assert result.exit_code == 3
+    assert f"the messages of alice.eth stay in the mailbox: the container {conversation.name}" in result.stdout
+    assert f"the archive is damaged: the container {conversation.name}" in filled("list").output
+    assert filled.waiting() == 1
+
+
+REFUSED = {
+    "another key": ({"key": "other.json"}, 1, "NotTheOwner"),
+    "no such mailbox": ({"name": "nobody.eth"}, 1, "NotTheOwner"),
+    "a PEM for letters": ({"key": "shop.pem"}, 1, "NotTheOwner"),
+    "a key that is none": ({"key": "names.json"}, 2, "holds no keys"),
+    "no such file": ({"key": "nowhere"}, 2, "nowhere"),
+    "no name": ({"name": "a..b"}, 2, "no name such as"),
+    "the post office": ({"home": "service"}, 2, "cannot be kept at the post office yet"),
+    "another scheme": ({"home": "ftp://x"}, 2, "no home"),
+    "no bucket": ({"home": "s3:///x"}, 2, "no home in a bucket"),
+    "a file": ({"home": "bob.json"}, 2, "no folder"),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_what_cannot_be_done_is_said_and_changes_nothing(bob: Desk, fault: str) -> None:
+    given, code, why = REFUSED[fault]
+    bob.file("hello")
+    result = bob.pull(**given)
+    assert result.exit_code == code, result.output
+    assert why in result.output.replace("\n", " ")
+    assert bob.waiting() == 1
+
+
+def test_letters_are_not_pulled_without_the_profiles(bob: Desk) -> None:
+    bob.file("hello")
+    ca = ("--ca-file", str(bob.served.ca_file), "--local", str(bob.served.local))
+    (bob.folder / "names.json").write_text("{}")
+    result = bob("pull", BOB, "--at", URL, "--registry", "names.json", *ca)
+    assert result.exit_code == 2
+    assert "has no profile" in result.output
+    assert bob.waiting() == 1
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+def test_list_tells_with_whom_how_many_and_the_newest(filled: Desk) -> None:
+    assert [line.split() for line in filled("list").stdout.splitlines()] == [
+        ["partner", "messages", "newest"],
+        ["alice.eth", "2", "2026-11-21T09:30:00.003Z"],
+        ["carol.eth", "1", "2026-11-21T09:30:00.004Z"],
+        [
+            "1",
+            "messages",
+            "are",
+            "set",
+            "aside;",
+            "`postroom",
+            "archive",
+            "show",
+            "postroom:set-aside`",
+            "shows",
+            "them",
+        ],
+    ]
+    told = filled.said("list")
+    assert told["owner"] == BOB
+    assert [it["partner"] for it in told["conversations"]] == ["alice.eth", "carol.eth", "postroom:set-aside"]
+
+
+def test_show_tells_a_conversation(filled: Desk) -> None:
+    lines = filled("show", "Alice.eth").stdout.splitlines()
+    assert lines == [
+        "2026-11-21T09:30:00.001Z  alice.eth",
+        "    Good morning, Bob",
+        "2026-11-21T09:30:00.002Z  alice.eth  removed by its author: DELETE_REQUEST",
+        "2026-11-21T09:30:00.003Z  alice.eth  DELETE_REQUEST",
+    ]
+    assert filled.said("show", "carol.eth")["messages"][0]["message"]["message"] == "from carol"
+    assert "set aside: NotJson" in filled("show", "postroom:set-aside").stdout
+    assert filled.said("show", "postroom:set-aside")["messages"][0]["received"]["envelope"] == "{"
+    result = filled("show", "nobody.eth")
+    assert (result.exit_code, "no conversation with nobody.eth" in result.output) == (2, True)
+
+
+def test_to_show_a_conversation_reads_its_chunks_and_no_other(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    get = FolderHome.get
+    monkeypatch.setattr(FolderHome, "get", lambda self, key: read.append(key) or get(self, key))  # type: ignore[func-returns-value]
+    filled("show", "carol.eth")
+    # The deed (once to know whose, once to know that it is here), the conversation, its only chunk.
+    assert len(read) == 4
+    assert len(set(read)) == 3
+
+
+def test_what_strangers_write_steers_no_terminal(bob: Desk) -> None:
+    bob.file("\x1b[2Jboo\u202e", 1)
+    bob.pull()
+    for command in (("show", "alice.eth"), ("search", "boo")):
+        out = bob(*command).stdout
+        assert "boo" in out
+        assert not {"\x1b", "\u202e"} & set(out)
+
+
+def test_an_archive_that_is_not_there_is_told(bob: Desk) -> None:
+    for command in (["list"], ["show", "x.eth"], ["search", "x"], ["index"], ["export", "x"], ["verify"]):
+        result = bob(*command)
+        assert (result.exit_code, "no archive in this home yet" in result.output) == (2, True)
+    assert not (bob.folder / "mail").exists()
+
+
+def test_the_home_of_another_key_is_told(filled: Desk) -> None:
+    for command in (["list"], ["show", "x.eth"], ["search", "x"], ["export", "x"], ["verify"], ["move", "--to", "y"]):
+        result = filled(*command, key="other.json")
+        assert (result.exit_code, "another key" in result.output) == (2, True)
+
+
+# ---- searching -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("more", [[], ["--no-index"]])
+def test_search_finds_messages(filled: Desk, more: list[str]) -> None:
+    assert filled("search", "MORNING", *more).stdout == "2026-11-21T09:30:00.001Z  alice.eth\n    Good morning, Bob\n"
+    assert filled("search", "regretted", *more).stdout == "nothing is found\n"
+    [found] = filled.said("search", "carol", *more)
+    assert (found["partner"], found["text"]) == ("carol.eth", "from carol")
+    assert filled("search", " ", *more).exit_code == 2
+
+
+def test_the_index_follows_the_archive_and_may_be_removed(filled: Desk) -> None:
+    filled("search", "morning")
+    [index] = (filled.folder / "cache" / "postroom" / "archive").iterdir()
+    filled.file("another morning", 9)
+    filled.pull()
+    assert len(filled.said("search", "morning")) == 2
+    assert filled("index", "--drop").stdout == "the index is removed\n"
+    assert not index.exists()
+    filled("search", "morning", "--no-index")
+    assert not index.exists()
+    assert filled("index").exit_code == 0
+    assert index.exists()
+
+
+def test_an_index_that_cannot_be_used_is_told(filled: Desk) -> None:
+    filled("index")
+    [index] = (filled.folder / "cache" / "postroom" / "archive").iterdir()
+    index.unlink()
+    index.mkdir()
+    result = filled("search", "morning")
+    assert result.exit_code in (2, 3)
+    assert str(index) in result.output
+
+
+# ---- carrying --------------------------------------------------------------------------------------------------------
+def test_an_export_is_imported_elsewhere_and_merged(filled: Desk) -> None:
+    assert filled("export", "mail.json").exit_code == 0
+    assert filled("export", "mail.json").exit_code == 2
+    assert filled("export", "mail.json", "--force").exit_code == 0
+    assert filled("import", "mail.json", home="other").exit_code == 2
+    for _ in range(2):
+        assert filled("import", "mail.json", "--name", BOB, home="other").exit_code == 0
+    assert filled.said("list", home="other") == filled.said("list")
+    assert oct((filled.folder / "mail.json").stat().st_mode & 0o777) == "0o600"
+
+
+@pytest.mark.parametrize("damage", ["short", "foreign", "none"])
+def test_a_damaged_or_foreign_file_is_told_and_changes_nothing(filled: Desk, damage: str) -> None:
+    filled("export", "mail.json")
+    file = filled.folder / "mail.json"
+    if damage == "short":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif damage == "none":
+        file.write_bytes(b"PK")
+    key = "other.json" if damage == "foreign" else "bob.json"
+    result = filled("import", "mail.json", "--name", BOB, home="new", key=key)
+    assert (result.exit_code, "no export record" in result.output) == (1, True)
+    assert not (filled.folder / "new").exists()
+
+
+def test_an_archive_moves_and_the_old_home_says_where(filled: Desk) -> None:
+    before = filled.said("list")
+    assert filled("move", "--to", "new").exit_code == 0
+    result = filled("list")
+    assert (result.exit_code, f"say --home {filled.folder / 'new'}" in result.output) == (2, True)
+    filled.file("late", 9)
+    assert filled.pull().exit_code == 2
+    assert filled.waiting() == 1
+    assert filled.said("list", home="new") == before
+    assert len(list((filled.folder / "mail").glob("0x*"))) > 1
+    assert filled("move", "--to", "new", "--remove").exit_code == 0
+    assert len(list((filled.folder / "mail").glob("0x*"))) == 1
+    assert filled.pull(home="new").exit_code == 0
+
+
+def test_an_archive_does_not_move_to_where_it_is(filled: Desk) -> None:
+    (filled.folder / "link").symlink_to(filled.folder / "mail")
+    result = filled("move", "--to", "link")
+    assert (result.exit_code, "are the same" in result.output) == (2, True)
+    assert filled("list").exit_code == 0
+
+
+def test_an_archive_moves_into_a_bucket_and_is_read_there(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    before = filled.said("list")
+    with mock_aws():
+        s3 = boto3.client("s3")
+        s3.create_bucket(Bucket="mine")
+        assert filled("move", "--to", "s3://mine/mail/").exit_code == 0
+        assert "say --home s3://mine/mail" in filled("list").output
+        assert filled.said("list", home="s3://mine/mail") == before
+        found = s3.list_objects_v2(Bucket="mine")["Contents"]
+        assert all(it["Key"].startswith("mail/0x") for it in found)
+        assert filled("list", home="s3://nowhere/mail").exit_code == 3
+
+
+# ---- verifying -------------------------------------------------------------------------------------------------------
+def test_a_whole_archive_is_verified(filled: Desk) -> None:
+    told = filled.said("verify", "--registry", "names.json")
+    assert told == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
+    assert filled.said("verify")["unproven"] == 3
+
+
+def test_what_is_wrong_and_where_is_told_and_is_exit_code_4(filled: Desk) -> None:
+    for path in (filled.folder / "mail").glob("0x*"):
+        if path.stat().st_size > 1000:
+            path.write_bytes(path.read_bytes()[:-1])
+            cut = path.name
+    result = filled("verify", "--registry", "names.json")
+    assert result.exit_code == 4
+    assert f"the container {cut} is sealed with another storage key, was changed" in result.stdout
+    assert json.loads(filled("verify", "--json").stdout)["flaws"]
+
+
+def test_who_changed_keys_is_proven_by_older_registries(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(USERS, "alice.eth", STRANGER)
+    (filled.folder / "newer.json").write_text(json.dumps(names()))
+    assert filled("verify", "--registry", "newer.json").exit_code == 4
+    assert filled("verify", "--registry", "newer.json", "--registry", "names.json").exit_code == 0
+
+
+# ---- keys, and who looks ---------------------------------------------------------------------------------------------
+def test_no_key_is_ever_shown(filled: Desk) -> None:
+    secrets = [it.split(":")[-1] for it in USERS[BOB].as_json().values() if isinstance(it, str)]
+    for command in (["list"], ["verify"], ["export", "x"], ["show", "alice.eth"], ["list", "--json"]):
+        assert not any(secret in filled(*command).output for secret in secrets)
+
+
+def test_a_bar_is_shown_on_a_terminal_only(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with progress("reading", lambda: pytest.fail("nobody looks")) as met:
+        met(1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    asked: list[int] = []
+    with progress("reading", lambda: asked.append(1) or 3) as met:  # type: ignore[func-returns-value]
+        met(1)
+    assert asked == [1]
