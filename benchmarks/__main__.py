@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import (
+    bench_archive,
     bench_canonical,
     bench_dm3,
     bench_dnssec,
@@ -39,6 +40,7 @@ BENCHMARKS: Final = tuple(
         bench_start,
         bench_requests,
         bench_pickup,
+        bench_archive,
         bench_memory,
         bench_fairness,
     )

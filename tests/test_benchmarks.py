@@ -60,6 +60,7 @@ ROWS = {
         "out of a chunk",
         *(f"nlweb, {size} kB" for size in (2, 20)),
     ],
+    "archive": ["one letter has it", "every letter has it", "two characters", "none has it", "after a letter"],
     "memory": ["one sender", "all of different senders"],
     "fairness": [
         "the quiet senders",

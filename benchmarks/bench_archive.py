@@ -1,0 +1,86 @@
+"""Searching an archive: with the index, and by reading all of it."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from benchmarks.harness import Benchmark, Effort, Table, marked, times
+
+from postroom.client.archive import Archive, FolderHome
+from postroom.client.archive.index import Index, scan
+from postroom.dm3.envelope import Envelope, EnvelopeMetadata
+from postroom.dm3.keys import PrivateSigningKey
+from postroom.dm3.message import MessageMetadata, sign_message
+from postroom.dm3.storage_key import StorageKey
+from postroom.dm3.stored import StoredEnvelope, store_envelope
+
+NOTES = """\
+100,000 letters of 200 characters in 100 conversations, sealed in a folder; the index is built. *Search* is what
+`postroom archive search` does then: bring the index up to date, where nothing changed, and find the 50 newest; the best
+of as many turns as there are rounds. *Reading* is what it does with `--no-index`: open every conversation. *After a
+letter* is the search after one letter came into one of the conversations, of which all chunks are read again.
+
+Wanted: a search takes less than a second (beside what it takes to start Python); what is not reached is marked ✗.
+"""
+
+_OWNER: Final = "bob.eth"
+_PARTNERS: Final = 100
+_WORDS: Final = "the quick brown fox jumps over a lazy dog while seven wizards quietly boil jugs of mixed ink "
+_CHARACTERS: Final = 200
+_FOUND: Final = 50
+_AT: Final = 1_795_253_400_000
+_SEARCHES: Final = {
+    "one letter has it": "zebra",
+    "every letter has it": "the",
+    "two characters": "ox",
+    "none has it": "xylophone",
+}
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One row for each thing that is looked for."""
+    with TemporaryDirectory() as folder:
+        key = PrivateSigningKey.generate()
+        archive = Archive.of(FolderHome(Path(folder, "mail")), _OWNER, key.sign(_OWNER.encode()), StorageKey(bytes(32)))
+        for partner in range(_PARTNERS):
+            numbers = range(partner, effort.messages, _PARTNERS)
+            archive.store([_letter(key, partner, number) for number in numbers])
+        index = Index(archive, Path(folder, "cache"))
+        index.update()
+
+        def search(text: str) -> None:
+            index.update()
+            index.search(text, _FOUND)
+
+        reading = _seconds(lambda: scan(archive, "zebra", _FOUND), 1)
+        rows = [(name, _seconds(lambda text=text: search(text), effort.rounds)) for name, text in _SEARCHES.items()]
+        archive.store([_letter(key, 0, effort.messages)])
+        rows.append(("after a letter", _seconds(lambda: search("zebra"), 1)))
+    shown = tuple((name, times(reading / it), marked(it, reached=it < 1)) for name, it in rows)
+    return [Table("", ("search", "reading : search", "search : a second"), shown)]
+
+
+def _letter(key: PrivateSigningKey, partner: int, number: int) -> StoredEnvelope:
+    start = number % len(_WORDS)
+    text = f"{number} the {(_WORDS * 4)[start:]}"[:_CHARACTERS]
+    sender = f"friend{partner}.eth"
+    message = sign_message(
+        f"zebra {text}" if number == 4242 else text, MessageMetadata(_OWNER, sender, _AT + number), key
+    )
+    sealed = Envelope(f"sealed {number}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
+    return store_envelope(sealed, message, None)
+
+
+def _seconds(go: Callable[[], object], turns: int) -> float:
+    """Of the best of so many turns."""
+    found = []
+    for _ in range(turns):
+        begun = time.perf_counter()
+        go()
+        found.append(time.perf_counter() - begun)
+    return min(found)
+
+
+BENCHMARK = Benchmark("archive", "Searching 100,000 messages", NOTES, measure)
