@@ -611,7 +611,7 @@ def test_a_mailbox_that_is_asked_too_often_is_told_to_come_again(counter: Counte
     [
         ("GET", "/", "NoSuchRoute"),
         ("GET", "/mailboxes", "NoSuchRoute"),
-        ("GET", f"/mailboxes/{SHOP}", "NoSuchRoute"),
+        ("GET", f"/mailboxes/{SHOP}", "MethodNotAllowed"),
         ("GET", f"/mailboxes/{SHOP}/../bob.eth/messages", "NoSuchRoute"),
         ("GET", f"//mailboxes/{SHOP}/messages", "NoSuchRoute"),
         ("GET", "/mailboxes//messages", "NoMailboxName"),
