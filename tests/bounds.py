@@ -7,7 +7,7 @@ import httpcore
 from tests.aws import function, resources, template
 
 from postroom import https, ijson, settings
-from postroom.counter import desk, opening, own_settings, rate, shapes, shelves, sign_in, tokens
+from postroom.counter import desk, notifications, opening, own_settings, rate, shapes, shelves, sign_in, tokens
 from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
@@ -19,8 +19,8 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.nlweb import envelope, feedback, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
-from postroom.post import answers, courier, dispatch, dm3_door, graph, keeper, nlweb_door, wiring, worker
-from postroom.store import cached, head, queues, replies, secret, segments
+from postroom.post import answers, courier, dispatch, dm3_door, graph, keeper, nlweb_door, notifier, wiring, worker
+from postroom.store import cached, head, queues, replies, secret, segments, targets, webhook_keys
 
 AT = settings.Settings()
 TIMES = keys.KeepTimes()
@@ -171,6 +171,7 @@ def sections() -> dict[str, list[Bound]]:
         "Telling of discards": list(_courier()),
         "The counter": list(_counter()),
         "Sending for owners": list(_outbox()),
+        "Notifications": list(_notifications()),
         "What is remembered": list(_caches()),
     }
 
@@ -729,6 +730,53 @@ def _outbox() -> Iterator[Bound]:
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
         "post/test_dispatch.py::"
         "test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain",
+    )  # fmt: skip
+
+
+def _notifications() -> Iterator[Bound]:
+    yield Bound(
+        "targets of a mailbox", _n(targets.MAX_TARGETS), "each is a post for each turn", "`TooManyTargets`",
+        "GitHub: 20 webhooks of a repository",
+        "store/test_targets.py::test_so_many_targets_a_mailbox_has_however_many_are_added_at_once",
+    )  # fmt: skip
+    yield Bound(
+        "a target's address", _n(shapes.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
+        "sitemaps.org: 2,048", "counter/test_notifications.py::test_what_is_no_target_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "codes for the targets of a mailbox", _n(notifications.CODES_A_DAY, "a day"),
+        "each is a post to a host that need not want it", "`TooManyRequests`",
+        "RFC 3834 §2: responders limit themselves",
+        "counter/test_notifications.py::test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets",
+    )  # fmt: skip
+    yield Bound(
+        "tries of a code", _n(notifications.MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
+        "counter/test_notifications.py::"
+        "test_a_wrong_code_many_times_makes_the_right_one_worthless_until_another_is_sent",
+    )  # fmt: skip
+    yield Bound(
+        "trying to send a code", _n(notifier.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
+        "none", "post/test_notifier.py::test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong",
+    )  # fmt: skip
+    yield Bound(
+        "turns in which a mailbox's targets are told", f"one in {_n(AT.notify_interval_seconds, 's')}",
+        "many messages come in at once", "told at the end of the interval", "none",
+        "post/test_notifier.py::test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval",
+    )  # fmt: skip
+    yield Bound(
+        "retries of a target at once", "one", "all say the same", "covered by it", "none",
+        "post/test_notifier.py::test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again",
+    )  # fmt: skip
+    yield Bound(
+        "trying to tell a target", _n(AT.notify_pause_seconds, "s"), "hosts stay away", "paused; its owner resumes it",
+        "Standard Webhooks: disable what fails for days",
+        "post/test_notifier.py::test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing",
+    )  # fmt: skip
+    yield Bound(
+        "a secret from before a rotation", _n(webhook_keys.OVERLAP_SECONDS, "s"),
+        "receivers take up the new one by then",
+        "it signs no more", "Standard Webhooks: sign with both",
+        "store/test_targets.py::test_after_a_rotation_both_secrets_sign_for_a_day",
     )  # fmt: skip
 
 

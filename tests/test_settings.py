@@ -256,6 +256,11 @@ def test_what_was_sent_is_not_forgotten_while_it_is_tried() -> None:
     read_settings({"OUTBOX_KEEP_SECONDS": str(Settings().outbox_give_up_seconds + DAY_SECONDS)})
 
 
+def test_the_interval_of_notifications_is_one_that_sqs_can_delay_by() -> None:
+    assert wrong(NOTIFY_INTERVAL_SECONDS="901").startswith("NOTIFY_INTERVAL_SECONDS is 901; it must be at most 900")
+    read_settings({"NOTIFY_INTERVAL_SECONDS": "900"})
+
+
 # --- RETAIN (store protocol, Times) ------------------------------------------------------------------------------
 
 

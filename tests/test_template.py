@@ -26,6 +26,7 @@ FORWARDS = {
     "ForwardQueueArns": "arn:aws:sqs:eu-west-1:123456789012:orders",
     "ForwardBusArns": "arn:aws:events:eu-west-1:123456789012:event-bus/orders",
     "HandlerFunctionArns": "arn:aws:lambda:eu-west-1:123456789012:function:price",
+    "NotifyTopicArn": "arn:aws:sns:eu-west-1:123456789012:mail",
 }
 EACH_FUNCTION = pytest.mark.parametrize("function", FUNCTIONS)
 
@@ -129,21 +130,27 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:GetItem", "dynamodb table/SeenTable"),
         *((f"dynamodb:{verb}Item", f"dynamodb table/{table}")
           for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable", "OutboxTable")),
+        *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable of notify#")
+          for verb in ("Query", "GetItem", "UpdateItem")),
         ("secretsmanager:GetSecretValue", "SigningKeys "),
+        ("secretsmanager:GetSecretValue", "WebhookKeys "),
     },
     "MailboxFunction": {
         *((action, "logs /aws/lambda/postroom-MailboxFunction-*:*") for action in LOGS),
         *((f"dynamodb:{action}", "dynamodb table/LimitsTable of usage#") for action in ("GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/PostTable") for verb in ("Query", "GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
-        ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3#"),
-        ("dynamodb:PutItem", "dynamodb table/DirectoryTable of dm3#"),
+        ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3# notify#"),
+        ("dynamodb:PutItem", "dynamodb table/DirectoryTable of dm3# notify#"),
+        ("dynamodb:DeleteItem", "dynamodb table/DirectoryTable of notify#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
+        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
         ("sqs:SendMessage", "sqs CourierQueue"),
         *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
         ("secretsmanager:GetSecretValue", "TokenKeys "),
+        ("secretsmanager:GetSecretValue", "WebhookKeys "),
     },
 }  # fmt: skip
 
@@ -176,6 +183,7 @@ def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -
     assert granted("InboxFunction", **FORWARDS) - granted("InboxFunction") == {
         ("lambda:InvokeFunction", "lambda price")
     }
+    assert granted("CourierFunction", **FORWARDS) - granted("CourierFunction") == {("sns:Publish", "sns mail")}
 
 
 def test_only_lambda_and_the_schedule_take_roles() -> None:
@@ -435,10 +443,11 @@ def test_uploads_that_were_never_finished_are_not_paid_for_and_only_what_no_row_
 
 def test_the_template_holds_no_secret() -> None:
     secrets = resources("AWS::SecretsManager::Secret")
-    made = secrets.pop("TokenKeys")["GenerateSecretString"]
-    assert made["SecretStringTemplate"] == "{}"
-    # As many letters and digits as hold more than the 256 bits of a key.
-    assert made["PasswordLength"] * 5.9 > 256
+    for name in ("TokenKeys", "WebhookKeys"):
+        made = secrets.pop(name)["GenerateSecretString"]
+        assert made["SecretStringTemplate"] == "{}"
+        # As many letters and digits as hold more than the 256 bits of a key.
+        assert made["PasswordLength"] * 5.9 > 256
     assert {secret["SecretString"] for secret in secrets.values()} == {"{}"}
     text = TEMPLATE.read_text(encoding="utf-8")
     assert not re.search(r"PRIVATE KEY|AKIA|[A-Za-z0-9+/]{40}", text)

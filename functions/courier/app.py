@@ -1,4 +1,4 @@
-"""The courier as a Lambda function: notices of discards and owners' messages in, Feedback and these messages out."""
+"""The courier as a Lambda function: out go Feedback, what owners send, and that something waits for them."""
 
 import os
 
@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.logs import json_logger
 from postroom.post.notices import Notice, SummaryDue, read_notice
+from postroom.post.notifications import Notification, Waiting
 from postroom.post.outgoing import Outgoing
 from postroom.post.wiring import build_courier
 from postroom.settings import read_settings
@@ -20,13 +21,15 @@ rounds = build_courier(read_settings(os.environ))
 
 @metrics.log_metrics
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
-    """Deliver one batch of notices and messages."""
+    """Deliver one batch of notices, messages and notifications."""
     failed: list[str] = []
     for record in event["Records"]:
         try:
             carried = read_notice(record["body"])
             if isinstance(carried, Outgoing):
                 _send(carried)
+            elif isinstance(carried, Waiting | Notification):
+                _notify(carried)
             else:
                 _tell(carried)
         except Exception:
@@ -53,3 +56,12 @@ def _send(outgoing: Outgoing) -> None:
         mailbox=draft.sender, to=draft.receiver, tries=outgoing.tries, correlation=draft.correlation,
     )  # fmt: skip
     metrics.add_metric(f"Outbox{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
+
+
+def _notify(carried: Waiting | Notification) -> None:
+    if isinstance(carried, Waiting):
+        became, about = rounds.notifications.call(carried), {}
+    else:
+        became, about = rounds.notifications.tell(carried), {"target": carried.target, "notification": carried.id}
+    logger.info(str(became), extra={"mailbox": carried.mailbox, "tries": carried.tries, **about})
+    metrics.add_metric(f"Notify{became.name.title().replace('_', '')}", MetricUnit.Count, 1)

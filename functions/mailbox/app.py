@@ -20,7 +20,7 @@ from postroom.post.logs import json_logger
 from postroom.settings import read_settings
 
 CORS: Final = {
-    "methods": "GET, PATCH, POST",
+    "methods": "DELETE, GET, PATCH, POST",
     "allowed": "authorization, content-type, if-match, if-none-match, range",
     "exposed": "content-range, etag, retry-after",
 }

@@ -15,6 +15,7 @@ from postroom.counter.asked import Asked
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.fetching import Fetching
+from postroom.counter.notifications import Offer, TargetDesk
 from postroom.counter.opening import A_SECOND, OF_A_NAME_A_SECOND, Opening
 from postroom.counter.own_settings import MessageSettings
 from postroom.counter.preferences import Preferences
@@ -31,6 +32,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
 from postroom.store.answered import AnsweredChallenges
+from postroom.store.codes import CodeLimits
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.ids import id_of
 from postroom.store.keys import RowKey, row_key
@@ -42,11 +44,14 @@ from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
 from postroom.store.register import Register, Row
 from postroom.store.segments import Line, Objects, lay_out
+from postroom.store.targets import Targets
 from postroom.store.token_keys import TokenKeys
+from postroom.store.webhook_keys import WebhookKeys
 
 NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
 HOST = "nlweb.shop.com"
+TOPICS = "arn:aws:sns:eu-west-1:123456789012:mail-*"
 SHOP, BOB = "shop.com", "bob.eth"
 RETAIN, KEEP = 22 * DAY, 30 * DAY
 MAX_BYTES = 1024 * 1024
@@ -92,6 +97,8 @@ class Counter:
         self.operators = Operators(dynamodb, tables["DirectoryTable"])
         self.directory = Directory(dynamodb, tables["DirectoryTable"], clock=self.clock, cache_seconds=30)
         self.token_keys = TokenKeys(deployed.clients.secrets, deployed.secrets["TokenKeys"], self.clock)
+        self.targets = Targets(dynamodb, tables["DirectoryTable"])
+        self.webhook_keys = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], self.clock)
         self.tokens = Tokens(self.token_keys, self.clock, self.new_id)
         self.desk = self._desk()
         self.mailboxes.set_keys(SHOP, [b64encode(SHOP_KEY.public.spki()).decode()])
@@ -190,6 +197,7 @@ class Counter:
             preferences=Preferences(self.mailboxes, MessageSettings(self.mailboxes, self.directory)),
             sending=self.sending(self.deployed.clients),
             counting=self.counting(),
+            targets=self.target_desk(),
             rate=Rate(20, self.clock),
             pool=InTurn(),
             retain_seconds=RETAIN,
@@ -211,6 +219,17 @@ class Counter:
             clock=self.clock,
             new_id=self.new_id,
             new_uuid=self.new_uuid,
+        )
+
+    def target_desk(self, topics: str = TOPICS) -> TargetDesk:
+        return TargetDesk(
+            targets=self.targets,
+            codes=CodeLimits(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
+            keys=self.webhook_keys,
+            courier=Queue(self.deployed.clients.sqs, self.deployed.queues["CourierQueue"]),
+            offer=Offer(443, topics),
+            clock=self.clock,
+            new_id=self.new_id,
         )
 
     def _sleep(self, seconds: float) -> None:

@@ -155,6 +155,8 @@ def call_of(service: str, operation: str, request: Json) -> Call:
     """The call as policies name it. KeyError for a service that no test here knows: its ARN must be said below."""
     key = request.get("Key") or request.get("Item") or {}
     partition = key.get("pk", {}).get("S", "") if isinstance(key, dict) else ""
+    # Of a query, that is the value its condition is about.
+    partition = partition or request.get("ExpressionAttributeValues", {}).get(":pk", {}).get("S", "")
     return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request), partition)
 
 
@@ -165,6 +167,7 @@ _RESOURCES: dict[str, Callable[[Json], str]] = {
     "s3": lambda request: f"arn:aws:s3:::{request['Bucket']}/{request['Key']}",
     "secretsmanager": lambda request: request["SecretId"],
     "lambda": lambda request: f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{request['FunctionName']}",
+    "sns": lambda request: request.get("TopicArn") or request["Name"],
     "events": lambda request: request["Entries"][0]["EventBusName"],
 }
 

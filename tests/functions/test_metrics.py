@@ -7,6 +7,7 @@ from tests.aws import TEMPLATE, resources
 
 from postroom.post.courier import Delivery
 from postroom.post.filing import Fate
+from postroom.post.notifier import Notified
 
 ROOT = TEMPLATE.parent
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -29,6 +30,9 @@ CALLS = {
     },
     r"""f"Outbox\{delivery\.name\.title\(\)\.replace\('_', ''\)\}",""": lambda: {
         f"Outbox{name}" for name in ("Delivered", "Refused", "GivenUp", "Waiting", "Silent")
+    },
+    r"""f"Notify\{became\.name\.title\(\)\.replace\('_', ''\)\}",""": lambda: {
+        f"Notify{became.name.title().replace('_', '')}" for became in Notified
     },
 }
 """What may follow `add_metric(` in the functions, and the names it writes: a new form needs a new line here."""

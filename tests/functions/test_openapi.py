@@ -16,6 +16,7 @@ from tests.functions.test_mailbox import ENVELOPE, HOST, file, opened, sign_in
 from postroom.counter.operations import OPERATIONS
 from postroom.store.ids import id_of
 from postroom.store.keys import row_key
+from postroom.store.targets import Kind, Targets
 
 __all__ = ["opened"]
 
@@ -54,6 +55,14 @@ class App:
         return [base64.b64decode(text) if answer["isBase64Encoded"] else text.encode()]
 
 
+def target(deployed: Deployed) -> str:
+    """The id of a target that there is."""
+    targets = Targets(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    made = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
+    assert made is not None
+    return made.id
+
+
 ASKED = [
     *((operation, RECEIVER) for operation in OPERATIONS),
     *((operation, BOB) for operation in OPERATIONS if "settings" in operation.does),
@@ -65,21 +74,23 @@ ASKED = [
 def test_an_operation_is_as_the_document_says(running: Office, operation: Any, name: str) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", App(running))
     # What fits and is refused all the same: a range beyond the end, settings that are other ones by now or none of
-    # this mailbox, a name that was asked for too often.
+    # this mailbox, a name that was asked for too often, a target that has none of the addresses which are told.
     taken = schema.config.checks.positive_data_acceptance
     taken.expected_statuses = [
         *taken.expected_statuses,
         "412",
         "416",
-        *(["422"] if "settings" in operation.does else []),
+        *(["422"] if "settings" in operation.does or "target" in operation.does else []),
     ]
-    token = sign_in(running, name)
+    token, named = sign_in(running, name), MESSAGE
+    if "target" in operation.does:
+        named = target(running.deployed)
 
     @schema.hook
     def map_path_parameters(_context: object, parameters: Json | None) -> Json | None:
-        """Half of all addresses are those of a mailbox and a message that there are."""
+        """Half of all addresses are those of a mailbox and a message, or a target, that there are."""
         if parameters and "name" in parameters and len(parameters["name"]) % 2:
-            return {each: {"name": name, "id": MESSAGE}[each] for each in parameters}
+            return {each: {"name": name, "id": named}[each] for each in parameters}
         return parameters
 
     @EXAMPLES

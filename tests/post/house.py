@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.aws import Clients, Deployed
-from tests.post.ports import Clock, Forwarding, Handlers, InTurn, Manifests, OurKeys, Outbound, SenderKeys
+from tests.post.ports import Carriers, Clock, Forwarding, Handlers, InTurn, Manifests, OurKeys, Outbound, SenderKeys
 
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import KeyRules, PrivateKey
@@ -16,6 +16,7 @@ from postroom.nlweb.schema import NLWEB, Dialect
 from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.nlweb.timestamp import Window
+from postroom.post.announcing import Announcer
 from postroom.post.answers import Answer
 from postroom.post.claims import Claim, Protocol, unpack
 from postroom.post.courier import Courier, CourierRules
@@ -26,6 +27,8 @@ from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor, Posted
 from postroom.post.nlweb_judge import NlwebJudge
 from postroom.post.notices import Notice, SummaryDue, read_notice
+from postroom.post.notifications import Notification, Waiting
+from postroom.post.notifier import Notifier, NotifierRules
 from postroom.post.outgoing import Outgoing
 from postroom.post.postman import Postman
 from postroom.post.room import Room
@@ -48,7 +51,10 @@ from postroom.store.replies import Replies
 from postroom.store.secrets import SigningKey
 from postroom.store.seen import Known, Seen
 from postroom.store.segments import Objects
+from postroom.store.targets import Kind, Target, Targets
 from postroom.store.told import TellTale
+from postroom.store.turns import Turns
+from postroom.store.webhook_keys import WebhookKeys
 
 NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
@@ -56,6 +62,7 @@ HORIZON, RETAIN, MAX_AGE = 7 * DAY, 22 * DAY, DAY
 TIMES = Times(HORIZON, RETAIN, MAX_AGE)
 MAX_BYTES = 1024 * 1024
 GIVE_UP = 23 * 3600
+INTERVAL, PAUSE = 60, 3 * DAY
 
 SENDER_KEY, OTHER_KEY, OUR_KEY, RSA_KEY = (
     PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519"),
@@ -78,6 +85,7 @@ class House:
     manifests: Manifests = field(default_factory=lambda: Manifests({SENDER: BUFFER}))
     our_keys: OurKeys = field(default_factory=lambda: OurKeys({SHOP: SigningKey("pk1", OUR_KEY)}))
     outbound: Outbound = field(default_factory=Outbound)
+    carriers: Carriers = field(default_factory=Carriers)
     handlers: Handlers = field(default_factory=Handlers)
     forwarding: Forwarding = field(default_factory=Forwarding)
     pool: Executor = field(default_factory=InTurn)
@@ -99,6 +107,8 @@ class House:
         self.seen = Seen(dynamodb, tables["SeenTable"])
         self.told = TellTale(dynamodb, tables["PostTable"])
         self.outbox = Outbox(dynamodb, tables["OutboxTable"])
+        self.targets = Targets(dynamodb, tables["DirectoryTable"])
+        self.webhook_keys = WebhookKeys(self.deployed.clients.secrets, self.deployed.secrets["WebhookKeys"], self.clock)
         self.operators.put_domain(Domain(SHOP, inbox=True, buffer=True, feedback="buffer.shop.com"))
         for rule in (
             SubjectRule(NOTIFY, Treatment.MAILBOX, SHOP),
@@ -213,6 +223,7 @@ class House:
         return Worker(
             judges={"nlweb": judge or self.judge(), **self.further_judges},
             filing=self.filing(at),
+            announcer=Announcer(self.directory, Queue(at.sqs, self.deployed.queues["CourierQueue"])),
             objects=Objects(at.s3, self.deployed.bucket),
             retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),
             suspects=Queue(at.sqs, self.deployed.queues["SuspectsQueue"]),
@@ -267,6 +278,39 @@ class House:
             jitter=lambda: 0.5,
         )
 
+    def notifier(self, clients: Clients | None = None) -> Notifier:
+        at, tables = clients or self.deployed.clients, self.deployed.tables
+        return Notifier(
+            targets=Targets(at.dynamodb, tables["DirectoryTable"]),
+            turns=Turns(at.dynamodb, tables["DirectoryTable"]),
+            keys=self.webhook_keys,
+            carriers=dict.fromkeys(Kind, self.carriers),
+            queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
+            rules=NotifierRules(INTERVAL, PAUSE),
+            clock=self.clock,
+            new_id=self.new_id,
+            jitter=lambda: 0.5,
+        )
+
+    def target(self, to: str, mailbox: str = SHOP, *, verified: bool = True) -> Target:
+        """A target of a mailbox, as it stands then."""
+        target = self.targets.add(mailbox, Kind.WEBHOOK, to, random_id=self.new_id(), now_ms=int(self.clock.now * 1000))
+        assert target is not None
+        if verified:
+            assert self.targets.verify(target)
+        return self.target_now(target)
+
+    def target_now(self, target: Target) -> Target:
+        found = self.targets.find(target.mailbox, target.id)
+        assert found is not None
+        return found
+
+    def take_notifications(self) -> list[Waiting | Notification]:
+        """What of notifications lies in the courier's queue; it is empty afterwards."""
+        carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        self.deployed.empty("CourierQueue")
+        return [each for each in carried if isinstance(each, Waiting | Notification)]
+
     def outgoing(self) -> list[Outgoing]:
         """What the courier was asked to send, so far."""
         carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
@@ -275,7 +319,7 @@ class House:
     def notices(self) -> list[Notice | SummaryDue]:
         """What the courier was asked to tell, so far."""
         carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
-        return [each for each in carried if not isinstance(each, Outgoing)]
+        return [each for each in carried if isinstance(each, Notice | SummaryDue)]
 
     # ---- owners ----------------------------------------------------------------------------------------------
     def row(self, key: RowKey) -> Row | None:

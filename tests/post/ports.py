@@ -12,6 +12,7 @@ from postroom.nlweb.keys import PublicKey
 from postroom.post.ports import SenderKey
 from postroom.reasons import Reason
 from postroom.store.secrets import SigningKey
+from postroom.store.targets import Target
 
 
 class Clock:
@@ -83,6 +84,22 @@ class Outbound:
         if status is None:
             raise NotNowError(Reason.OUTBOUND_FAILED)
         return Response(status, {}, self.body)
+
+
+@dataclass
+class Carriers:
+    """The hosts and topics of targets. `fails`: what their owners' targets are at, and what goes wrong there; a False:
+    it is gone. `told`: who was told what under which id."""
+
+    fails: dict[str, str | bool] = field(default_factory=dict)
+    told: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def carry(self, target: Target, notification: str, content: str) -> bool:
+        self.told.append((target.to, notification, content))
+        trouble = self.fails.get(target.to, True)
+        if isinstance(trouble, str):
+            raise NotNowError(Reason.OUTBOUND_FAILED, trouble)
+        return trouble
 
 
 @dataclass

@@ -77,13 +77,13 @@ class HttpsClient:
         """GET an https URL. Raises NotNowError (OutboundFailed) whatever goes wrong, NoSuchHostError among it."""
         return self._exchange("GET", url, [("Accept", accept)], None)
 
-    def post(self, url: str, body: bytes, content_type: str) -> Response:
-        """POST a body to an https URL. Raises as `get` does."""
-        return self._exchange("POST", url, [("Content-Type", content_type)], body)
+    def post(self, url: str, body: bytes, content_type: str, *, headers: Mapping[str, str] | None = None) -> Response:
+        """POST a body to an https URL, with further headers. Raises as `get` does."""
+        return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body)
 
     def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
         deadline = time.monotonic() + self._total_timeout
-        host, target = self._split(url)
+        host, target = split_url(url, self._port, allow_addresses=self._allow_private)
         backend = _PinnedBackend(self._addresses(host), deadline, self._connect_timeout)
         headers += [("User-Agent", "postroom"), ("Accept-Encoding", "identity"), ("Connection", "close")]
         where = httpcore.URL(scheme="https", host=host, port=self._port, target=target)
@@ -101,23 +101,6 @@ class HttpsClient:
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
                 raise _failed(f"the certificate of {host} was not accepted") from error
             raise _failed(f"no connection to {host}, or it broke") from error
-
-    def _split(self, url: str) -> tuple[str, str]:
-        """Check a URL (RFC 3986, RFC 9110 §4.2.2): the host name, and path with query."""
-        if not re.fullmatch(r"[!-~]+", url) or len(url) > MAX_URL_CHARACTERS:
-            raise _failed("the URL has characters that a URL must not have, or too many")
-        try:
-            parts = urlsplit(url)
-            host, port = (parts.hostname or "").removesuffix("."), parts.port
-        except ValueError:
-            raise _failed("the URL is malformed") from None
-        if parts.scheme != "https" or "@" in parts.netloc:
-            raise _failed("the URL is not of the form https://host/path")
-        if port is not None and port != self._port:
-            raise _failed(f"the URL's port is not {self._port}")
-        if not can_be_reached(host) and not (self._allow_private and _as_address(host)):
-            raise _failed("the URL's host is not a host name")
-        return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def _addresses(self, host: str) -> list[IPv4Address | IPv6Address]:
         literal = _as_address(host)
@@ -148,6 +131,27 @@ class HttpsClient:
             if len(body) > self._max_response_bytes:
                 raise _failed(f"{host} answered with more than {self._max_response_bytes} bytes")
         return Response(answer.status, headers, bytes(body))
+
+
+def split_url(url: str, only_port: int, *, allow_addresses: bool = False) -> tuple[str, str]:
+    """Check a URL (RFC 3986, RFC 9110 §4.2.2): the host name, and path with query.
+
+    Raises NotNowError(OUTBOUND_FAILED) unless it is https, without credentials, of a host name, at that port or none.
+    """
+    if not re.fullmatch(r"[!-~]+", url) or len(url) > MAX_URL_CHARACTERS:
+        raise _failed("the URL has characters that a URL must not have, or too many")
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:
+        raise _failed("the URL is malformed") from None
+    if parts.scheme != "https" or "@" in parts.netloc:
+        raise _failed("the URL is not of the form https://host/path")
+    if port is not None and port != only_port:
+        raise _failed(f"the URL's port is not {only_port}")
+    if not can_be_reached(host) and not (allow_addresses and _as_address(host)):
+        raise _failed("the URL's host is not a host name")
+    return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -275,6 +275,34 @@ class Reason(Enum):
         "NLWeb: how do receiver domains prevent replay attacks",
     )  # fmt: skip
 
+    NOTIFICATION_NOT_OFFERED = (
+        "NotificationNotOffered", Kind.REFUSAL, 422,
+        "This deployment sends no notifications of this kind, or none there.", "design: Notifications",
+    )  # fmt: skip
+    TARGET_INVALID = (
+        "TargetInvalid", Kind.REFUSAL, 422,
+        "The address is none that notifications can be sent to.", "design: Notifications",
+    )  # fmt: skip
+    TARGET_EXISTS = (
+        "TargetExists", Kind.REFUSAL, 409,
+        "This mailbox has this target already: …/verify sends another code, …/rotate gives it another secret.",
+        "design: Notifications",
+    )  # fmt: skip
+    TOO_MANY_TARGETS = (
+        "TooManyTargets", Kind.REFUSAL, 409,
+        "This mailbox has as many targets of notifications as it may have; remove one of them.",
+        "design: Notifications",
+    )  # fmt: skip
+    TARGET_UNKNOWN = (
+        "TargetUnknown", Kind.REFUSAL, 404,
+        "This mailbox has no such target of notifications.", "design: Notifications",
+    )  # fmt: skip
+    CODE_WRONG = (
+        "CodeWrong", Kind.REFUSAL, 403,
+        "The code is not the one that was sent to this target last, or it was tried too often; ask for another.",
+        "design: Notifications",
+    )  # fmt: skip
+
     # --- discards: by the worker, or said at once in answer to a synchronous request -----------------------
     SIGNATURE_INVALID = (
         "SignatureInvalid", Kind.DISCARD, 401,

@@ -13,6 +13,7 @@ from postroom.errors import SettingsError
 DAY_SECONDS: Final = 86_400
 SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
 """The longest a queue message lives after its last send."""
+SQS_LONGEST_DELAY_SECONDS: Final = 900
 DM3_SIZE_CEILING_BYTES: Final = 5_000_000
 """As JSON text within JSON within an event of Lambda, which takes 6 MB."""
 RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
@@ -33,7 +34,7 @@ class Settings:
 
     Tables, bucket, queues and secret are names, URLs and ARNs that the template fills in for the functions that
     may use them; a function that asks for one it was not given fails at start. Of the origins for CORS `*` is any
-    page and `none` is no page: a variable that is empty takes its default.
+    page and `none` is no page, and so it is with the pattern for topics: a variable that is empty takes its default.
     """
 
     post_table: str = ""
@@ -51,6 +52,7 @@ class Settings:
     signing_keys_secret: str = ""
     dm3_keys_secret: str = ""
     token_keys_secret: str = ""
+    webhook_keys_secret: str = ""
 
     nlweb_max_age_seconds: int = DAY_SECONDS
     nlweb_max_skew_seconds: int = 120
@@ -76,6 +78,10 @@ class Settings:
     counter_requests_a_second: int = 20
     outbox_keep_seconds: int = 30 * DAY_SECONDS
     outbox_give_up_seconds: int = 23 * 3600
+
+    notify_interval_seconds: int = 60
+    notify_pause_seconds: int = 3 * DAY_SECONDS
+    notify_topic_arn: str = "none"
 
     resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
     trust_anchors: str = ""
@@ -119,6 +125,11 @@ class Settings:
             raise SettingsError(
                 f"OUTBOX_KEEP_SECONDS is {self.outbox_keep_seconds}; it must be at least OUTBOX_GIVE_UP_SECONDS and "
                 f"a day ({self.outbox_give_up_seconds + DAY_SECONDS}), or messages were forgotten while they wait"
+            )
+        if self.notify_interval_seconds > SQS_LONGEST_DELAY_SECONDS:
+            raise SettingsError(
+                f"NOTIFY_INTERVAL_SECONDS is {self.notify_interval_seconds}; it must be at most "
+                f"{SQS_LONGEST_DELAY_SECONDS}, the longest delay of SQS"
             )
         if self.key_cache_min_seconds > self.key_cache_max_seconds:
             raise SettingsError(

@@ -12,6 +12,7 @@ from postroom.counter import by_hash
 from postroom.counter.asked import Asked, asks_for_bytes, is_known, read_body, read_query, read_range
 from postroom.counter.counting import Counting
 from postroom.counter.names import read_mailbox_name, read_partner
+from postroom.counter.notifications import TargetDesk
 from postroom.counter.openapi import document
 from postroom.counter.opening import Opening
 from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_operations
@@ -23,7 +24,9 @@ from postroom.counter.shapes import (
     Acknowledged,
     Acknowledgements,
     ChallengeQuery,
+    Code,
     NewMessage,
+    NewTarget,
     PageQuery,
     ReferenceAcknowledgements,
     SentQuery,
@@ -54,7 +57,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class _Call(NamedTuple):
-    """A request that was led to its operation. `id`: of a message, empty where the address has none."""
+    """A request that was led to its operation. `id`: of a message or a target, empty where the address has none."""
 
     asked: Asked
     mailbox: str
@@ -82,6 +85,7 @@ class Desk:
         preferences: Preferences,
         sending: Sending,
         counting: Counting,
+        targets: TargetDesk,
         rate: Rate,
         pool: Executor,
         retain_seconds: int,
@@ -96,6 +100,7 @@ class Desk:
         self._preferences = preferences
         self._sending = sending
         self._counting = counting
+        self._targets = targets
         self._rate = rate
         self._pool = pool
         self._retain_seconds = retain_seconds
@@ -283,6 +288,33 @@ class Desk:
     def sent_one(self, call: _Call) -> Reply:
         """One, by its Correlation."""
         return said(self._sending.one(call.mailbox, call.id))
+
+    # --- being told ---------------------------------------------------------------------------------------------
+    def targets(self, call: _Call) -> Reply:
+        """All of them."""
+        return said(self._targets.all(call.mailbox))
+
+    def add_target(self, call: _Call) -> Reply:
+        """With its secret."""
+        return said(self._targets.add(call.mailbox, read_body(call.asked, "application/json", NewTarget)))
+
+    def remove_target(self, call: _Call) -> Reply:
+        """Nothing is left to say of it."""
+        self._targets.remove(call.mailbox, call.id)
+        return said(None)
+
+    def verify_target(self, call: _Call) -> Reply:
+        """As it stands then."""
+        code = read_body(call.asked, "application/json", Code).code
+        return said(self._targets.verify(call.mailbox, call.id, code))
+
+    def rotate_target(self, call: _Call) -> Reply:
+        """With its new secret."""
+        return said(self._targets.rotate(call.mailbox, call.id))
+
+    def resume_target(self, call: _Call) -> Reply:
+        """As it stands then."""
+        return said(self._targets.resume(call.mailbox, call.id))
 
     # --- settings, and about this ---------------------------------------------------------------------------------
     def settings(self, call: _Call) -> Reply:

@@ -9,9 +9,12 @@ from postroom.counter.shapes import (
     Acknowledged,
     Acknowledgements,
     ChallengeQuery,
+    Code,
     Conversations,
     Message,
     NewMessage,
+    NewTarget,
+    Notifications,
     Page,
     PageQuery,
     Queued,
@@ -25,6 +28,7 @@ from postroom.counter.shapes import (
     SignedOut,
     SignedProfile,
     Status,
+    Target,
 )
 from postroom.reasons import Reason
 
@@ -72,6 +76,9 @@ _OF_OPENING: Final = (Reason.OPENING_NOT_OFFERED, Reason.OPENING_REFUSED, Reason
 _OF_SENDING: Final = (
     Reason.NOT_A_SENDER, Reason.TOKEN_REUSED, Reason.CORRELATION_REUSED,
     Reason.WRONG_SHAPE, Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON,
+)  # fmt: skip
+_OF_A_TARGET: Final = (
+    Reason.NOTIFICATION_NOT_OFFERED, Reason.TARGET_INVALID, Reason.TARGET_EXISTS, Reason.TOO_MANY_TARGETS,
 )  # fmt: skip
 OPERATIONS: Final = (
     Operation(
@@ -131,6 +138,33 @@ OPERATIONS: Final = (
     Operation(
         "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "The message that was sent under this Correlation.",
         SentMessage, refusals=(Reason.NOT_SENT,), tag="outbox",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/notifications", "targets", "Who is told that something waits.",
+        Notifications, tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications", "add_target", "Tell somebody else; a code is sent there.",
+        Target, body=NewTarget, refusals=_OF_A_TARGET, tag="notifications",
+    ),
+    Operation(
+        "DELETE", "/mailboxes/{name}/notifications/{id}", "remove_target", "Tell them no more.",
+        refusals=(Reason.TARGET_UNKNOWN,), tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications/{id}/verify", "verify_target",
+        "Begin to tell, by the code that was sent; or let another one be sent.",
+        Target, body=Code, refusals=(Reason.TARGET_UNKNOWN, Reason.CODE_WRONG), tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications/{id}/rotate", "rotate_target",
+        "A new secret; the old one signs for a day, beside it.",
+        Target, refusals=(Reason.TARGET_UNKNOWN, Reason.NOT_A_REQUEST), tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications/{id}/resume", "resume_target",
+        "Tell again who failed for days, and was paused for it.",
+        Target, refusals=(Reason.TARGET_UNKNOWN,), tag="notifications",
     ),
     Operation(
         "GET", "/delivery/messages/incoming/{name}", "incoming", "What waits, as dm3's reference asks.",

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from postroom.counter.tokens import Purpose
 from postroom.nlweb.subjects import Treatment
 from postroom.store.outbox import State
+from postroom.store.targets import TargetState
 
 MAX_WAIT_SECONDS: Final = 20
 MAX_PAGE_MESSAGES: Final = 1000
@@ -14,6 +15,8 @@ MAX_PAGE_BYTES: Final = 4_000_000
 """Of an answer. Lambda returns 6 MB, and this is base64 by then."""
 MAX_ACKNOWLEDGED: Final = 1000
 MAX_SENT: Final = 100
+MAX_TARGET: Final = 1000
+"""Characters of a URL, or of an ARN."""
 _MAX_CURSOR: Final = 200
 _MAX_ID: Final = 100
 
@@ -233,6 +236,40 @@ class SignedProfile(Struct, frozen=True):
     signature: Annotated[
         str, Meta(max_length=2048, description="By the name's account. It is not looked at: the registry counts.")
     ]
+
+
+class NewTarget(Struct, frozen=True):
+    """Whom to tell that something waits."""
+
+    kind: Literal["webhook", "sns", "email"]
+    to: Annotated[str, Meta(max_length=MAX_TARGET, description="An https URL; or the ARN of a topic of SNS.")]
+
+
+class Target(Struct, frozen=True, omit_defaults=True):
+    """Who is told that something waits, once it is verified."""
+
+    id: str
+    kind: str
+    to: str
+    state: TargetState
+    made_at: Time
+    failing_since: Annotated[Time | UnsetType, Meta(description="If the last try failed: since when all did.")] = UNSET
+    detail: Annotated[str, Meta(description="What went wrong with the last try.")] = ""
+    secret: Annotated[
+        str, Meta(description="What a webhook is signed by (Standard Webhooks); shown when it is made, and not again.")
+    ] = ""
+
+
+class Notifications(Struct, frozen=True):
+    """Who is told that something waits."""
+
+    targets: list[Target]
+
+
+class Code(Struct, frozen=True):
+    """What was sent to a target, to show that who named it reads there."""
+
+    code: Annotated[str, Meta(max_length=20, description="Absent: send another one.")] = ""
 
 
 class Problem(Struct, frozen=True):

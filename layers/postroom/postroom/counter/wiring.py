@@ -9,6 +9,7 @@ import boto3
 from postroom.counter.counting import Counting
 from postroom.counter.desk import Desk
 from postroom.counter.fetching import Fetching
+from postroom.counter.notifications import Offer, TargetDesk
 from postroom.counter.opening import A_SECOND, OF_A_NAME_A_SECOND, Opening
 from postroom.counter.own_settings import MessageSettings
 from postroom.counter.preferences import Preferences
@@ -23,6 +24,7 @@ from postroom.post.side_by_side import THREADS
 from postroom.post.wiring import AWS, build_directory, build_profiles, new_id
 from postroom.settings import Settings
 from postroom.store.answered import AnsweredChallenges
+from postroom.store.codes import CodeLimits
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.outbox import Outbox
 from postroom.store.queues import Queue
@@ -30,14 +32,16 @@ from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
 from postroom.store.register import Register
 from postroom.store.segments import Objects
+from postroom.store.targets import Targets
 from postroom.store.token_keys import TokenKeys
+from postroom.store.webhook_keys import WebhookKeys
 
 
 def build_counter(settings: Settings) -> Desk:
     """The counter of a deployment."""
     settings.need(
         "directory_table", "post_table", "limits_table", "outbox_table", "bucket", "courier_queue_url",
-        "token_keys_secret",
+        "token_keys_secret", "webhook_keys_secret",
     )  # fmt: skip
     dynamodb = boto3.client("dynamodb", config=AWS)
     objects, directory = Objects(boto3.client("s3", config=AWS), settings.bucket), build_directory(settings, dynamodb)
@@ -45,11 +49,13 @@ def build_counter(settings: Settings) -> Desk:
     mailboxes = Mailboxes(dynamodb, settings.directory_table)
     reader = Reader(dynamodb, settings.post_table, register, objects)
     pool = ThreadPoolExecutor(THREADS - 1)
-    keys = TokenKeys(boto3.client("secretsmanager", config=AWS), settings.token_keys_secret, time.time)
+    secrets = boto3.client("secretsmanager", config=AWS)
+    keys = TokenKeys(secrets, settings.token_keys_secret, time.time)
     tokens = Tokens(keys, time.time, new_id)
     # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
     users = build_profiles(settings, objects, without=b"{}")
     answered = AnsweredChallenges(dynamodb, settings.limits_table)
+    courier = Queue(boto3.client("sqs", config=AWS), settings.courier_queue_url)
     return Desk(
         sign_in=SignIn(tokens=tokens, directory=directory, mailboxes=mailboxes, users=users, answered=answered),
         opening=Opening(
@@ -69,7 +75,7 @@ def build_counter(settings: Settings) -> Desk:
         sending=Sending(
             directory=directory,
             outbox=Outbox(dynamodb, settings.outbox_table),
-            courier=Queue(boto3.client("sqs", config=AWS), settings.courier_queue_url),
+            courier=courier,
             max_bytes=settings.nlweb_max_body_bytes,
             keep_seconds=settings.outbox_keep_seconds,
             clock=time.time,
@@ -80,6 +86,15 @@ def build_counter(settings: Settings) -> Desk:
             directory,
             Usages(dynamodb, settings.limits_table),
             Quota(settings.mailbox_max_messages, settings.mailbox_max_bytes),
+        ),
+        targets=TargetDesk(
+            targets=Targets(dynamodb, settings.directory_table),
+            codes=CodeLimits(dynamodb, settings.limits_table),
+            keys=WebhookKeys(secrets, settings.webhook_keys_secret, time.time),
+            courier=courier,
+            offer=Offer(settings.outbound_port, settings.notify_topic_arn),
+            clock=time.time,
+            new_id=new_id,
         ),
         rate=Rate(settings.counter_requests_a_second, time.monotonic),
         pool=pool,

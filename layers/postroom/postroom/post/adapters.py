@@ -16,10 +16,12 @@ from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.ports import SenderKey
 from postroom.reasons import Reason
 from postroom.store.aws import error_code, passing_faults
+from postroom.store.targets import Target
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
 _log: Final = logging.getLogger(__name__)
@@ -101,6 +103,22 @@ class AwsForwarding:
             )
         if result["FailedEntryCount"]:
             raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+
+class Topics:
+    """Topics of SNS, as targets of notifications."""
+
+    def __init__(self, sns: "SNSClient") -> None:
+        self._sns = sns
+
+    def carry(self, target: Target, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
+        """Publish. Raises NotNowError(OUTBOUND_FAILED): also where there is no such topic, or no right to it now."""
+        try:
+            with passing_faults(Reason.OUTBOUND_FAILED):
+                self._sns.publish(TopicArn=target.to, Message=content)
+        except ClientError as error:
+            raise NotNowError(Reason.OUTBOUND_FAILED, f"SNS answered {error_code(error)}") from error
+        return True
 
 
 class HttpsOutbound:

@@ -45,13 +45,17 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The fate of a claim, and the reason where it was discarded or has to wait."""
+    """The fate of a claim, and the reason where it was discarded or has to wait.
+
+    `listed_in`: the mailbox whose owner sees the message now; empty: nobody does.
+    """
 
     claim: Claim
     fate: Fate
     reason: Reason | None = None
     detail: str = ""
     correlation: str = ""
+    listed_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class Filing:
         stands = self._register.discard(claim.row, verdict.reason, forget_at)
         reason = stands.discarded if stands else verdict.reason
         if reason is None:
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=_listed_in(stands))
         self._tell(claim.row, reason, verdict.telling)
         return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
 
@@ -198,7 +202,7 @@ class Filing:
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
         self._show(item.home)
-        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.correlation)
+        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.correlation, listed_in=item.home.mailbox)
 
     def _forward(self, item: _Homed) -> Outcome:
         """Hand on, at least once; then the row says so. The id is that of the home: the receiver dedupes by it."""
@@ -221,7 +225,7 @@ class Filing:
         if stands.discarded is None:
             if stands.live:
                 self._show(stands.key)
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=_listed_in(stands))
         self._tell(stands.key, stands.discarded, verdict.telling)
         return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
@@ -236,6 +240,10 @@ class Filing:
         if telling is not None and reason is not Reason.SENDER_NOT_WANTED:
             notice = notice_of(row, reason, telling, int(self._clock() * 1000))
             self._courier.send(notice.encode(), group=notice.group)
+
+
+def _listed_in(row: Row | None) -> str:
+    return row.key.mailbox if row and row.live else ""
 
 
 def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | Outcome":

@@ -1,4 +1,6 @@
-"""What the courier's queue carries: a discard to tell of, an hour of withheld ones to sum up, an owner's message."""
+"""What the courier's queue carries: a discard to tell of, an hour of withheld ones to sum up, an owner's message,
+and that something waits.
+"""
 
 import json
 from dataclasses import dataclass, replace
@@ -9,6 +11,14 @@ import orjson
 from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.feedback import is_due
 from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.post.notifications import (
+    NOTIFICATION,
+    WAITING,
+    Notification,
+    Waiting,
+    read_notification,
+    read_waiting,
+)
 from postroom.post.outgoing import OUTGOING, Outgoing, read_outgoing
 from postroom.reasons import Reason, reason_of
 from postroom.store.keys import RowKey, told_group
@@ -117,11 +127,15 @@ def notice_of(row: RowKey, reason: Reason, telling: Telling, since_ms: int) -> N
     )
 
 
-def read_notice(body: str) -> Notice | SummaryDue | Outgoing:
+def read_notice(body: str) -> Notice | SummaryDue | Outgoing | Waiting | Notification:
     """What a message of the courier's queue carries. Raises ValueError, KeyError or TypeError: it is none of ours."""
     value = orjson.loads(body)
     if OUTGOING in value:
         return read_outgoing(value)
+    if WAITING in value:
+        return read_waiting(value)
+    if NOTIFICATION in value:
+        return read_notification(value)
     if value["form"] != _FORM:
         raise ValueError(f"a notice of form {value['form']}; this release reads form {_FORM}")
     dialect = _DIALECTS[value["dialect"]]

@@ -27,7 +27,8 @@ from postroom.names.registry import PinnedRegistry
 from postroom.nlweb.key_record import parse_key_record
 from postroom.nlweb.keys import KeyRules
 from postroom.nlweb.timestamp import Window
-from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers
+from postroom.post.adapters import AwsForwarding, DnsKeys, HttpsOutbound, LambdaHandlers, Topics
+from postroom.post.announcing import Announcer
 from postroom.post.courier import Courier, CourierRules
 from postroom.post.dispatch import Dispatch
 from postroom.post.dm3_door import Dm3Door
@@ -38,6 +39,7 @@ from postroom.post.intake import Intake
 from postroom.post.keeper import Keeper
 from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.nlweb_judge import NlwebJudge
+from postroom.post.notifier import Notifier, NotifierRules
 from postroom.post.outbox_keeper import OutboxKeeper
 from postroom.post.postman import Postman
 from postroom.post.room import Room
@@ -45,6 +47,7 @@ from postroom.post.side_by_side import THREADS
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.timebox import TimeBox
 from postroom.post.times import Times
+from postroom.post.webhooks import Webhooks
 from postroom.post.worker import Worker
 from postroom.reasons import Reason
 from postroom.settings import DAY_SECONDS, Settings
@@ -60,7 +63,10 @@ from postroom.store.replies import Replies
 from postroom.store.secrets import SigningKeys
 from postroom.store.seen import Seen
 from postroom.store.segments import Objects
+from postroom.store.targets import Kind, Target, Targets
 from postroom.store.told import TellTale
+from postroom.store.turns import Turns
+from postroom.store.webhook_keys import WebhookKeys
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -181,10 +187,10 @@ def build_worker(settings: Settings) -> Worker:
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
     aws, pool = _Aws(), ThreadPoolExecutor(THREADS - 1)
-    objects = aws.objects(settings.bucket)
+    objects, directory = aws.objects(settings.bucket), build_directory(settings, aws.dynamodb)
     return Worker(
         judges={
-            "nlweb": _judge(settings, build_directory(settings, aws.dynamodb)),
+            "nlweb": _judge(settings, directory),
             "dm3": Dm3Judge(
                 keys=_dm3_keys(settings),
                 profiles=build_profiles(settings, objects),
@@ -194,6 +200,7 @@ def build_worker(settings: Settings) -> Worker:
             ),
         },
         filing=_filing(settings, aws, objects, pool),
+        announcer=Announcer(directory, aws.queue(settings.courier_queue_url)),
         objects=objects,
         retry=aws.queue(settings.retry_queue_url),
         suspects=aws.queue(settings.suspects_queue_url),
@@ -232,19 +239,21 @@ def build_keepers(settings: Settings) -> Keepers:
 
 
 class Rounds(NamedTuple):
-    """Of the courier: Feedback, and what owners send."""
+    """Of the courier: Feedback, what owners send, and that something waits."""
 
     feedback: Courier
     outbox: Dispatch
+    notifications: Notifier
 
 
 def build_courier(settings: Settings) -> Rounds:
     """What functions/courier runs."""
     settings.need(
-        "post_table", "seen_table", "limits_table", "outbox_table", "courier_queue_url", "signing_keys_secret"
-    )
-    aws, https = _Aws(), build_https(settings)
-    keys = SigningKeys(boto3.client("secretsmanager", config=AWS), settings.signing_keys_secret, time.time)
+        "post_table", "seen_table", "limits_table", "outbox_table", "directory_table", "courier_queue_url",
+        "signing_keys_secret", "webhook_keys_secret",
+    )  # fmt: skip
+    aws, https, secretsmanager = _Aws(), build_https(settings), boto3.client("secretsmanager", config=AWS)
+    keys = SigningKeys(secretsmanager, settings.signing_keys_secret, time.time)
     graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
     postman, queue = Postman(keys, HttpsOutbound(https)), aws.queue(settings.courier_queue_url)
     jitter = secrets.SystemRandom().random
@@ -269,7 +278,19 @@ def build_courier(settings: Settings) -> Rounds:
         clock=time.time,
         jitter=jitter,
     )
-    return Rounds(feedback, outbox)
+    webhook_keys = WebhookKeys(secretsmanager, settings.webhook_keys_secret, time.time)
+    notifications = Notifier(
+        targets=Targets(aws.dynamodb, settings.directory_table),
+        turns=Turns(aws.dynamodb, settings.directory_table),
+        keys=webhook_keys,
+        carriers={Kind.WEBHOOK: Webhooks(https, webhook_keys, time.time), Kind.TOPIC: _LazyTopics()},
+        queue=queue,
+        rules=NotifierRules(settings.notify_interval_seconds, settings.notify_pause_seconds),
+        clock=time.time,
+        new_id=new_id,
+        jitter=jitter,
+    )
+    return Rounds(feedback, outbox, notifications)
 
 
 def build_https(settings: Settings) -> HttpsClient:
@@ -402,3 +423,14 @@ class _LazyForwarding:
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
         self._forwarding.forward(target, message)
+
+
+class _LazyTopics:
+    """Few deployments publish to topics: the client is made when the first notification is."""
+
+    @cached_property
+    def _topics(self) -> Topics:
+        return Topics(boto3.client("sns", config=AWS))
+
+    def carry(self, target: Target, notification: str, content: str) -> bool:
+        return self._topics.carry(target, notification, content)

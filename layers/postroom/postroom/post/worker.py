@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from postroom.post.announcing import Announcer
 from postroom.post.claims import Claim, Protocol, Queued, unpack
 from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.ports import Clock, SendQueue
@@ -75,6 +76,7 @@ class Worker:
         *,
         judges: Mapping[Protocol, Judge],
         filing: Filing,
+        announcer: Announcer,
         objects: Objects,
         retry: SendQueue,
         suspects: SendQueue,
@@ -83,6 +85,7 @@ class Worker:
     ) -> None:
         self._judges = judges
         self._filing = filing
+        self._announcer = announcer
         self._objects = objects
         self._retry = retry
         self._suspects = suspects
@@ -141,6 +144,9 @@ class Worker:
         bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
         outcomes += side_by_side(self._pool, self._discard, bad)
         outcomes += [v for _, v in judged if isinstance(v, Outcome)]
+        # One claim of each mailbox stands for all: where its owner could not be told, that one comes again, and is met.
+        listed = {outcome.listed_in: outcome for outcome in outcomes if outcome.listed_in}
+        outcomes += side_by_side(self._pool, self._announce, list(listed.values()))
         return {outcome.claim.id: outcome for outcome in outcomes}
 
     def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
@@ -151,6 +157,13 @@ class Worker:
 
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
         return attempt(discarded[0], lambda: self._filing.discard(*discarded))
+
+    def _announce(self, outcome: Outcome) -> Outcome:
+        def announced() -> Outcome:
+            self._announcer.announce(outcome.listed_in)
+            return outcome
+
+        return attempt(outcome.claim, announced, outcome.correlation)
 
     def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
         """Send a retry on its way; False: not even that went, or we are at fault: SQS hands the claim out again."""

@@ -15,6 +15,8 @@ from postroom.store.aws import passing_faults
 from postroom.store.cached import Cached
 from postroom.store.mailboxes import DM3, Mailbox, read_mailbox
 from postroom.store.mailboxes import PREFIX as MAILBOX
+from postroom.store.targets import PREFIX as NOTIFY
+from postroom.store.targets import is_active
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -66,6 +68,7 @@ class Directory:
         self._wallets: Cached[bytes | None] = Cached(clock, cache_seconds)
         self._mailboxes: Cached[Mailbox] = Cached(clock, cache_seconds)
         self._dm3: Cached[Dm3Mailbox | None] = Cached(clock, cache_seconds)
+        self._notified: Cached[bool] = Cached(clock, cache_seconds)
 
     def domain(self, name: str) -> Domain | None:
         """A domain and its subjects; None: not in the directory. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -82,6 +85,10 @@ class Directory:
     def mailbox(self, name: str) -> Mailbox:
         """Who may pick a mailbox's mail up, and how it is spread. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._mailboxes.get(name, lambda: self._read_mailbox(name))
+
+    def is_notified(self, mailbox: str) -> bool:
+        """Whether anybody is told when something waits in a mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._notified.get(mailbox, lambda: any(map(is_active, self._query(NOTIFY + mailbox))))
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         """A mailbox of the delivery service, by its normalised name. Raises NotNowError(STORE_UNAVAILABLE)."""

@@ -12,15 +12,19 @@
 | table `directory` | `mailbox#<mailbox>` / `!` | who may pick a mailbox's mail up, and its shard count |
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
+| table `directory` | `notify#<mailbox>` / `target#<slot>` | whom its owner wants to be told that something waits |
+| table `directory` | `notify#<mailbox>` / `!turn` | when they were told last |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
 | table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to it, whosever it was about |
 | table `limits` | `challenge#<id>` | that somebody signed in with it |
+| table `limits` | `codes#<mailbox>#<day>` | codes that were sent to its targets |
 | table `outbox` | `<mailbox>` / `token#<sha256 of the client's token>` | which message it stands for |
 | table `outbox` | `<mailbox>` / `out#<correlation>` | what an owner sent, and what became of it |
 | index `by-time` of `outbox` | `<mailbox>` / `<its Timestamp, 13 digits>#<correlation>` | the same, by time |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
 | courier's queue | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
 | courier's queue | message group: sha256("out", mailbox), 32 digits of it | whose messages, going out |
+| courier's queue | message group: sha256("notify", mailbox), 32 digits of it | whose targets |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
 | bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
@@ -114,6 +118,11 @@ def told_group(sender: str) -> str:
 def outgoing_group(mailbox: str) -> str:
     """Whose messages go out, as 32 hex digits: who sends many must delay neither others' nor our Feedback."""
     return _digest("out", mailbox)[:32]
+
+
+def notify_group(mailbox: str) -> str:
+    """Whose targets are told, as 32 hex digits: who chose slow ones must delay neither others' nor our Feedback."""
+    return _digest("notify", mailbox)[:32]
 
 
 def _network(source: str) -> str:

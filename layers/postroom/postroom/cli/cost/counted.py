@@ -74,7 +74,7 @@ ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
 ALARMS: Final = 7
-SECRETS: Final = 3
+SECRETS: Final = 4
 QUEUES_POLLED: Final = 4
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1

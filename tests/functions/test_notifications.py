@@ -1,0 +1,311 @@
+"""functions/mailbox, worker and courier: a target is verified, and told over real HTTPS that something waits."""
+
+import json
+import socket
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import boto3
+import pytest
+import standardwebhooks.webhooks
+from standardwebhooks import Webhook, WebhookVerificationError
+from tests.functions.elsewhere import Elsewhere
+from tests.functions.lambdas import Json, Office, office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, events, published_key, sqs
+from tests.functions.test_mailbox import ask, said, sign_in
+
+from postroom.https import MAX_RESPONSE_BYTES
+from postroom.local.authority import Authority
+from postroom.local.zones import ZoneTree
+from postroom.store.mailboxes import Mailboxes
+
+AT = f"/mailboxes/{RECEIVER}/notifications"
+HOOK = "hook.example"
+
+
+class Hook(HTTPServer):
+    """A receiver of webhooks. `got`: (path, headers, body) of each. `answers`: the statuses to come, then 204.
+
+    `body`: of its answers; `location`: where a redirect leads; `slowly`: seconds between the bytes of an answer.
+    """
+
+    def __init__(self, authority: Authority, port: int) -> None:
+        super().__init__(("127.0.0.2", port), _Handler)
+        self.got: list[tuple[str, dict[str, str], bytes]] = []
+        self.answers: list[int] = []
+        self.body, self.location, self.slowly = b"", "", 0.0
+        context = authority.server_context(HOOK)
+        context.set_alpn_protocols(["http/1.1"])
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.got.append((self.path, headers, self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(self.server.answers.pop(0) if self.server.answers else 204)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        try:
+            for byte in self.server.body if self.server.slowly else b"":
+                self.wfile.write(bytes([byte]))
+                time.sleep(self.server.slowly)
+            self.wfile.write(b"" if self.server.slowly else self.server.body)
+        except OSError:  # who asked has heard enough
+            pass
+
+    def do_GET(self) -> None:
+        raise AssertionError("nobody follows a redirect")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        pass
+
+
+@pytest.fixture
+def hook(authority: Authority, zones: ZoneTree, elsewhere: Elsewhere) -> Iterator[Hook]:
+    """At the port of all hosts of this world, at an address of its own."""
+    zones.put(HOOK, "@ IN A 127.0.0.2\n")
+    with Hook(authority, elsewhere.server_port) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def token(running: Office) -> str:
+    clients, table = running.deployed.clients, running.deployed.tables["DirectoryTable"]
+    Mailboxes(clients.dynamodb, table).set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
+    running.deployed.clients.s3.put_object(Bucket=running.deployed.bucket, Key="registry/names.yaml", Body=b"{}")
+    return sign_in(running)
+
+
+def add(running: Office, token: str, to: str = f"https://{HOOK}/mail?for=us", kind: str = "webhook") -> Json:
+    made: Json = said(ask(running, "POST", AT, {"kind": kind, "to": to}, token=token))
+    return made
+
+
+def act(running: Office, token: str, target: Json, what: str, body: object = None) -> Json:
+    done: Json = said(ask(running, "POST", f"{AT}/{target['id']}/{what}", body, token=token))
+    return done
+
+
+def courier(running: Office) -> None:
+    """The courier's turn, with all that was queued."""
+    carried = running.deployed.bodies("CourierQueue")
+    running.deployed.empty("CourierQueue")
+    for each in carried:
+        assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, each)) == {"batchItemFailures": []}
+
+
+def verified(running: Office, token: str, hook: Hook) -> Json:
+    """A target that is, and has told its receiver its code."""
+    made = add(running, token)
+    courier(running)
+    code = json.loads(hook.got[-1][2])["data"]["code"]
+    assert act(running, token, made, "verify", {"code": code})["state"] == "active"
+    hook.got.clear()
+    return made
+
+
+def shown(running: Office, token: str) -> Json:
+    [target] = said(ask(running, "GET", AT, token=token))["targets"]
+    return dict(target)
+
+
+def file(running: Office) -> None:
+    """Mail comes in, and is filed."""
+    event = events()["worker-claims.json"]
+    event["Records"] = event["Records"][:1]
+    assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
+
+
+@pytest.fixture(autouse=True)
+def library_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's clock is that of the samples, too."""
+
+    class Then(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.fromtimestamp(time.time(), tz or UTC)
+
+    monkeypatch.setattr(standardwebhooks.webhooks, "datetime", Then)
+
+
+def test_a_target_is_verified_and_told_by_calls_that_the_roles_allow(
+    running: Office, hook: Hook, token: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = add(running, token)
+    courier(running)
+    [(path, headers, body)] = hook.got
+    challenge = Webhook(made["secret"]).verify(body, headers)
+    assert (path, headers["content-type"]) == ("/mail?for=us", "application/json")
+    assert challenge["type"] == "postroom.verify"
+    assert challenge["data"]["target"] == made["id"]
+    act(running, token, made, "verify", {"code": challenge["data"]["code"]})
+    file(running)
+    capsys.readouterr()
+    courier(running)
+    output = capsys.readouterr().out
+    courier(running)
+    output += capsys.readouterr().out
+    waiting = Webhook(made["secret"]).verify(hook.got[1][2], hook.got[1][1])
+    assert (waiting["type"], waiting["data"]) == ("postroom.waiting", {"mailbox": RECEIVER})
+    assert len(hook.got) == 2
+    told = metrics(output)
+    assert (told["NotifySpread"], told["NotifyDelivered"]) == ([1.0], [1.0])
+    assert {"spread", "delivered"} <= {line["message"] for line in log_lines(output)}
+    assert made["secret"] not in output
+    assert challenge["data"]["code"] not in output
+    assert ask(running, "DELETE", f"{AT}/{made['id']}", token=token)["statusCode"] == 200
+
+
+def test_after_a_rotation_receivers_of_either_secret_are_content(running: Office, hook: Hook, token: str) -> None:
+    made = verified(running, token, hook)
+    rotated = act(running, token, made, "rotate")
+    file(running)
+    courier(running)
+    courier(running)
+    [(_, headers, body)] = hook.got
+    for secret in (made["secret"], rotated["secret"]):
+        assert Webhook(secret).verify(body, headers)["type"] == "postroom.waiting"
+    with pytest.raises(WebhookVerificationError):
+        Webhook("whsec_" + b64encode(b"x" * 32).decode()).verify(body, headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(made["secret"]).verify(body + b" ", headers)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "detail"),
+    [
+        ({"answers": [500]}, "it answered 500"),
+        ({"answers": [404]}, "it answered 404"),
+        ({"answers": [302], "location": f"https://nlweb.{BUFFER}/inbox"}, "it answered 302"),
+        ({"answers": [307], "location": "https://169.254.169.254/"}, "it answered 307"),
+        ({"answers": [200], "body": b"x" * (MAX_RESPONSE_BYTES + 1)}, "answered with more than"),
+        ({"answers": [200], "body": b"x" * 100, "slowly": 0.2}, "did not answer in time"),
+    ],
+    ids=["500", "404", "302", "307", "giant", "slow"],
+)
+def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_followed(
+    running: Office, hook: Hook, token: str, trouble: dict[str, Any], detail: str, elsewhere: Elsewhere
+) -> None:
+    verified(running, token, hook)
+    file(running)
+    running.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
+    with office(running.deployed, **running.parameters) as hasty:
+        hasty.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
+        courier(hasty)
+        for name, value in trouble.items():
+            setattr(hook, name, value)
+        courier(hasty)
+        assert detail in shown(running, token)["detail"]
+        hook.body, hook.location, hook.slowly = b"", "", 0.0
+        courier(hasty)
+    first, second = hook.got
+    assert (first[0], first[2], first[1]["webhook-id"]) == (second[0], second[2], second[1]["webhook-id"])
+    assert "detail" not in shown(running, token)
+    assert elsewhere.posted == []
+
+
+def test_a_receiver_that_is_gone_is_told_nothing_more(running: Office, hook: Hook, token: str) -> None:
+    verified(running, token, hook)
+    file(running)
+    courier(running)
+    hook.answers = [410]
+    courier(running)
+    assert (shown(running, token)["state"], running.deployed.bodies("CourierQueue")) == ("paused", [])
+
+
+def test_a_host_in_a_private_network_is_sent_nothing_whatever_its_name(running: Office, hook: Hook, token: str) -> None:
+    add(running, token)
+    with office(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
+        courier(careful)
+    assert hook.got == []
+    assert shown(running, token)["detail"] == f"{HOOK} has no public address"
+
+
+def test_a_name_that_leads_elsewhere_by_now_is_judged_anew_at_each_try(
+    running: Office, hook: Hook, token: str, zones: ZoneTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was verified at a public address and then names a private one is not followed there."""
+    verified(running, token, hook)
+    file(running)
+    connected: list[str] = []
+    monkeypatch.setattr(socket, "create_connection", lambda address, *_, **__: connected.append(address[0]))
+    with office(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
+        courier(careful)
+        for private in ("10.0.0.1", "169.254.169.254", "127.0.0.2"):
+            zones.put(HOOK, f"@ IN A {private}\n")
+            careful._modules.clear()
+            courier(careful)
+    assert hook.got == []
+    assert not {"10.0.0.1", "169.254.169.254", "127.0.0.2"} & set(connected)
+    assert shown(running, token)["detail"] == f"{HOOK} has no public address"
+
+
+# --- topics -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def topic(running: Office) -> tuple[str, str]:
+    """A topic that the operator allows, and the URL of a queue that hears of it."""
+    sns, sqs_client = boto3.client("sns"), running.deployed.clients.sqs
+    arn = sns.create_topic(Name="mail-ours")["TopicArn"]
+    url = sqs_client.create_queue(QueueName="heard")["QueueUrl"]
+    queue_arn = sqs_client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn)
+    running.parameters["NotifyTopicArn"] = arn.replace("ours", "*")
+    running._modules.clear()
+    return arn, url
+
+
+def test_a_topic_is_verified_and_told_the_same(running: Office, topic: tuple[str, str], token: str) -> None:
+    arn, url = topic
+
+    def heard() -> list[Any]:
+        messages = running.deployed.clients.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get(
+            "Messages", []
+        )
+        return [json.loads(json.loads(message["Body"])["Message"]) for message in messages]
+
+    made = add(running, token, arn, "sns")
+    courier(running)
+    [challenge] = heard()
+    act(running, token, made, "verify", {"code": challenge["data"]["code"]})
+    file(running)
+    courier(running)
+    courier(running)
+    [waiting] = heard()
+    assert (challenge["type"], waiting["type"]) == ("postroom.verify", "postroom.waiting")
+    assert waiting["data"] == {"mailbox": RECEIVER}
+
+
+def test_a_topic_that_is_not_there_any_more_is_tried_again(running: Office, topic: tuple[str, str], token: str) -> None:
+    made = add(running, token, topic[0], "sns")
+    boto3.client("sns").delete_topic(TopicArn=topic[0])
+    courier(running)
+    assert shown(running, token)["detail"] == "SNS answered NotFound"
+    assert len(running.deployed.bodies("CourierQueue")) == 1
+    assert made["state"] == "unverified"
+
+
+def test_without_topics_none_is_taken_and_without_a_right_none_is_told(running: Office, token: str) -> None:
+    answer = ask(running, "POST", AT, {"kind": "sns", "to": "arn:aws:sns:eu-west-1:123456789012:x"}, token=token)
+    assert json.loads(answer["body"])["reason"] == "NotificationNotOffered"
+
+
+def test_a_page_of_the_web_may_remove_a_target(running: Office) -> None:
+    answer = ask(running, "OPTIONS", AT, headers={"origin": "https://app.example"})
+    assert "DELETE" in answer["headers"]["Access-Control-Allow-Methods"]
