@@ -51,6 +51,21 @@ def domain_name(text: str) -> str:
         raise typer.BadParameter(f"{text!r} is not a host name such as receiver.example") from None
 
 
+def mailbox_name(text: str) -> str:
+    """The one spelling of a mailbox's name."""
+    from postroom.counter.names import read_mailbox_name
+
+    try:
+        return read_mailbox_name(text)
+    except TheirError:
+        raise typer.BadParameter(f"{text!r} is no name such as orders.receiver.example or bob.eth") from None
+
+
+MailboxName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The mailbox; a domain's own is named as the domain.", parser=mailbox_name)
+]
+
+
 def wallet_uuid(text: str) -> str:
     """A UUID, lower-cased."""
     from postroom.nlweb.names import is_uuid

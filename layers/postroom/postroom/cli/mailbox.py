@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.cli import notify
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson, load_public_key
+from postroom.cli.inputs import AsJson, MailboxName, load_public_key
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.preferences import settings
-from postroom.errors import OurError, TheirError
+from postroom.errors import OurError
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
 app.command("settings")(settings)
+app.add_typer(notify.app, name="notify")
 
 _MOST_SHARDS = 1000
 """A reader asks every shard, and the count never falls: a slip of the finger would stay."""
@@ -28,16 +30,6 @@ _SEEN_BY_THEN_SECONDS = 120
 """Every instance of a function has read a changed secret by then."""
 
 
-def _name(text: str) -> str:
-    from postroom.counter.names import read_mailbox_name
-
-    try:
-        return read_mailbox_name(text)
-    except TheirError:
-        raise typer.BadParameter(f"{text!r} is no name such as orders.receiver.example or bob.eth") from None
-
-
-Name = Annotated[str, typer.Argument(help="The mailbox; a domain's own is named as the domain.", parser=_name)]
 KeyFiles = Annotated[
     list[Path] | None,
     typer.Option("--key", metavar="FILE", help="A public key of the owner's, as PEM; repeat it for more."),
@@ -54,7 +46,7 @@ KeyTexts = Annotated[
 
 @app.command("create")
 def create(
-    name: Name,
+    name: MailboxName,
     key: KeyFiles = None,
     public_key: KeyTexts = None,
     dm3: Annotated[
@@ -83,7 +75,7 @@ def create(
 
 @app.command("set")
 def change(
-    name: Name,
+    name: MailboxName,
     key: KeyFiles = None,
     public_key: KeyTexts = None,
     sign_out: Annotated[bool, typer.Option("--sign-out", help="Let no token count that was given before.")] = False,
@@ -135,7 +127,7 @@ def list_mailboxes(
 
 @app.command("show")
 def show(
-    name: Name,
+    name: MailboxName,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
@@ -156,7 +148,7 @@ def show(
 
 @app.command("close")
 def close(
-    name: Name,
+    name: MailboxName,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,

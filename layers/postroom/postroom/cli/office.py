@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from postroom.counter.counting import Counting
+    from postroom.counter.notifications import TargetDesk
     from postroom.store.directory import Directory
     from postroom.store.gather import Premises
     from postroom.store.mailboxes import Mailboxes
@@ -118,6 +119,25 @@ class Office:
         from postroom.store.token_keys import TokenKeys
 
         return TokenKeys(self.secrets, self._output("TokenKeysSecret"), time.time)
+
+    def targets(self) -> "TargetDesk":
+        """Who is told that something waits: what the counter does for owners."""
+        from postroom.counter.notifications import Offer, TargetDesk
+        from postroom.post.wiring import new_id
+        from postroom.store.codes import CodeLimits
+        from postroom.store.queues import Queue
+        from postroom.store.targets import Targets
+        from postroom.store.webhook_keys import WebhookKeys
+
+        return TargetDesk(
+            targets=Targets(self.dynamodb, self._output("DirectoryTable")),
+            codes=CodeLimits(self.dynamodb, self._output("LimitsTable")),
+            keys=WebhookKeys(self.secrets, self._output("WebhookKeysSecret"), time.time),
+            courier=Queue(self.sqs, self._output("CourierQueueUrl")),
+            offer=Offer(int(self._output("OutboundPort")), self._output("NotifyTopicArn")),
+            clock=time.time,
+            new_id=new_id,
+        )
 
     def delivery_service_keys(self) -> "Secret":
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""

@@ -1,0 +1,85 @@
+"""`postroom mailbox notify`: who is told that something waits, set by an operator."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Postroom, Rooms
+from typer.testing import Result
+
+from postroom.post.notices import read_notice
+from postroom.post.notifications import Notification
+from postroom.store.targets import Targets
+from postroom.store.webhook_keys import WebhookKeys
+
+pytestmark = pytest.mark.xdist_group("cli-rooms")
+
+SHOP, URL = "notified.example", "https://hook.example/mail"
+Operate = Callable[..., Result]
+
+
+@pytest.fixture
+def targets(rooms: Rooms) -> Targets:
+    return Targets(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"])
+
+
+@pytest.fixture
+def operate(postroom: Postroom, rooms: Rooms, targets: Targets) -> Iterator[Operate]:
+    yield lambda *arguments: postroom("mailbox", "notify", *arguments, *rooms.options)
+    for target in targets.of(SHOP):
+        targets.remove(SHOP, target.id)
+
+
+def told(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_target_is_added_verified_rotated_listed_and_removed(
+    operate: Operate, rooms: Rooms, targets: Targets
+) -> None:
+    made = told(operate("add", SHOP, URL, "--json"))
+    assert (made["kind"], made["to"], made["state"]) == ("webhook", URL, "unverified")
+    assert made["secret"].startswith("whsec_")
+    sqs, url = rooms.clients("sqs"), rooms.outputs["CourierQueueUrl"]
+    queued = [read_notice(each["Body"]) for each in sqs.receive_message(QueueUrl=url).get("Messages", [])]
+    assert [(each.target, each.challenge) for each in queued if isinstance(each, Notification)] == [(made["id"], 1)]
+    target = targets.find(SHOP, made["id"])
+    assert target is not None
+    keys = WebhookKeys(rooms.clients("secretsmanager"), rooms.outputs["WebhookKeysSecret"], lambda: 0.0)
+    assert keys.secret(target) == made["secret"]
+    assert "it is told from now on" in operate("verify", SHOP, made["id"], keys.code(target)).stdout
+    rotated = operate("rotate", SHOP, made["id"]).stdout
+    assert "its secret, shown once: whsec_" in rotated
+    assert made["secret"] not in rotated
+    [listed] = told(operate("list", SHOP, "--json"))
+    assert (listed["state"], "secret" in listed) == ("active", False)
+    targets.pause(target, "it answered 500")
+    assert "it answered 500" in operate("list", SHOP).stdout
+    assert operate("resume", SHOP, made["id"]).stdout.endswith(", active\n")
+    assert told(operate("remove", SHOP, made["id"], "--json")) == {"mailbox": SHOP, "removed": made["id"]}
+    assert told(operate("list", SHOP, "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("add", SHOP, "http://hook.example/"), "the URL is not of the form https://host/path"),
+        (("add", SHOP, "https://10.0.0.1/"), "the URL's host is not a host name"),
+        (("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail"), "publishes to no topics of SNS"),
+        (("add", "a..b", URL), "'a..b' is no name such as"),
+        (("remove", SHOP, "0x"), "no such target"),
+        (("verify", SHOP, "0x", "AAAAAAAA"), "no such target"),
+    ],
+)
+def test_a_wrong_use_is_a_sentence(operate: Operate, arguments: tuple[str, ...], sentence: str) -> None:
+    result = operate(*arguments)
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+
+
+def test_a_wrong_code_is_a_sentence(operate: Operate) -> None:
+    made = told(operate("add", SHOP, URL, "--json"))
+    result = operate("verify", SHOP, made["id"], "AAAAAAAA")
+    assert (result.exit_code, "The code is not the one" in result.stderr) == (2, True)
+    assert "another code is on its way" in operate("verify", SHOP, made["id"]).stdout
