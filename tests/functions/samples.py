@@ -35,6 +35,7 @@ from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
 from postroom.post.claims import Claim, Queued
 from postroom.post.notices import Notice, SummaryDue
+from postroom.post.notifications import Waiting
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey, row_key
 
@@ -238,6 +239,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         },
         "courier-notice.json": sqs("CourierQueue", at, notice.encode()),
         "courier-summary.json": sqs("CourierQueue", at, summary.encode()),
+        "courier-waiting.json": sqs("CourierQueue", at, Waiting(RECEIVER).encode()),
     }  # fmt: skip
 
 

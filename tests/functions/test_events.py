@@ -44,6 +44,7 @@ from postroom.store.limits import FeedbackLimits
 from postroom.store.reader import Reader
 from postroom.store.register import Register
 from postroom.store.segments import Line, Objects
+from postroom.store.targets import Kind, Targets
 
 COVERED: set[str] = set()
 
@@ -273,3 +274,15 @@ def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: E
     assert body["Codes"] == {"KeyNotFound": 1, "SignatureInvalid": 2}
     rows = {row["pk"]["S"]: row for row in store.rows("LimitsTable")}
     assert rows[f"feedback#{SENDER}#{hour}"]["sent"]["S"] == "delivered"
+
+
+@covers("courier-waiting.json")
+def test_whoever_wants_to_know_has_a_notification_on_its_way(running: Office) -> None:
+    store = running.deployed
+    targets = Targets(store.clients.dynamodb, store.tables["DirectoryTable"])
+    target = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
+    assert target is not None
+    targets.verify(target)
+    assert running.invoke("CourierFunction", sample("courier-waiting.json")) == {"batchItemFailures": []}
+    [queued] = store.bodies("CourierQueue")
+    assert json.loads(queued)["notification"]["target"] == target.id

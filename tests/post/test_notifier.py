@@ -1,6 +1,7 @@
 """Whoever wants to know is told that something waits: at least once, coalesced, never from whom or what."""
 
 import json
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -255,6 +256,27 @@ def test_while_the_store_is_away_an_announcement_waits(house: House, monkeypatch
     assert house.take_notifications() == [Waiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
 
 
+def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(house: House) -> None:
+    house.target(URL), house.target(OTHER)
+    called: list[str] = []
+
+    def count(model: Any, **_: object) -> None:
+        called.append(model.name)
+
+    clients = house.deployed.clients
+    for client in (clients.dynamodb, clients.sqs):
+        client.meta.events.register("before-call.*.*", count)
+    try:
+        house.notifier().call(Waiting(SHOP))
+        for each in house.take_notifications():
+            assert isinstance(each, Notification)
+            house.notifier().tell(each)
+    finally:
+        for client in (clients.dynamodb, clients.sqs):
+            client.meta.events.unregister("before-call.*.*", count)
+    assert Counter(called) == {"UpdateItem": 1, "Query": 1, "SendMessage": 2, "GetItem": 2}
+
+
 # --- two couriers, and deaths -----------------------------------------------------------------------------------------
 
 
@@ -428,6 +450,21 @@ def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
     monkeypatch.setattr(notifier._targets, "failed", away)
     assert notifier.tell(notification) is Notified.WAITING
     assert house.take_notifications() == [notification.again()]
+
+
+def test_what_we_are_at_fault_for_pauses_nobody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = house.target(URL)
+    notification = one_notification(house)
+
+    def keyless(*_: object) -> bool:
+        raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+
+    monkeypatch.setattr(house.carriers, "carry", keyless)
+    for _ in range(2):
+        assert house.notifier().tell(notification) is Notified.WAITING
+        house.clock.now += PAUSE + 1
+    assert house.target_now(target) == target
+    assert house.take_notifications() == [notification.again()] * 2
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from tests.post.ports import Clock
 from postroom.errors import NotNowError
 from postroom.store.codes import CodeLimits
 from postroom.store.directory import Directory
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.targets import MAX_TARGETS, Kind, Retry, Target, Targets, TargetState
 from postroom.store.turns import Turns
 from postroom.store.webhook_keys import OVERLAP_SECONDS, WebhookKeys
@@ -240,6 +241,10 @@ def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Depl
     targets.pause(target, "")
     assert not notified()
     targets.resume(target)
+    assert notified()
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).close(SHOP)
+    assert not notified(), "who may not pick it up is not told of it"
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(SHOP, ["a key"])
     assert notified()
     targets.remove(SHOP, target.id)
     assert not notified()

@@ -166,12 +166,13 @@ class LocalStack:
 
 
 def _everything_of(account: int) -> dict[str, str]:
-    """On one machine subjects may be forwarded to, and answered by, whatever is in the account."""
+    """On one machine subjects may be forwarded to, and answered by, and owners told by, whatever is in the account."""
     where = f"{REGION}:{account}"
     return {
         "ForwardQueueArns": f"arn:aws:sqs:{where}:*",
         "ForwardBusArns": f"arn:aws:events:{where}:event-bus/*",
         "HandlerFunctionArns": f"arn:aws:lambda:{where}:function:*",
+        "NotifyTopicArn": f"arn:aws:sns:{where}:*",
     }
 
 

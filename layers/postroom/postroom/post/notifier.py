@@ -15,6 +15,7 @@ from postroom.errors import NotNowError
 from postroom.post.courier import backoff
 from postroom.post.notifications import Notification, Waiting
 from postroom.post.ports import Clock, NewId, SendQueue
+from postroom.reasons import Reason
 from postroom.store.targets import Kind, Retry, Target, Targets, TargetState
 from postroom.store.turns import Turn, Turns
 from postroom.store.webhook_keys import WebhookKeys
@@ -141,6 +142,9 @@ class Notifier:
                 target, told.id, told.content(self._keys.code(target) if told.challenge else "")
             )
         except NotNowError as error:
+            # What we are at fault for pauses nobody.
+            if error.reason is not Reason.OUTBOUND_FAILED:
+                raise
             return self._failed(told, target, error.detail or error.reason.sentence)
         if not taken:
             return self._end(told, target, "it answered 410 Gone")

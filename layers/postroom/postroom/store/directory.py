@@ -87,8 +87,12 @@ class Directory:
         return self._mailboxes.get(name, lambda: self._read_mailbox(name))
 
     def is_notified(self, mailbox: str) -> bool:
-        """Whether anybody is told when something waits in a mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return self._notified.get(mailbox, lambda: any(map(is_active, self._query(NOTIFY + mailbox))))
+        """Whether anybody is told when something waits in a mailbox; of one that is closed nobody is.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        active = self._notified.get(mailbox, lambda: any(map(is_active, self._query(NOTIFY + mailbox))))
+        return active and not self.mailbox(mailbox).closed
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         """A mailbox of the delivery service, by its normalised name. Raises NotNowError(STORE_UNAVAILABLE)."""

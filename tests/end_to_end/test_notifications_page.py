@@ -1,0 +1,114 @@
+"""docs/notifications.md, followed: a webhook is verified, and told over real HTTPS that real mail came in."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.end_to_end.test_counter_page import BLOCKS as SIGN_IN
+from tests.end_to_end.test_counter_page import Shell, shell
+from tests.end_to_end.test_openssl_and_curl import tools
+
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import RECEIVER, Town
+from postroom.store.register import Register
+
+__all__ = ["shell", "tools"]
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text(encoding="utf-8")
+SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+[PYTHON] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+HOST, PATIENCE_SECONDS = "hook.example", 120
+
+
+class Receiver:
+    """The page's receiver. `told`: what it took for ours."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        names: dict[str, Any] = {}
+        exec(PYTHON, names)
+        hook: type[BaseHTTPRequestHandler] = names["Hook"]
+        receiver = self
+
+        class Listening(hook):  # type: ignore[valid-type,misc]
+            def told(self, told: Any) -> None:
+                receiver.told.append(told)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+                pass
+
+        self.hook = Listening
+
+    def await_type(self, wanted: str, *, meanwhile: Any = None) -> Any:
+        """What comes of a type; `meanwhile` is done now and then."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            for each in self.told:
+                if each["type"] == wanted:
+                    return each
+            if meanwhile:
+                meanwhile()
+            time.sleep(1)
+        pytest.fail(f"no {wanted} came; there came {self.told}")
+
+
+@pytest.fixture
+def receiver(town: Town) -> Iterator[Receiver]:
+    """At the port of all hosts of this town, at an address of its own."""
+    made = Receiver()
+    with HTTPServer(("127.0.0.2", town.stack.door.port), made.hook) as server:
+        context = town.stack.authority.server_context(HOST)
+        context.set_alpn_protocols(["http/1.1"])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        town.stack.tree.put(HOST, "@ IN A 127.0.0.2\n")
+        yield made
+        server.shutdown()
+        thread.join()
+
+
+def test_a_target_is_told_that_mail_came_in_once_it_gave_its_code_back(
+    story: Story, town: Town, shell: Shell, receiver: Receiver, tmp_path: Path
+) -> None:
+    name, verify, list_and_remove = SHELL
+    shell("\n".join([*SIGN_IN[:2], 'printf %s "$token" > token', f"at={_at()}", name]))
+    made = json.loads((tmp_path / "made.json").read_text())
+    receiver.hook.secret = made["secret"]  # type: ignore[attr-defined]
+    challenge = receiver.await_type("postroom.verify")
+    assert challenge["data"] == {"mailbox": RECEIVER, "target": made["id"], "code": challenge["data"]["code"]}
+    begin = f"at={_at()}\ntoken=$(cat token)\nmail=$at/mailboxes/{RECEIVER}\ncode={challenge['data']['code']}\n"
+    assert json.loads(shell(begin + verify))["state"] == "active"
+
+    sent: list[Any] = []
+
+    def mail() -> None:
+        # The worker may remember for half a minute that nobody wanted to know.
+        if not sent or time.monotonic() - sent[-1]["Body"]["at"] > 10:
+            sent.append(story.envelope(town.sender, {"at": time.monotonic()}))
+            story.post(sent[-1])
+
+    waiting = receiver.await_type("postroom.waiting", meanwhile=mail)
+    assert waiting["data"] == {"mailbox": RECEIVER}
+    register = Register(town.receiver.deployment.client("dynamodb"), town.receiver.deployment.outputs["PostTable"])
+    for each in sent:
+        register.acknowledge(story.find_filed(town.receiver, RECEIVER, each).row.key, int(time.time()) + 86_400)
+    assert f"{made['id']}  webhook  https://{HOST}/mail  active" in shell(begin + verify + list_and_remove)
+    assert shell(begin + 'curl -sS $mail/notifications -H "Authorization: Bearer $token"') == '{"targets":[]}'
+
+
+def _at() -> str:
+    return f"https://nlweb.{RECEIVER}"
+
+
+def test_every_block_of_the_page_is_followed() -> None:
+    assert len(SHELL) == PAGE.count("```sh") == 3
