@@ -34,6 +34,7 @@ from tests.faults.letters import (
     two_texts,
     unknown_subject,
 )
+from tests.faults.notified import NotifiedFlow
 from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER
 from tests.faults.outbox import OutboxFlow
 from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
@@ -45,6 +46,7 @@ SMALL_SHARE = {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
 SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and its owner has it", owner=True)
 KEYLESS = Rival("overtaken by one that finds no key", keys=False)
+ANOTHER_COURIER = Rival("overtaken by another courier")
 KEYED = Rival("overtaken by one that finds a key")
 
 
@@ -129,6 +131,12 @@ LATE = Flow(
 OWNERS_TURN = Flow("owners: one mail, one letter", OWNERS, lambda: [nlweb(), dm3()])
 SENDS = OutboxFlow("counter: three messages sent", "MailboxFunction", list, queue="CourierQueue")
 SENT = OutboxFlow("courier: three messages sent", "CourierFunction", list, queue="CourierQueue")
+ANNOUNCED = NotifiedFlow("worker: one message, and somebody wants to know", "WorkerFunction", lambda: [nlweb()])
+CALLED = NotifiedFlow("courier: something waits", "CourierFunction", ANNOUNCED.make, queue="CourierQueue")
+NOTIFIED = replace(CALLED, name="courier: two targets, one of them busy", turns=1)
+WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy=200)
+IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)
+MEANWHILE = replace(CALLED, name="courier: something more waits", turns=1, meanwhile=True)
 DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)])
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
@@ -181,7 +189,17 @@ SUITES = {
     "outbox": Suite(
         [
             EachCall(SENDS, [*DEATHS, *ERRORS, reset]),
-            EachCall(SENT, [*DEATHS, *ERRORS, reset, denied], [(overtaken, Rival("overtaken by another courier"))]),
+            EachCall(SENT, [*DEATHS, *ERRORS, reset, denied], [(overtaken, ANOTHER_COURIER)]),
+        ]
+    ),
+    "notified": Suite(
+        [
+            EachCall(ANNOUNCED, [*DEATHS, *ERRORS, denied]),
+            EachCall(CALLED, [*DEATHS, *ERRORS, reset, *CLOCKS, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(NOTIFIED, [*DEATHS, *ERRORS, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(WAS_BUSY, [*DEATHS, *ERRORS, *CLOCKS]),
+            EachCall(IS_GONE, [*DEATHS, *ERRORS]),
+            EachCall(MEANWHILE, [*DEATHS, *ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
         ]
     ),
     "rest": Suite(

@@ -98,6 +98,11 @@ class World:
         posted: list[bytes] = self._ask("posted", None)
         return posted
 
+    def taken(self) -> list[str]:
+        """At which domains something came in that was answered well, so far."""
+        taken: list[str] = self._ask("taken", None)
+        return taken
+
     def forget(self) -> None:
         """A new day: no troubles, nothing came in."""
         self._ask("forget", None)
@@ -126,8 +131,8 @@ def _serve(directory: Path, line: Connection) -> None:
                 elif what == "publish":
                     _publish(zones, SENDER, key=value)
                 elif what == "forget":
-                    server.troubles, elsewhere.statuses, elsewhere.posted = {}, {}, []
-                line.send(elsewhere.posted if what == "posted" else None)
+                    server.troubles, elsewhere.statuses, elsewhere.posted, elsewhere.taken = {}, {}, [], []
+                line.send({"posted": elsewhere.posted, "taken": elsewhere.taken}.get(what))
 
 
 def _publish(zones: ZoneTree, name: str, *, key: bool) -> None:

@@ -9,7 +9,8 @@ from postroom.nlweb.schema import NLWEB
 
 
 class Elsewhere(HTTPServer):
-    """Each domain of `buffers` names its buffer in its manifest. `posted`: what came in.
+    """Each domain of `buffers` names its buffer in its manifest. `posted`: what came in; `taken`: at whom, of what
+    was answered well.
 
     `status`, `body`: the answer to a message; `statuses`: that of one domain, where it is another.
     """
@@ -18,6 +19,7 @@ class Elsewhere(HTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.buffers = buffers
         self.posted: list[bytes] = []
+        self.taken: list[str] = []
         self.status = 200
         self.body = b"{}"
         self.statuses: dict[str, int] = {}
@@ -35,7 +37,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.server.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self._say(self.server.statuses.get(domain_of_host(self.headers["Host"]), self.server.status), self.server.body)
+        domain = domain_of_host(self.headers["Host"])
+        status = self.server.statuses.get(domain, self.server.status)
+        self.server.taken += [domain] if status == 200 else []
+        self._say(status, self.server.body)
 
     def _say(self, status: int, body: bytes) -> None:
         self.send_response(status)

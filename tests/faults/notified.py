@@ -1,0 +1,111 @@
+"""Notifications: mail comes in for an owner whose two targets want to know, of which one is busy at first."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.faults.clock import CLOCK
+from tests.faults.flows import Flow, Run
+from tests.faults.judge import Judge
+from tests.faults.office import Json, Town
+from tests.faults.owners import Owners
+from tests.faults.queues import Queues, event_of
+from tests.faults.world import BUFFERS, BUSY, SENDER
+from tests.functions.samples import RECEIVER
+
+from postroom.nlweb.schema import NLWEB
+from postroom.store.targets import Kind, Targets, TargetState
+
+_TOLD = (BUFFERS[SENDER], BUFFERS[BUSY])
+"""Whose hosts the targets are at."""
+
+
+@dataclass(frozen=True)
+class NotifiedFlow(Flow):
+    """The victim is the worker, which announces; or the courier, after so many `turns` of its own.
+
+    `meanwhile`: another message comes in before the victim's turn, which is about that one.
+    """
+
+    turns: int = 0
+    meanwhile: bool = False
+    busy: int = 503
+    """What the busy one answers when it is the victim's turn."""
+
+    def prepare(self, town: Town) -> Run:
+        """The targets are verified."""
+        targets = _targets(town)
+        for number, domain in enumerate(_TOLD):
+            target = targets.add(RECEIVER, Kind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
+            assert target is not None
+            targets.verify(target)
+        run = super().prepare(town)
+        queues = Queues(town, run.copies)
+        for _ in range(self.turns):
+            queues.finish(self.queue, run.batch, town.call(self.function, event_of(self.queue, run.batch)))
+            run.batch = queues.receive(self.queue)
+            queues.release(self.queue, run.batch)
+        if self.meanwhile:
+            letters = self.make()
+            run.letters += letters
+            assert all(town.call("InboxFunction", letter.posted())["statusCode"] == 200 for letter in letters)
+            claims = queues.receive("ClaimsQueue")
+            queues.finish("ClaimsQueue", claims, town.call("WorkerFunction", event_of("ClaimsQueue", claims)))
+            received = queues.receive(self.queue)
+            queues.release(self.queue, received)
+            run.batch = [each for each in received if "waiting" in json.loads(each["Body"])]
+        town.world.buffers({BUSY: self.busy})
+        return run
+
+    def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
+        """Everything comes to rest; then late copies come."""
+        queues = Queues(town, run.copies)
+        if answers:
+            queues.finish(self.queue, run.batch, answers[0])
+        self._rest(town, queues)
+        faults = list(_faults(town, run))
+        queues.hand_out_copies()
+        self._rest(town, queues)
+        faults += [*_faults(town, run), *Judge(town, queues).faults_of_queues()]
+        _forget(town)
+        if faults:
+            town.purge()
+        return list(dict.fromkeys(faults))
+
+
+def _faults(town: Town, run: Run) -> Iterator[str]:
+    """Each message is shown once, and each target was told after the last of them, of nothing but that one waits."""
+    shown = Counter(who for _, who in Owners.watched(town.deployed).shown())
+    if shown != Counter(letter.who for letter in run.letters):
+        yield f"of {len(run.letters)} messages these are shown: {shown}"
+    told = Counter(town.world.taken())
+    paused = {each.to for each in _targets(town).of(RECEIVER) if each.state is TargetState.PAUSED}
+    for domain in _TOLD:
+        if told[domain] < len(run.letters) and _url(domain) not in paused:
+            yield f"{domain} was told {told[domain]} times of {len(run.letters)} messages"
+    for posted in map(json.loads, town.world.posted()):
+        if (posted.get("type"), posted.get("data")) != ("postroom.waiting", {"mailbox": RECEIVER}):
+            yield f"a target was told {posted}"
+    for target in _targets(town).of(RECEIVER):
+        if target.to in paused and told[BUFFERS[BUSY]] == 0 and target.to == _url(BUFFERS[BUSY]):
+            continue  # it said that it is gone
+        if (target.state, target.failing_since_ms, target.retry) != (TargetState.ACTIVE, 0, None):
+            yield f"a target that took everything stands as {target}"
+
+
+def _url(domain: str) -> str:
+    return f"https://{NLWEB.host(domain)}/hook"
+
+
+def _targets(town: Town) -> Targets:
+    return Targets(town.deployed.clients.dynamodb, town.deployed.tables["DirectoryTable"])
+
+
+def _forget(town: Town) -> None:
+    """Other flows have no targets."""
+    for row in town.deployed.rows("DirectoryTable"):
+        if row["pk"]["S"].startswith("notify#"):
+            key = {name: row[name] for name in ("pk", "sk")}
+            town.deployed.clients.dynamodb.delete_item(TableName=town.deployed.tables["DirectoryTable"], Key=key)
+    CLOCK.ahead = 0
