@@ -38,7 +38,15 @@ from postroom.post.claims import Claim, Queued
 from postroom.store.keys import row_key
 
 FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
-_NAMES: Final = ("POST_TABLE", "SEEN_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "OUTBOX_TABLE", "BUCKET")
+_NAMES: Final = (
+    "POST_TABLE",
+    "SEEN_TABLE",
+    "DIRECTORY_TABLE",
+    "LIMITS_TABLE",
+    "OUTBOX_TABLE",
+    "STORAGE_TABLE",
+    "BUCKET",
+)
 _SECRETS: Final = ("SIGNING_KEYS_SECRET", "DM3_KEYS_SECRET")
 _QUEUES: Final = ("CLAIMS", "RETRY", "SUSPECTS", "LETTERS", "COURIER")
 ENVIRONMENT: Final = {

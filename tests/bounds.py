@@ -7,7 +7,18 @@ import httpcore
 from tests.aws import function, resources, template
 
 from postroom import https, ijson, settings
-from postroom.counter import desk, notifications, opening, own_settings, rate, shapes, shelves, sign_in, tokens
+from postroom.counter import (
+    desk,
+    notifications,
+    opening,
+    own_settings,
+    rate,
+    shapes,
+    shelves,
+    sign_in,
+    storage,
+    tokens,
+)
 from postroom.dm3 import extension, jsonrpc, message, profile
 from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
@@ -172,6 +183,7 @@ def sections() -> dict[str, list[Bound]]:
         "The counter": list(_counter()),
         "Sending for owners": list(_outbox()),
         "Notifications": list(_notifications()),
+        "Storage for owners": list(_storage()),
         "What is remembered": list(_caches()),
     }
 
@@ -698,6 +710,37 @@ def _courier() -> Iterator[Bound]:
         "couriers at once", _n(_source("Notices")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
         "notices wait in the queue", "Postfix default_destination_concurrency_limit: 20",
         "test_template.py::test_workers_at_once_are_limited",
+    )  # fmt: skip
+
+
+def _storage() -> Iterator[Bound]:
+    test = "counter/test_storage.py::"
+    yield Bound(
+        "a request, and an answer", _n(storage.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
+        "`ContainerTooLarge`; larger containers come and are read in parts", "S3's parts of an upload: 5 MB at least",
+        "functions/test_mailbox.py::test_the_largest_request_and_answer_are_such_that_lambda_takes_them",
+    )  # fmt: skip
+    yield Bound(
+        "a container", _n(storage.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
+        "`ContainerTooLarge`", "dm3 §3.2: chunks of up to 10 MB",
+        f"{test}test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_kept",
+    )  # fmt: skip
+    yield Bound(
+        "parts of a container", _n(shapes.MAX_PARTS), "each is a write in one transaction, which has 100",
+        "`NotARequest`", "S3: 10,000 parts of an upload", f"{test}test_what_names_no_parts_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "a part's life", _n(storage.PART_SECONDS, "s"), "it uses room that nobody reads", "`PartUnknown`",
+        "S3 AbortIncompleteMultipartUpload: days", f"{test}test_a_part_counts_for_an_hour",
+    )  # fmt: skip
+    yield Bound(
+        "what a mailbox keeps", f"{_n(AT.storage_max_bytes, 'bytes')} in {_n(AT.storage_max_containers)} containers",
+        "it is paid by the month", "`StorageFull`", "Gmail: 15 GB",
+        "store/test_storage.py::test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more",
+    )  # fmt: skip
+    yield Bound(
+        "containers of a page", _n(shapes.MAX_CONTAINERS), "each row is read", "`NotARequest`",
+        "S3 ListObjectsV2: 1,000", f"{test}test_a_page_of_too_many_or_none_is_refused",
     )  # fmt: skip
 
 

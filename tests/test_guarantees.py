@@ -25,6 +25,8 @@ NOT_IN_THE_FLOW = {
     "store/targets.py Targets.verify": "the same",
     "store/targets.py Targets.rotate": "the same",
     "store/targets.py Targets.resume": "the same",
+    "store/storage.py": "owners' archives: docs/storage.md, and tests/store/test_storage.py",
+    "store/segments.py Objects.delete": "the same",
     "store/answered.py": "signing in: whoever was not answered does it again",
     "store/head.py Heads.raise_to": "it spares the next pass something, whether it was done or not",
     "store/quotas.py Usages.correct": "a count is put right at the next look, whether it was done or not",

@@ -75,6 +75,10 @@ AT_THE_COUNTER = {
     Reason.TOO_MANY_TARGETS,
     Reason.TARGET_UNKNOWN,
     Reason.CODE_WRONG,
+    Reason.CONTAINER_UNKNOWN,
+    Reason.PART_UNKNOWN,
+    Reason.CONTAINER_TOO_LARGE,
+    Reason.STORAGE_FULL,
     Reason.TOO_MANY_REQUESTS,
     Reason.COUNTER_CLOSED,
     Reason.MESSAGE_UNREADABLE,
@@ -116,7 +120,7 @@ def test_every_reason_has_a_sentence_for_people_and_a_section(reason: Reason) ->
 @EACH
 def test_the_status_fits_the_kind(reason: Reason) -> None:
     if reason in AT_THE_COUNTER:
-        assert 400 <= reason.status < 500 or reason.status == 503
+        assert 400 <= reason.status < 500 or reason.status in (503, 507)
     elif reason.kind is Kind.REFUSAL and "dm3" in reason.section:
         assert reason.status == 200, "every JSON-RPC answer is"
     elif reason is Reason.MAILBOX_FULL:

@@ -147,6 +147,9 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
+        *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
+          for verb in ("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem")),
+        *((f"s3:{verb}Object", "s3 Bucket/box/*") for verb in ("Get", "Put", "Delete")),
         ("sqs:SendMessage", "sqs CourierQueue"),
         *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
         ("secretsmanager:GetSecretValue", "TokenKeys "),
@@ -171,7 +174,7 @@ def test_no_managed_policy_widens_a_role(function: str) -> None:
 def test_no_action_has_a_wildcard_and_no_resource_is_everything(function: str) -> None:
     for action, resource in granted(function, **FORWARDS):
         assert "*" not in action
-        assert re.fullmatch(r"(s3 Bucket/(chk|claim|reply|seg)/\*|logs \S+:\*|[^*]+)", resource)
+        assert re.fullmatch(r"(s3 Bucket/(box|chk|claim|reply|seg)/\*|logs \S+:\*|[^*]+)", resource)
 
 
 def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:
@@ -271,7 +274,7 @@ def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
     counter = {
         "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
-        "ANY /openapi.json",
+        "ANY /storage/{proxy+}", "ANY /openapi.json",
     }  # fmt: skip
     assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"} | counter
 
@@ -394,7 +397,9 @@ def test_the_keeper_goes_round_often_enough() -> None:
 # --- tables, bucket, secret -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table", ["PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable"])
+@pytest.mark.parametrize(
+    "table", ["PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable"]
+)
 def test_every_table_is_paid_by_use_and_can_be_restored(table: str) -> None:
     said = resources("AWS::DynamoDB::Table")[table]
     assert said["BillingMode"] == "PAY_PER_REQUEST"
@@ -407,10 +412,13 @@ def test_what_is_to_be_forgotten_has_a_ttl_and_what_operators_set_has_none() -> 
         for name, said in resources("AWS::DynamoDB::Table").items()
     }
     swept = dict.fromkeys(("PostTable", "SeenTable", "LimitsTable", "OutboxTable"), "ttl")
-    assert ttl == {**swept, "DirectoryTable": None}
+    # What the use of storage counts goes with the count, and never by itself.
+    assert ttl == {**swept, "DirectoryTable": None, "StorageTable": None}
 
 
-@pytest.mark.parametrize("kept", ["PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "Bucket", "SigningKeys"])
+@pytest.mark.parametrize(
+    "kept", ["PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "StorageTable", "Bucket", "SigningKeys"]
+)
 def test_mail_and_keys_outlive_the_stack(kept: str) -> None:
     said = template()["Resources"][kept]
     assert (said["DeletionPolicy"], said["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")

@@ -11,7 +11,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.counter.asked import Asked
-from postroom.counter.reply import Reply
+from postroom.counter.reply import BYTES, Reply
 from postroom.counter.wiring import build_counter
 from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.cors import Cors
@@ -20,7 +20,7 @@ from postroom.post.logs import json_logger
 from postroom.settings import read_settings
 
 CORS: Final = {
-    "methods": "DELETE, GET, PATCH, POST",
+    "methods": "DELETE, GET, PATCH, POST, PUT",
     "allowed": "authorization, content-type, if-match, if-none-match, range",
     "exposed": "content-range, etag, retry-after",
 }
@@ -66,7 +66,7 @@ def _asked(event: HttpEvent) -> Asked:
 def _result(reply: Reply, headers: Mapping[str, str], *, head: bool = False) -> HttpResult:
     body = b"" if head else reply.body
     # As text in JSON it may be three times as long, and Lambda returns 6 MB; a part may begin within a character.
-    encoded = len(body) > MAX_ANSWER_BYTES or reply.status == HTTPStatus.PARTIAL_CONTENT
+    encoded = len(body) > MAX_ANSWER_BYTES or reply.status == HTTPStatus.PARTIAL_CONTENT or reply.content_type == BYTES
     return {
         "statusCode": reply.status,
         "headers": {"Content-Type": reply.content_type, **reply.headers, **headers},

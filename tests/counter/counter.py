@@ -24,6 +24,7 @@ from postroom.counter.reply import Reply
 from postroom.counter.sending import Sending
 from postroom.counter.shelves import Shelves
 from postroom.counter.sign_in import SignIn
+from postroom.counter.storage import Storing
 from postroom.counter.tokens import Tokens
 from postroom.dm3.keys import PrivateSigningKey
 from postroom.dm3.profile import UserProfile
@@ -44,6 +45,7 @@ from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
 from postroom.store.register import Register, Row
 from postroom.store.segments import Line, Objects, lay_out
+from postroom.store.storage import Storage, Use
 from postroom.store.targets import Targets
 from postroom.store.token_keys import TokenKeys
 from postroom.store.webhook_keys import WebhookKeys
@@ -55,6 +57,7 @@ TOPICS = "arn:aws:sns:eu-west-1:123456789012:mail-*"
 SHOP, BOB = "shop.com", "bob.eth"
 RETAIN, KEEP = 22 * DAY, 30 * DAY
 MAX_BYTES = 1024 * 1024
+QUOTA = Use(1000, 200_000_000)
 SHOP_KEY = PrivateKey.generate("ed25519")
 BOB_KEY = PrivateSigningKey.generate()
 Json = Any
@@ -159,7 +162,10 @@ class Counter:
         given = {"content-type": "application/json", **(headers or {})}
         if token:
             given["authorization"] = f"Bearer {token}"
-        data = b"" if body is None else json.dumps(body).encode()
+        if isinstance(body, bytes):
+            data, given["content-type"] = body, (headers or {}).get("content-type", "application/octet-stream")
+        else:
+            data = b"" if body is None else json.dumps(body).encode()
         return self.desk.answer(Asked(method, path, host, query or {}, given, data))
 
     def challenge(self, name: str = SHOP, host: str = HOST) -> str:
@@ -198,6 +204,7 @@ class Counter:
             sending=self.sending(self.deployed.clients),
             counting=self.counting(),
             targets=self.target_desk(),
+            storing=self.storing(self.deployed.clients),
             rate=Rate(20, self.clock),
             pool=InTurn(),
             retain_seconds=RETAIN,
@@ -231,6 +238,13 @@ class Counter:
             clock=self.clock,
             new_id=self.new_id,
         )
+
+    def storing(self, clients: Clients, quota: Use = QUOTA) -> Storing:
+        return Storing(self.storage(clients, quota), self.clock)
+
+    def storage(self, clients: Clients, quota: Use = QUOTA) -> Storage:
+        objects = Objects(clients.s3, self.deployed.bucket)
+        return Storage(clients.dynamodb, self.deployed.tables["StorageTable"], objects, quota, self.new_id)
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -4,7 +4,7 @@ from typing import Any
 
 from postroom.local.stack import Deployment
 
-TABLES = ("PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable")
+TABLES = ("PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable")
 QUEUES = (
     "ClaimsQueueUrl",
     "RetryQueueUrl",

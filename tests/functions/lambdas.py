@@ -140,7 +140,7 @@ def office(deployed: Deployed, **parameters: str) -> Iterator[Office]:
     original: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
 
     def call(client: BaseClient, operation: str, request: Json) -> object:
-        running.calls.append(call_of(client.meta.service_model.service_name, operation, request))
+        running.calls.extend(calls_of(client.meta.service_model.service_name, operation, request))
         with lock:  # moto is not thread safe, and the worker has threads
             return original(client, operation, request)
 
@@ -151,7 +151,17 @@ def office(deployed: Deployed, **parameters: str) -> Iterator[Office]:
         yield running
 
 
-def call_of(service: str, operation: str, request: Json) -> Call:
+def calls_of(service: str, operation: str, request: Json) -> Iterator[Call]:
+    """The calls as policies name them: to make a transaction is to make each of its writes."""
+    if operation != "TransactWriteItems":
+        yield _call_of(service, operation, request)
+        return
+    for write in request["TransactItems"]:
+        [(verb, said)] = write.items()
+        yield _call_of(service, f"{verb}Item", said)
+
+
+def _call_of(service: str, operation: str, request: Json) -> Call:
     """The call as policies name it. KeyError for a service that no test here knows: its ARN must be said below."""
     key = request.get("Key") or request.get("Item") or {}
     partition = key.get("pk", {}).get("S", "") if isinstance(key, dict) else ""

@@ -24,6 +24,7 @@ from tests.functions.samples import (
     user_keys,
 )
 
+from postroom.counter.storage import MAX_PART_BYTES
 from postroom.dm3.profile import UserProfile
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.keys import row_key
@@ -91,6 +92,16 @@ def sign_in(running: Office, name: str = RECEIVER) -> str:
     return token
 
 
+def keep(running: Office, token: str, key: str, data: bytes) -> Json:
+    """A container of the mailbox, whatever is under its key."""
+    headers = {"content-type": "application/octet-stream", "authorization": f"Bearer {token}"}
+    at = f"{HOST}/storage/{RECEIVER}/containers/{key}"
+    there = running.invoke("MailboxFunction", http("HEAD", at, MADE_AT, b"", headers))["headers"].get("ETag")
+    condition = {"if-match": there} if there else {"if-none-match": "*"}
+    answer: Json = running.invoke("MailboxFunction", http("PUT", at, MADE_AT, data, {**headers, **condition}))
+    return answer
+
+
 def test_an_owner_signs_in_reads_and_acknowledges_by_calls_that_the_role_allows(
     opened: Deployed, running: Office
 ) -> None:
@@ -142,6 +153,39 @@ def test_a_mailbox_is_opened_by_its_profile_by_calls_that_the_role_allows(opened
         assert said(ask(running, "POST", f"/profile/{ALICE}", {"profile": profile, "signature": "0x"})) == ""
     directory = Directory(opened.clients.dynamodb, opened.tables["DirectoryTable"], clock=lambda: 0.0, cache_seconds=0)
     assert directory.dm3_mailbox(ALICE) == Dm3Mailbox(ALICE, by_owner=True)
+
+
+def test_an_owner_keeps_containers_by_calls_that_the_role_allows(running: Office) -> None:
+    token, at, key = sign_in(running), f"/storage/{RECEIVER}", f"0x{1:064x}"
+    kept = keep(running, token, key, b"\x00\xff sealed")
+    kept = keep(running, token, key, b"\xff\x00 sealed")
+    assert said(kept)["size"] == 9
+    found = ask(running, "GET", f"{at}/containers/{key}", token=token)
+    assert (found["statusCode"], found["isBase64Encoded"]) == (200, True)
+    assert base64.b64decode(found["body"]) == b"\xff\x00 sealed"
+    assert found["headers"]["ETag"] == kept["headers"]["ETag"]
+    head = ask(running, "HEAD", f"{at}/containers/{key}", token=token)
+    assert (head["statusCode"], head["body"], head["headers"]["ETag"]) == (200, "", found["headers"]["ETag"])
+    bytes_of = {"content-type": "application/octet-stream", "authorization": f"Bearer {token}"}
+    part = said(running.invoke("MailboxFunction", http("POST", f"{HOST}{at}/parts", MADE_AT, b"part", bytes_of)))
+    headers = {"if-match": kept["headers"]["ETag"]}
+    joined = ask(running, "PUT", f"{at}/containers/{key}/parts", {"parts": [part["part"]]}, headers, token)
+    assert said(joined)["size"] == 4
+    assert [each["key"] for each in said(ask(running, "GET", f"{at}/containers", token=token))["containers"]] == [key]
+    gone = ask(running, "DELETE", f"{at}/containers/{key}", headers={"if-match": "*"}, token=token)
+    assert (gone["statusCode"], gone["body"]) == (200, "null")
+    assert said(ask(running, "GET", at, token=token))["bytes"] == 0
+
+
+def test_the_largest_request_and_answer_are_such_that_lambda_takes_them(running: Office) -> None:
+    token, key, data = sign_in(running), f"0x{1:064x}", b"\xff" * MAX_PART_BYTES
+    assert said(keep(running, token, key, data))["size"] == len(data)
+    answer = ask(running, "GET", f"/storage/{RECEIVER}/containers/{key}", token=token)
+    assert base64.b64decode(answer["body"]) == data
+    assert len(json.dumps(answer)) < 6 * 1024 * 1024
+    event = http("PUT", f"{HOST}/storage/{RECEIVER}/containers/{key}", MADE_AT, data, {})
+    assert len(json.dumps(event)) < 6 * 1024 * 1024
+    assert json.loads(keep(running, token, key, data + b"x")["body"])["reason"] == "ContainerTooLarge"
 
 
 def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, running: Office) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.aws import Deployed
 from tests.functions.lambdas import Office, office
 from tests.functions.samples import BOB, MADE_AT, RECEIVER, SERVICE, http
-from tests.functions.test_mailbox import ENVELOPE, HOST, file, opened, sign_in
+from tests.functions.test_mailbox import ENVELOPE, HOST, file, keep, opened, sign_in
 
 from postroom.counter.operations import OPERATIONS
 from postroom.store.ids import id_of
@@ -22,6 +22,7 @@ __all__ = ["opened"]
 
 Json = dict[str, Any]
 MESSAGE = id_of(row_key(RECEIVER, 1, MADE_AT * 1000, f"{1:032x}"))
+CONTAINER = f"0x{1:064x}"
 EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -73,24 +74,27 @@ ASKED = [
 @pytest.mark.parametrize(("operation", "name"), ASKED, ids=[f"{it.does}-{name}" for it, name in ASKED])
 def test_an_operation_is_as_the_document_says(running: Office, operation: Any, name: str) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", App(running))
-    # What fits and is refused all the same: a range beyond the end, settings that are other ones by now or none of
-    # this mailbox, a name that was asked for too often, a target that has none of the addresses which are told.
+    # What fits and is refused all the same: a range beyond the end, what is another by now or said by no condition,
+    # settings that are none of this mailbox, a name that was asked for too often, a target that has none of the
+    # addresses which are told.
     taken = schema.config.checks.positive_data_acceptance
     taken.expected_statuses = [
         *taken.expected_statuses,
         "412",
         "416",
+        "428",
         *(["422"] if "settings" in operation.does or "target" in operation.does else []),
     ]
     token, named = sign_in(running, name), MESSAGE
+    keep(running, token, CONTAINER, b"sealed")
     if "target" in operation.does:
         named = target(running.deployed)
 
     @schema.hook
     def map_path_parameters(_context: object, parameters: Json | None) -> Json | None:
-        """Half of all addresses are those of a mailbox and a message, or a target, that there are."""
+        """Half of all addresses are those of a mailbox and a message, a target or a container that there are."""
         if parameters and "name" in parameters and len(parameters["name"]) % 2:
-            return {each: {"name": name, "id": named}[each] for each in parameters}
+            return {each: {"name": name, "id": named, "key": CONTAINER}[each] for each in parameters}
         return parameters
 
     @EXAMPLES

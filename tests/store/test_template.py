@@ -2,7 +2,14 @@ from tests.aws import Deployed
 
 
 def test_what_the_tests_run_on_is_what_the_template_deploys(deployed: Deployed) -> None:
-    assert set(deployed.tables) == {"PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable"}
+    assert set(deployed.tables) == {
+        "PostTable",
+        "SeenTable",
+        "DirectoryTable",
+        "LimitsTable",
+        "OutboxTable",
+        "StorageTable",
+    }
     redrive = deployed.clients.sqs.get_queue_attributes(
         QueueUrl=deployed.queues["ClaimsQueue"], AttributeNames=["RedrivePolicy"]
     )["Attributes"]["RedrivePolicy"]

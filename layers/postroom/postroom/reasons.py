@@ -302,6 +302,24 @@ class Reason(Enum):
         "The code is not the one that was sent to this target last, or it was tried too often; ask for another.",
         "design: Notifications",
     )  # fmt: skip
+    CONTAINER_UNKNOWN = (
+        "ContainerUnknown", Kind.REFUSAL, 404,
+        "There is no container under this key.", "dm3 §3.2; settlement dm3 15",
+    )  # fmt: skip
+    PART_UNKNOWN = (
+        "PartUnknown", Kind.REFUSAL, 409,
+        "One of the parts is not there: a part counts for an hour, and once; send the container again.",
+        "dm3 §3.2; settlement dm3 15",
+    )  # fmt: skip
+    CONTAINER_TOO_LARGE = (
+        "ContainerTooLarge", Kind.REFUSAL, 413,
+        "That is more than is taken at once, or than a container may have.", "dm3 §3.2; settlement dm3 15",
+    )  # fmt: skip
+    STORAGE_FULL = (
+        "StorageFull", Kind.REFUSAL, 507,
+        "The mailbox's storage has no room for this; GET /storage/{name} says how much is used.",
+        "RFC 4918 §11.5; dm3 §3.2",
+    )  # fmt: skip
 
     # --- discards: by the worker, or said at once in answer to a synchronous request -----------------------
     SIGNATURE_INVALID = (

@@ -24,6 +24,7 @@ _MAY_BE_ZERO: Final = frozenset(
         "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
         "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds",
         "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
+        "storage_max_bytes", "storage_max_containers",
     }
 )  # fmt: skip
 
@@ -42,6 +43,7 @@ class Settings:
     directory_table: str = ""
     limits_table: str = ""
     outbox_table: str = ""
+    storage_table: str = ""
     bucket: str = ""
     claims_queue_url: str = ""
     retry_queue_url: str = ""
@@ -76,6 +78,8 @@ class Settings:
 
     counter_cors_origins: str = "*"
     counter_requests_a_second: int = 20
+    storage_max_bytes: int = 1024 * 1024 * 1024
+    storage_max_containers: int = 10_000
     outbox_keep_seconds: int = 30 * DAY_SECONDS
     outbox_give_up_seconds: int = 23 * 3600
 

@@ -15,7 +15,7 @@ from postroom.counter.names import read_mailbox_name, read_partner
 from postroom.counter.notifications import TargetDesk
 from postroom.counter.openapi import document
 from postroom.counter.opening import Opening
-from postroom.counter.operations import ID, MERGE_PATCH, NAME, Operation, find_operations
+from postroom.counter.operations import ID, JSON, KEY, MERGE_PATCH, NAME, Operation, find_operations
 from postroom.counter.preferences import Preferences
 from postroom.counter.rate import Rate
 from postroom.counter.reply import Reply, not_modified, refused, said, said_as_json
@@ -25,9 +25,11 @@ from postroom.counter.shapes import (
     Acknowledgements,
     ChallengeQuery,
     Code,
+    ContainersQuery,
     NewMessage,
     NewTarget,
     PageQuery,
+    Parts,
     ReferenceAcknowledgements,
     SentQuery,
     SettingsChange,
@@ -37,6 +39,7 @@ from postroom.counter.shapes import (
 )
 from postroom.counter.shelves import ANOTHER_PASS, MAX_MESSAGE_BYTES, NOTHING_WAITS, Shelves, Shown, encoded
 from postroom.counter.sign_in import SignIn
+from postroom.counter.storage import Storing
 from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.post.side_by_side import side_by_side
@@ -57,7 +60,8 @@ _log: Final = logging.getLogger(__name__)
 
 
 class _Call(NamedTuple):
-    """A request that was led to its operation. `id`: of a message or a target, empty where the address has none."""
+    """A request that was led to its operation. `id`: of a message or a target, or the key of a container; empty: the
+    address has none."""
 
     asked: Asked
     mailbox: str
@@ -86,6 +90,7 @@ class Desk:
         sending: Sending,
         counting: Counting,
         targets: TargetDesk,
+        storing: Storing,
         rate: Rate,
         pool: Executor,
         retain_seconds: int,
@@ -101,6 +106,7 @@ class Desk:
         self._sending = sending
         self._counting = counting
         self._targets = targets
+        self._storing = storing
         self._rate = rate
         self._pool = pool
         self._retain_seconds = retain_seconds
@@ -139,7 +145,7 @@ class Desk:
             self._sign_in.check(asked.bearer, mailbox, asked.host)
             self._rate.take(mailbox)
         does: Callable[[_Call], Reply] = getattr(self, operation.does)
-        return does(_Call(asked, mailbox, parts.get(ID, "")))
+        return does(_Call(asked, mailbox, parts.get(ID) or parts.get(KEY, "")))
 
     # --- signing in ---------------------------------------------------------------------------------------------
     def challenge(self, call: _Call) -> Reply:
@@ -315,6 +321,40 @@ class Desk:
     def resume_target(self, call: _Call) -> Reply:
         """As it stands then."""
         return said(self._targets.resume(call.mailbox, call.id))
+
+    # --- keeping --------------------------------------------------------------------------------------------------
+    def storage(self, call: _Call) -> Reply:
+        """How much of it is used."""
+        return said(self._storing.use(call.mailbox))
+
+    def containers(self, call: _Call) -> Reply:
+        """A page."""
+        wanted = read_query(call.asked.query, ContainersQuery)
+        return said(self._storing.page(call.mailbox, wanted.after, wanted.limit))
+
+    def container(self, call: _Call) -> Reply:
+        """One, by its key, or a part of it."""
+        return self._storing.container(call.mailbox, call.id, call.asked)
+
+    def put_container(self, call: _Call) -> Reply:
+        """As it stands in the body."""
+        kept, etag = self._storing.put(call.mailbox, call.id, call.asked)
+        return said(kept, {"ETag": etag})
+
+    def join_parts(self, call: _Call) -> Reply:
+        """The body names them."""
+        wanted = read_body(call.asked, JSON, Parts)
+        kept, etag = self._storing.join(call.mailbox, call.id, call.asked.headers, wanted)
+        return said(kept, {"ETag": etag})
+
+    def delete_container(self, call: _Call) -> Reply:
+        """If nobody changed it meanwhile."""
+        self._storing.delete(call.mailbox, call.id, call.asked.headers)
+        return said(None)
+
+    def add_part(self, call: _Call) -> Reply:
+        """Of a container to come."""
+        return said(self._storing.add_part(call.mailbox, call.asked))
 
     # --- settings, and about this ---------------------------------------------------------------------------------
     def settings(self, call: _Call) -> Reply:

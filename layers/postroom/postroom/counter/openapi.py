@@ -7,13 +7,21 @@ from typing import Any, Final
 
 import msgspec
 
-from postroom.counter.operations import OPERATIONS, Operation
+from postroom.counter.conditions import PATTERN
+from postroom.counter.operations import IF_MATCH, IF_NONE_MATCH, JSON, OPERATIONS, RANGE, Operation
+from postroom.counter.reply import BYTES
 from postroom.counter.shapes import Problem
 from postroom.reasons import Reason
 
 Json = dict[str, Any]
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
+_SOMETHING: Final[Json] = {"type": "string", "minLength": 1}
+_PATH_SCHEMAS: Final[dict[str, Json]] = {"key": {"type": "string", "pattern": "^0x[0-9a-f]{64}$"}}
+_CONDITION: Final[Json] = {"type": "string", "pattern": PATTERN}
+_HEADER_SCHEMAS: Final[dict[str, Json]] = {
+    IF_MATCH: _CONDITION, IF_NONE_MATCH: _CONDITION, RANGE: {"type": "string"},
+}  # fmt: skip
 _TOKEN: Final = "token"  # noqa: S105 - the name of a scheme
 _WITH_TOKEN: Final = (Reason.TOKEN_INVALID, Reason.ANOTHERS_MAILBOX, Reason.TOO_MANY_REQUESTS)
 _ALWAYS: Final = (
@@ -25,7 +33,7 @@ _ALWAYS: Final = (
 @lru_cache(1)
 def document() -> bytes:
     """The document in JSON."""
-    shapes = {shape for it in OPERATIONS for shape in (it.answer, it.body) if shape} | {Problem}
+    shapes = {shape for it in OPERATIONS for shape in (it.answer, it.body) if shape not in (None, bytes)} | {Problem}
     _, components = msgspec.json.schema_components(sorted(shapes, key=lambda it: it.__name__), ref_template=_SCHEMAS)
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:
@@ -59,14 +67,14 @@ def _described(operation: Operation) -> Json:
         "security": [{_TOKEN: []}] if operation.signed_in else [],
     }
     if operation.body:
-        content = {operation.body_type: {"schema": _ref(operation.body)}}
+        content = {operation.body_type: {"schema": _schema(operation.body)}}
         told["requestBody"] = {"required": True, "content": content}
     return told
 
 
 def _of_path(operation: Operation) -> list[Json]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        {"name": name, "in": "path", "required": True, "schema": _PATH_SCHEMAS.get(name, _SOMETHING)}
         for name in re.findall(r"{(\w+)}", operation.path)
     ]
 
@@ -82,18 +90,21 @@ def _of_query(operation: Operation) -> list[Json]:
 
 
 def _of_headers(operation: Operation) -> list[Json]:
-    if operation.matches:
-        return [{"name": "If-Match", "in": "header", "required": True, "schema": {"type": "string"}}]
-    if operation.does == "envelope":
-        return [{"name": "Range", "in": "header", "required": False, "schema": {"type": "string"}}]
-    return []
+    needed = [IF_MATCH] if operation.matches else []
+    taken = [*operation.conditions, *([RANGE] if operation.ranged else [])]
+    return [
+        {"name": name, "in": "header", "required": name in needed, "schema": _HEADER_SCHEMAS[name]}
+        for name in (*needed, *taken)
+    ]
 
 
 def _responses(operation: Operation) -> Json:
-    answer: Json = _ref(operation.answer) if operation.answer else {}
-    responses: Json = {"200": {"description": "Done.", "content": {"application/json": {"schema": answer}}}}
-    if operation.does == "envelope":
-        responses["206"] = {"description": "A part.", "content": {"application/json": {}}}
+    media_type = BYTES if operation.answer is bytes else JSON
+    responses: Json = {"200": {"description": "Done.", "content": {media_type: {"schema": _schema(operation.answer)}}}}
+    if operation.ranged:
+        responses["206"] = {"description": "A part.", "content": {media_type: {}}}
+    if operation.method == "GET" and IF_NONE_MATCH in operation.conditions:
+        responses["304"] = {"description": "It is there already."}
     by_status: dict[int, list[Reason]] = {}
     for reason in _refusals(operation):
         by_status.setdefault(reason.status, []).append(reason)
@@ -116,6 +127,12 @@ def _refusals(operation: Operation) -> list[Reason]:
     if "{" in operation.path:
         found += _ALWAYS
     return found
+
+
+def _schema(shape: type[msgspec.Struct | bytes] | None) -> Json:
+    if shape is None:
+        return {}
+    return {"type": "string", "format": "binary"} if issubclass(shape, bytes) else _ref(shape)
 
 
 def _ref(shape: type[msgspec.Struct]) -> Json:

@@ -5,18 +5,24 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroom.counter.reply import BYTES
 from postroom.counter.shapes import (
     Acknowledged,
     Acknowledgements,
     ChallengeQuery,
     Code,
+    Container,
+    Containers,
+    ContainersQuery,
     Conversations,
     Message,
     NewMessage,
+    NewPart,
     NewTarget,
     Notifications,
     Page,
     PageQuery,
+    Parts,
     Queued,
     ReferenceAcknowledgements,
     SentMessage,
@@ -28,43 +34,49 @@ from postroom.counter.shapes import (
     SignedOut,
     SignedProfile,
     Status,
+    StorageUse,
     Target,
 )
 from postroom.reasons import Reason
 
-NAME, ID = "{name}", "{id}"
+NAME, ID, KEY = "{name}", "{id}", "{key}"
+IF_MATCH, IF_NONE_MATCH, RANGE = "If-Match", "If-None-Match", "Range"
+JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of an address. `path`: its segments, `NAME` and `ID` stand for any. `does`: a method of `Desk`.
+    """A method of an address. `path`: its segments, `NAME`, `ID` and `KEY` stand for any. `does`: a method of `Desk`.
 
-    `answer`: the shape of a 200; None: it is JSON of no shape of ours, or none at all.
+    `answer`: the shape of a 200; None: it is JSON of no shape of ours, or none at all. An answer or a `body` that is
+    `bytes` is no JSON. `conditions`: headers that it takes beside. `ranged`: a Range is answered with a part.
     """
 
     method: str
     path: str
     does: str
     summary: str
-    answer: type[Struct] | None = None
+    answer: type[Struct | bytes] | None = None
     query: type[Struct] | None = None
-    body: type[Struct] | None = None
-    body_type: str = "application/json"
+    body: type[Struct | bytes] | None = None
+    body_type: str = JSON
     signed_in: bool = True
     refusals: tuple[Reason, ...] = ()
     tag: str = "mailbox"
     matches: bool = False
-    """Whether it takes If-Match."""
+    """Whether it must have If-Match."""
+    conditions: tuple[str, ...] = ()
+    ranged: bool = False
 
     def match(self, segments: list[str]) -> dict[str, str] | None:
-        """What stands for `NAME` and `ID` in these segments of an address; None: it is another one's."""
+        """What stands for `NAME`, `ID` and `KEY` in these segments of an address; None: it is another one's."""
         own = self.path.split("/")[1:]
         if len(own) != len(segments):
             return None
         found = {}
         for pattern, segment in zip(own, segments, strict=True):
-            if pattern in (NAME, ID):
+            if pattern in (NAME, ID, KEY):
                 found[pattern] = segment
             elif pattern != segment:
                 return None
@@ -80,6 +92,8 @@ _OF_SENDING: Final = (
 _OF_A_TARGET: Final = (
     Reason.NOTIFICATION_NOT_OFFERED, Reason.TARGET_INVALID, Reason.TARGET_EXISTS, Reason.TOO_MANY_TARGETS,
 )  # fmt: skip
+_OF_WRITING: Final = (Reason.NOT_A_REQUEST, Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.CONTAINER_TOO_LARGE)
+_CONTAINER: Final = "/storage/{name}/containers/{key}"
 OPERATIONS: Final = (
     Operation(
         "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
@@ -108,7 +122,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope", "Its envelope as it was received, or a part.",
-        refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE, Reason.MESSAGE_UNREADABLE),
+        ranged=True, refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE, Reason.MESSAGE_UNREADABLE),
     ),
     Operation(
         "POST", "/mailboxes/{name}/acknowledgements", "acknowledge", "Say which messages are safe at home.",
@@ -138,6 +152,37 @@ OPERATIONS: Final = (
     Operation(
         "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "The message that was sent under this Correlation.",
         SentMessage, refusals=(Reason.NOT_SENT,), tag="outbox",
+    ),
+    Operation("GET", "/storage/{name}", "storage", "How much is kept, and may be.", StorageUse, tag="storage"),
+    Operation(
+        "GET", "/storage/{name}/containers", "containers", "What is kept, by key.",
+        Containers, query=ContainersQuery, refusals=(Reason.CURSOR_INVALID,), tag="storage",
+    ),
+    Operation(
+        "GET", _CONTAINER, "container", "A container, or a part of it.",
+        bytes, ranged=True, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
+        refusals=(
+            Reason.NOT_A_REQUEST, Reason.CONTAINER_UNKNOWN, Reason.CHANGED_MEANWHILE, Reason.RANGE_UNSATISFIABLE,
+        ),
+    ),
+    Operation(
+        "PUT", _CONTAINER, "put_container", "Keep a container, if there is what If-Match or If-None-Match: * says.",
+        Container, body=bytes, body_type=BYTES, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
+        refusals=(*_OF_WRITING, Reason.STORAGE_FULL),
+    ),
+    Operation(
+        "DELETE", _CONTAINER, "delete_container", "Keep a container no longer.", matches=True, tag="storage",
+        refusals=(Reason.NOT_A_REQUEST, Reason.CONTAINER_UNKNOWN, Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE),
+    ),
+    Operation(
+        "POST", "/storage/{name}/parts", "add_part", "Bring a part of a container that is larger than a request.",
+        NewPart, body=bytes, body_type=BYTES, tag="storage",
+        refusals=(Reason.CONTAINER_TOO_LARGE, Reason.STORAGE_FULL),
+    ),
+    Operation(
+        "PUT", f"{_CONTAINER}/parts", "join_parts", "Keep a container that is made of parts.",
+        Container, body=Parts, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
+        refusals=(*_OF_WRITING, Reason.PART_UNKNOWN),
     ),
     Operation(
         "GET", "/mailboxes/{name}/notifications", "targets", "Who is told that something waits.",

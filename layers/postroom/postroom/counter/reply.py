@@ -11,6 +11,7 @@ from postroom.post.answers import problem
 from postroom.reasons import Reason
 
 _JSON: Final = "application/json"
+BYTES: Final = "application/octet-stream"
 _PRIVATE: Final = {"Cache-Control": "no-store"}
 """What is somebody's own is kept by nobody in between."""
 _ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
@@ -39,6 +40,11 @@ def said_as_json(
 ) -> Reply:
     """A 200 with what is JSON already, or another answer with a part of it."""
     return Reply(status, _JSON, body, {**_PRIVATE, **(headers or {})}, unreadable=unreadable)
+
+
+def said_as_bytes(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Reply:
+    """The same with what is nobody's text."""
+    return Reply(status, BYTES, body, {**_PRIVATE, **(headers or {})})
 
 
 def not_modified(etag: str) -> Reply:

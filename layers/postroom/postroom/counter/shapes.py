@@ -17,6 +17,9 @@ MAX_ACKNOWLEDGED: Final = 1000
 MAX_SENT: Final = 100
 MAX_TARGET: Final = 1000
 """Characters of a URL, or of an ARN."""
+MAX_CONTAINERS: Final = 1000
+MAX_PARTS: Final = 32
+"""Of a container; each is a write in one transaction, which has 100."""
 _MAX_CURSOR: Final = 200
 _MAX_ID: Final = 100
 
@@ -270,6 +273,57 @@ class Code(Struct, frozen=True):
     """What was sent to a target, to show that who named it reads there."""
 
     code: Annotated[str, Meta(max_length=20, description="Absent: send another one.")] = ""
+
+
+Key = Annotated[str, Meta(description="0x and the hex of a SHA-256.")]
+
+
+class ContainersQuery(Struct, frozen=True):
+    """Which containers."""
+
+    after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_CONTAINERS, description="At most so many containers.")] = 100
+
+
+class Container(Struct, frozen=True):
+    """A container that is kept."""
+
+    key: Key
+    size: Annotated[int, Meta(description="In bytes, as it was sealed.")]
+    etag: Annotated[str, Meta(description="As the header ETag has it: another one after each write.")]
+
+
+class Containers(Struct, frozen=True):
+    """Containers by key."""
+
+    containers: list[Container]
+    cursor: Annotated[str, Meta(description="Where the next page begins.")]
+    more: Annotated[bool, Meta(description="Whether there may be a next page.")]
+
+
+class NewPart(Struct, frozen=True):
+    """A part of a container to come."""
+
+    part: Annotated[str, Meta(description="Counts for an hour, and once.")]
+    size: Annotated[int, Meta(description="In bytes.")]
+
+
+class Parts(Struct, frozen=True):
+    """What a container is made of, one after the other."""
+
+    parts: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=_MAX_ID)]],
+        Meta(min_length=1, max_length=MAX_PARTS, extra_json_schema={"uniqueItems": True}),
+    ]
+
+
+class StorageUse(Struct, frozen=True):
+    """How much a mailbox keeps here. A part counts as a container until it is joined."""
+
+    containers: int
+    bytes: Annotated[int, Meta(description="As they were sealed.")]
+    most_containers: Annotated[int, Meta(description="0: no limit.")]
+    most_bytes: Annotated[int, Meta(description="0: no limit.")]
 
 
 class Problem(Struct, frozen=True):

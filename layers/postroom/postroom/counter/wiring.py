@@ -17,6 +17,7 @@ from postroom.counter.rate import Rate
 from postroom.counter.sending import Sending
 from postroom.counter.shelves import Shelves
 from postroom.counter.sign_in import SignIn
+from postroom.counter.storage import Storing
 from postroom.counter.tokens import Tokens
 from postroom.dm3.names import normalize
 from postroom.errors import SettingsError, TheirError
@@ -32,6 +33,7 @@ from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
 from postroom.store.register import Register
 from postroom.store.segments import Objects
+from postroom.store.storage import Storage, Use
 from postroom.store.targets import Targets
 from postroom.store.token_keys import TokenKeys
 from postroom.store.webhook_keys import WebhookKeys
@@ -40,8 +42,8 @@ from postroom.store.webhook_keys import WebhookKeys
 def build_counter(settings: Settings) -> Desk:
     """The counter of a deployment."""
     settings.need(
-        "directory_table", "post_table", "limits_table", "outbox_table", "bucket", "courier_queue_url",
-        "token_keys_secret", "webhook_keys_secret",
+        "directory_table", "post_table", "limits_table", "outbox_table", "storage_table", "bucket",
+        "courier_queue_url", "token_keys_secret", "webhook_keys_secret",
     )  # fmt: skip
     dynamodb = boto3.client("dynamodb", config=AWS)
     objects, directory = Objects(boto3.client("s3", config=AWS), settings.bucket), build_directory(settings, dynamodb)
@@ -95,6 +97,16 @@ def build_counter(settings: Settings) -> Desk:
             offer=Offer(settings.outbound_port, settings.notify_topic_arn),
             clock=time.time,
             new_id=new_id,
+        ),
+        storing=Storing(
+            Storage(
+                dynamodb,
+                settings.storage_table,
+                objects,
+                Use(settings.storage_max_containers, settings.storage_max_bytes),
+                new_id,
+            ),
+            time.time,
         ),
         rate=Rate(settings.counter_requests_a_second, time.monotonic),
         pool=pool,

@@ -1,6 +1,6 @@
 """One place that tells a passing AWS fault from a refusal and from our own mistake."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
@@ -33,6 +33,14 @@ class RefusedError(Exception):
         self.item = item
 
 
+class CancelledError(Exception):
+    """A transaction was not made. `codes`: what was wrong with each of its writes; "None": nothing."""
+
+    def __init__(self, codes: tuple[str, ...]) -> None:
+        super().__init__(f"TransactionCanceledException: {', '.join(codes)}")
+        self.codes = codes
+
+
 def error_code(error: ClientError) -> str:
     """The service's own code for what it refused."""
     return str(error.response.get("Error", {}).get("Code", ""))
@@ -44,6 +52,19 @@ def is_passing(error: BotoCoreError | ClientError) -> bool:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return error_code(error) in _PASSING or status == _TOO_MANY_REQUESTS or status >= 500
     return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
+
+
+@contextmanager
+def transacting() -> Iterator[None]:
+    """A transaction of DynamoDB: CancelledError where it was certainly not made, else as `passing_faults`."""
+    with passing_faults():
+        try:
+            yield
+        except ClientError as error:
+            if error_code(error) == "TransactionCanceledException":
+                reasons = cast("Iterable[Mapping[str, str]]", error.response.get("CancellationReasons", ()))
+                raise CancelledError(tuple(reason.get("Code", "None") for reason in reasons)) from None
+            raise
 
 
 @contextmanager

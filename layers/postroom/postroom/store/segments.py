@@ -118,6 +118,11 @@ class Objects:
         with passing_faults():
             self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type)
 
+    def delete(self, name: str) -> None:
+        """See that there is no such object. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            self._s3.delete_object(Bucket=self._bucket, Key=name)
+
     def get(self, name: str) -> bytes:
         """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
         with passing_faults(), _missing_as_key_error(name):
