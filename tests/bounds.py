@@ -716,12 +716,12 @@ def _courier() -> Iterator[Bound]:
 def _storage() -> Iterator[Bound]:
     test = "counter/test_storage.py::"
     yield Bound(
-        "a request, and an answer", _n(storage.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
+        "a request, and an answer", _n(shapes.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
         "`ContainerTooLarge`; larger containers come and are read in parts", "S3's parts of an upload: 5 MB at least",
         "functions/test_mailbox.py::test_the_largest_request_and_answer_are_such_that_lambda_takes_them",
     )  # fmt: skip
     yield Bound(
-        "a container", _n(storage.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
+        "a container", _n(shapes.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
         "`ContainerTooLarge`", "dm3 §3.2: chunks of up to 10 MB",
         f"{test}test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_kept",
     )  # fmt: skip

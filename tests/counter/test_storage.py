@@ -7,8 +7,8 @@ from tests.counter.counter import BOB, BOB_KEY, QUOTA, SHOP, Counter, Owner, rea
 
 from postroom.counter import storage
 from postroom.counter.reply import Reply
-from postroom.counter.shapes import MAX_CONTAINERS, MAX_PARTS
-from postroom.counter.storage import MAX_PART_BYTES, PART_SECONDS
+from postroom.counter.shapes import MAX_CONTAINER_BYTES, MAX_CONTAINERS, MAX_PART_BYTES, MAX_PARTS
+from postroom.counter.storage import PART_SECONDS
 from postroom.store.storage import Use
 
 Json = Any
@@ -233,7 +233,7 @@ def test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_k
 
 def test_the_largest_part_is_one_that_lambda_can_be_given() -> None:
     assert MAX_PART_BYTES * 4 / 3 + 100_000 < 6 * 1024 * 1024
-    assert MAX_PARTS * MAX_PART_BYTES >= storage.MAX_CONTAINER_BYTES
+    assert MAX_PARTS * MAX_PART_BYTES >= MAX_CONTAINER_BYTES
 
 
 def test_a_part_counts_once_and_for_its_mailbox_only(counter: Counter, keeper: Keeper) -> None:

@@ -24,7 +24,7 @@ from tests.functions.samples import (
     user_keys,
 )
 
-from postroom.counter.storage import MAX_PART_BYTES
+from postroom.counter.shapes import MAX_PART_BYTES
 from postroom.dm3.profile import UserProfile
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.keys import row_key

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, pairwise, product
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import pytest
 from hypothesis import settings
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
 
-from postroom.client.archive import ConflictError, MemoryHome
+from postroom.client.archive import ConflictError, Home, MemoryHome
 from postroom.client.archive.filing import Call, Filing, Put, Steps, drive
 from postroom.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key, read_chunk, root_key
 from postroom.dm3.settling import settle
@@ -24,6 +24,12 @@ STORAGE_KEY = StorageKey(bytes(range(32)))
 CAROL = "carol.eth"
 SIZE = len(letter("a").encode())
 _NONCES = (number.to_bytes(12, "big") for number in count())
+
+
+class OpenHome(Home, Protocol):
+    """A home that can be looked into."""
+
+    def containers(self) -> dict[str, bytes]: ...
 
 
 def filing(messages: int, *, keep_history: bool = True) -> Filing:
@@ -38,7 +44,7 @@ def by_partner(envelopes: Iterable[StoredEnvelope]) -> dict[str, list[Entry]]:
     return conversations
 
 
-def chunks_of(home: MemoryHome, partner: str) -> dict[ChunkIdentifier, Chunk]:
+def chunks_of(home: OpenHome, partner: str) -> dict[ChunkIdentifier, Chunk]:
     """What lies in the listed chunks of a conversation, as it lies there."""
     reading = filing(1)
     at = conversation_key(reading.root, partner)
@@ -69,11 +75,11 @@ def expected(envelopes: Iterable[StoredEnvelope], *, keep_history: bool) -> dict
     }
 
 
-def opened(home: MemoryHome, reading: Filing) -> dict[str, list[str]]:
+def opened(home: OpenHome, reading: Filing) -> dict[str, list[str]]:
     return {partner: told(drive(reading.open(partner), home)) for partner in drive(reading.conversations(), home)}
 
 
-def check_archive(home: MemoryHome, devices: Iterable["Device"], written: Iterable[StoredEnvelope]) -> None:
+def check_archive(home: OpenHome, devices: Iterable["Device"], written: Iterable[StoredEnvelope]) -> None:
     """What was acknowledged is there, and nothing that nobody wrote; each message once, in order."""
     there: set[str] = set()
     reading = filing(1)
@@ -85,7 +91,7 @@ def check_archive(home: MemoryHome, devices: Iterable["Device"], written: Iterab
     assert there <= {envelope.message_hash for envelope in written}
 
 
-def check_end(home: MemoryHome, written: list[StoredEnvelope], *, keep_history: bool, unlisted: int) -> None:
+def check_end(home: OpenHome, written: list[StoredEnvelope], *, keep_history: bool, unlisted: int) -> None:
     """All that was written is there, once, in order; what is to be removed is not only not shown: it is not there.
 
     `unlisted`: so many containers at most may lie there of which nothing tells.
@@ -123,7 +129,7 @@ class Device:
         self.steps = self.filing.store(by_partner(self.storing.values()))
         self.call = next(self.steps)
 
-    def go_on(self, home: MemoryHome, *, refused: bool = False, unsure: bool = False) -> None:
+    def go_on(self, home: OpenHome, *, refused: bool = False, unsure: bool = False) -> None:
         """Make the call. `refused`: the home says that it is a conflict. `unsure`: it says so, having made it."""
         assert self.steps
         assert self.call
@@ -146,7 +152,7 @@ class Device:
             self.acknowledged |= self.storing.keys()
             self.steps = self.call = None
 
-    def die(self, home: MemoryHome, *, after: bool) -> None:
+    def die(self, home: OpenHome, *, after: bool) -> None:
         """Die before its call is made, or after."""
         assert self.call
         if after:
@@ -154,7 +160,7 @@ class Device:
                 self.call.make(home)
         self.steps = self.call = None
 
-    def run(self, home: MemoryHome, calls: int) -> int:
+    def run(self, home: OpenHome, calls: int) -> int:
         """Make so many calls, or less if it is done before; how many there were."""
         for made in range(calls):
             if self.steps is None:
@@ -164,7 +170,7 @@ class Device:
             self.go_on(home)
         return calls
 
-    def finish(self, home: MemoryHome) -> None:
+    def finish(self, home: OpenHome) -> None:
         assert self.run(home, 10_000) < 10_000
 
 
@@ -179,11 +185,14 @@ class TwoDevices(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.home = MemoryHome()
+        self.home = self.new_home()
         self.written: list[StoredEnvelope] = []
         self.faults = 0
         self.number = count()
         self.devices: list[Device] = []
+
+    def new_home(self) -> OpenHome:
+        return MemoryHome()
 
     @initialize(sizes=st.tuples(st.integers(1, 4), st.integers(1, 4)))
     def two_devices(self, sizes: tuple[int, int]) -> None:

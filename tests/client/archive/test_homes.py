@@ -1,4 +1,4 @@
-"""What every home of containers does: a folder, a bucket, memory."""
+"""What every home of containers does: a folder, a bucket, service storage, memory."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from moto import mock_aws
 
 from postroom.client.archive import ConflictError, FolderHome, Home, MemoryHome
 from postroom.client.archive.s3 import S3Home
+from postroom.client.archive.service import ServiceHome
 from postroom.dm3.containers import ContainerError
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
@@ -18,13 +19,16 @@ from postroom.reasons import Reason
 KEY, OTHER = ("0x" + hashlib.sha256(name).hexdigest() for name in (b"one", b"other"))
 
 
-@pytest.fixture(params=["folder", "bucket", "memory"])
+@pytest.fixture(params=["folder", "bucket", "service", "memory"])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
     if request.param == "bucket":
         with mock_aws():
             s3 = boto3.Session("testing", "testing", region_name="us-east-1").client("s3")
             s3.create_bucket(Bucket="mine")
             yield S3Home(s3, "mine", "mail/")
+    elif request.param == "service":
+        with request.getfixturevalue("host").open() as mailbox:
+            yield ServiceHome(mailbox)
     else:
         yield FolderHome(tmp_path / "deep" / "archive") if request.param == "folder" else MemoryHome()
 
@@ -80,7 +84,7 @@ def test_to_delete_what_is_not_there_is_no_error(home: Home) -> None:
     home.delete(KEY)
 
 
-@pytest.mark.parametrize("home", ["folder", "bucket"], indirect=True)
+@pytest.mark.parametrize("home", ["folder", "bucket", "service"], indirect=True)
 @pytest.mark.parametrize("key", ["", "../" + KEY, KEY[2:], KEY.upper(), KEY + "/", KEY + "\n", "0x" + "é" * 64])
 def test_a_key_is_0x_and_the_hex_of_a_sha_256(home: Home, key: str) -> None:
     calls: list[Callable[[], object]] = [
@@ -93,7 +97,7 @@ def test_a_key_is_0x_and_the_hex_of_a_sha_256(home: Home, key: str) -> None:
             call()
 
 
-@pytest.mark.parametrize("home", ["folder", "bucket"], indirect=True)
+@pytest.mark.parametrize("home", ["folder", "bucket", "service"], indirect=True)
 def test_more_than_any_container_has_is_not_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{type(home).__module__}.MAX_CONTAINER_BYTES", 10)
     home.put(KEY, bytes(11), etag=None)

@@ -18,6 +18,10 @@ MAX_SENT: Final = 100
 MAX_TARGET: Final = 1000
 """Characters of a URL, or of an ARN."""
 MAX_CONTAINERS: Final = 1000
+MAX_PART_BYTES: Final = 4_000_000
+"""Of a request or an answer with a container. Both are base64 within an event of Lambda, which takes 6 MB."""
+MAX_CONTAINER_BYTES: Final = 64 * 1024 * 1024
+"""More than any container of an archive has: a message of 20 MB in a chunk of its own (dm3 §2.2.4)."""
 MAX_PARTS: Final = 32
 """Of a container; each is a write in one transaction, which has 100."""
 _MAX_CURSOR: Final = 200

@@ -11,15 +11,19 @@ from typing import Final, TypeVar
 from postroom.counter.asked import Asked, read_range
 from postroom.counter.conditions import check_match, check_write, is_known
 from postroom.counter.reply import BYTES, Reply, not_modified, said_as_bytes
-from postroom.counter.shapes import Container, Containers, NewPart, Parts, StorageUse
+from postroom.counter.shapes import (
+    MAX_CONTAINER_BYTES,
+    MAX_PART_BYTES,
+    Container,
+    Containers,
+    NewPart,
+    Parts,
+    StorageUse,
+)
 from postroom.errors import NotNowError, TheirError
 from postroom.reasons import Reason
 from postroom.store import storage as store
 
-MAX_PART_BYTES: Final = 4_000_000
-"""Of a request or an answer. Both are base64 within an event of Lambda, which takes 6 MB."""
-MAX_CONTAINER_BYTES: Final = 64 * 1024 * 1024
-"""More than any container of an archive has: a message of 20 MB in a chunk of its own (dm3 §2.2.4)."""
 PART_SECONDS: Final = 3600
 """So long a part may wait to be joined."""
 _READ_TRIES: Final = 5

@@ -14,15 +14,18 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("the client of mailboxes needs httpx: pip install 'postroom[client]'") from error
 
 from postroom.client.mailbox.aio import AsyncMailbox, AsyncMessage
+from postroom.client.mailbox.containers import Kept
 from postroom.client.mailbox.core import Settings
 from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
+    ContainerTooLargeError,
     MailboxError,
     MessageGoneError,
     MessageUnreadableError,
     NotSentError,
     NotTheOwnerError,
     RefusedError,
+    StorageFullError,
     TokenReusedError,
     UnavailableError,
     UnexpectedAnswerError,
@@ -36,6 +39,8 @@ __all__ = [
     "AsyncMailbox",
     "AsyncMessage",
     "ChangedMeanwhileError",
+    "ContainerTooLargeError",
+    "Kept",
     "Mailbox",
     "MailboxError",
     "Message",
@@ -46,6 +51,7 @@ __all__ = [
     "RefusedError",
     "Retries",
     "Settings",
+    "StorageFullError",
     "TokenReusedError",
     "UnavailableError",
     "UnexpectedAnswerError",

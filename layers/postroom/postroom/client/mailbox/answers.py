@@ -1,5 +1,6 @@
 """What an answer means: what was asked for, or an error that says what to do."""
 
+import re
 from typing import Final, TypeVar
 
 import msgspec
@@ -12,6 +13,7 @@ from postroom.client.mailbox.errors import (
     NotSentError,
     NotTheOwnerError,
     RefusedError,
+    StorageFullError,
     TokenReusedError,
     UnavailableError,
     UnexpectedAnswerError,
@@ -26,6 +28,7 @@ T = TypeVar("T")
 MOST_RETRY_AFTER_SECONDS: Final = 60.0
 """Of what the host wishes; a slip of its must not make a program sleep for a day."""
 
+_PART: Final = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18})", re.ASCII)
 _PASSING: Final = frozenset({408, 425, 429})
 """4xx that say nothing of the request (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
 _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
@@ -40,6 +43,7 @@ _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
     str(Reason.CHANGED_MEANWHILE): (
         ChangedMeanwhileError, "A change of yours whose answer was lost may be what changed it.",
     ),
+    str(Reason.STORAGE_FULL): (StorageFullError, "Delete containers, or ask the operator for more room."),
     str(Reason.TOKEN_REUSED): (TokenReusedError, "Each message needs a token of its own."),
     str(Reason.NOT_SENT): (NotSentError, ""),
     str(Reason.NOT_A_SENDER): (
@@ -64,6 +68,16 @@ def decode(shape: type[T], response: Response) -> T:
         return msgspec.json.decode(response.body, type=shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise UnexpectedAnswerError(f"The host answers in another form than a mailbox does: {error}") from None
+
+
+def check_part(answer: Response, first: int) -> int:
+    """How long the whole is that this is a part of, from `first` on. Raises UnexpectedAnswerError."""
+    if answer.status == 200 and not first:
+        return len(answer.body)
+    found = _PART.fullmatch(answer.headers.get("content-range", ""))
+    if answer.status != 206 or not found or int(found[1]) != first or not answer.body:
+        raise UnexpectedAnswerError("The host gives another part than it was asked for.")
+    return int(found[2])
 
 
 def _error(response: Response) -> MailboxError:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from postroom.client.mailbox.answers import decode
+from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
@@ -25,7 +25,6 @@ from postroom.reasons import Reason
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _JSON: Final = {"Content-Type": "application/json"}
-_PART: Final = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Core:
         while len(data) < whole:
             headers = {"Range": f"bytes={len(data)}-"}
             answer = yield from self._get(f"{_path_of(message_id)}/envelope", headers=headers)
-            whole = _check_part(answer, len(data))
+            whole = check_part(answer, len(data))
             data += answer.body
         try:
             return data.decode()
@@ -164,16 +163,6 @@ def _path_of(message_id: str) -> str:
         # In an address it might name something else.
         raise MessageGoneError(f"{message_id[:100]!r} is no id of a message.", reason=str(Reason.MESSAGE_UNKNOWN))
     return f"/messages/{message_id}"
-
-
-def _check_part(answer: Response, first: int) -> int:
-    """How long the whole is that this is a part of, from `first` on. Raises UnexpectedAnswerError."""
-    if answer.status == 200 and not first:
-        return len(answer.body)
-    found = _PART.fullmatch(answer.headers.get("content-range", ""))
-    if answer.status != 206 or not found or int(found[1]) != first or not answer.body:
-        raise UnexpectedAnswerError("The host gives another part of an envelope than it was asked for.")
-    return int(found[2])
 
 
 def _settings(answer: Response) -> Settings:

@@ -40,7 +40,19 @@ class MessageUnreadableError(RefusedError):
 
 
 class ChangedMeanwhileError(RefusedError):
-    """The settings are not what they were. Read them again, and change those."""
+    """The settings, or a container, are not what they were. Read them again, and change those."""
+
+
+class StorageFullError(RefusedError):
+    """The mailbox's host keeps no more for its owner. Delete containers, or have the operator allow more."""
+
+
+class ContainerTooLargeError(MailboxError):
+    """What is kept under a key has more bytes than it was asked for with."""
+
+    def __init__(self, size: int, most_bytes: int) -> None:
+        super().__init__(f"The container has {size} bytes, over {most_bytes}.")
+        self.size = size
 
 
 class TokenReusedError(RefusedError):

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Self, TypeVar
 import httpx
 from msgspec import UNSET, UnsetType
 
+from postroom.client.mailbox.containers import Containers, Kept
 from postroom.client.mailbox.core import Core, Settings
 from postroom.client.mailbox.exchange import Answer, Request, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
@@ -22,6 +23,7 @@ from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.counter import shapes
 from postroom.counter.names import read_mailbox_name
+from postroom.counter.shapes import MAX_CONTAINER_BYTES
 from postroom.ijson import JsonValue
 
 S = TypeVar("S")
@@ -63,7 +65,9 @@ class Mailbox:
         """
         self._address = read_address(url, connect)
         self._name = read_mailbox_name(name)
-        self._core = Core(Session(self._address.host, self._name, load_signer(key), retries, chance))
+        session = Session(self._address.host, self._name, load_signer(key), retries, chance)
+        self._core = Core(session)
+        self._containers = Containers(session)
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
@@ -152,6 +156,29 @@ class Mailbox:
     def fetch_envelope(self, message_id: str) -> str:
         """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
         return self._make(self._core.envelope(message_id))
+
+    def storage(self) -> shapes.StorageUse:
+        """How much the host keeps for its owner, and may."""
+        return self._make(self._containers.use())
+
+    def containers(self) -> list[shapes.Container]:
+        """What it keeps, by key."""
+        return self._make(self._containers.all())
+
+    def get_container(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Kept | None:
+        """What is kept under a key (0x and the hex of a SHA-256); None: nothing. Raises ContainerTooLargeError."""
+        return self._make(self._containers.get(key, most_bytes))
+
+    def put_container(self, key: str, data: bytes, *, etag: str | None) -> str:
+        """Keep `data` in place of what has this ETag; None: where nothing is yet. The new ETag.
+
+        Raises ChangedMeanwhileError, StorageFullError. An earlier try of the same call may be what changed it.
+        """
+        return self._make(self._containers.put(key, data, etag))
+
+    def delete_container(self, key: str) -> None:
+        """See that nothing is kept under a key."""
+        self._make(self._containers.delete(key))
 
     def _make(self, steps: Steps[T]) -> T:
         """Make steps to their end."""

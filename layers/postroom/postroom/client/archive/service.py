@@ -1,0 +1,53 @@
+"""A home at the owner's post office: service storage (docs/storage.md), with the client of the mailbox."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
+from postroom.client.mailbox import ChangedMeanwhileError, ContainerTooLargeError, Mailbox, UnavailableError
+from postroom.dm3.containers import ContainerError
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+
+
+class ServiceHome:
+    """Containers that the mailbox's host keeps. The mailbox stays its opener's to close.
+
+    What the client of a mailbox raises because nobody can help it (another key, no room) comes through: MailboxError.
+    """
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self._mailbox = mailbox
+
+    def get(self, key: str) -> Found | None:
+        """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
+        with _passing():
+            try:
+                kept = self._mailbox.get_container(check_key(key), MAX_CONTAINER_BYTES)
+            except ContainerTooLargeError as error:
+                raise ContainerError(key, f"has {error.size} bytes, over {MAX_CONTAINER_BYTES}") from error
+        return Found(kept.data, kept.etag) if kept else None
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        """Replace what has this etag; None: what is not there yet. The new etag.
+
+        Raises ConflictError, NotNowError(STORE_UNAVAILABLE), StorageFullError.
+        """
+        with _passing():
+            try:
+                return self._mailbox.put_container(check_key(key), data, etag=etag)
+            except ChangedMeanwhileError as error:
+                raise ConflictError from error
+
+    def delete(self, key: str) -> None:
+        """See that nothing is there. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with _passing():
+            self._mailbox.delete_container(check_key(key))
+
+
+@contextmanager
+def _passing() -> Iterator[None]:
+    try:
+        yield
+    except UnavailableError as error:
+        raise NotNowError(Reason.STORE_UNAVAILABLE, error.detail) from error

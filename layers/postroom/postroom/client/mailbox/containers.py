@@ -1,0 +1,132 @@
+"""What an owner keeps at the mailbox's host: sealed containers (docs/storage.md), as steps. Sans-I/O."""
+
+import re
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from postroom.client.mailbox.answers import check_part, decode
+from postroom.client.mailbox.errors import (
+    ChangedMeanwhileError,
+    ContainerTooLargeError,
+    RefusedError,
+    UnavailableError,
+    UnexpectedAnswerError,
+)
+from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.session import Session
+from postroom.counter import shapes
+from postroom.counter.shapes import MAX_CONTAINER_BYTES, MAX_PART_BYTES
+from postroom.reasons import Reason
+
+ROUNDS: Final = 10
+"""So often somebody may write in between."""
+_KEY: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
+_BYTES: Final = {"Content-Type": "application/octet-stream"}
+_JSON: Final = {"Content-Type": "application/json"}
+
+
+class Kept(NamedTuple):
+    """A container. `etag`: another one after each write."""
+
+    data: bytes
+    etag: str
+
+
+class Containers:
+    """Steps for all that can be done; all raise MailboxError."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._base = f"/storage/{quote(session.name, safe='')}"
+
+    def get(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Steps[Kept | None]:
+        """What is under a key, as one writer left it; None: nothing. Raises ContainerTooLargeError."""
+        for _ in range(ROUNDS):
+            try:
+                return (yield from self._get(key, most_bytes))
+            except ChangedMeanwhileError:
+                continue
+            except RefusedError as error:
+                if error.reason == str(Reason.CONTAINER_UNKNOWN):
+                    return None
+                raise
+        raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was read.")
+
+    def put(self, key: str, data: bytes, etag: str | None) -> Steps[str]:
+        """Replace what has this ETag; None: what is not there yet. The new ETag.
+
+        Raises ChangedMeanwhileError, and StorageFullError.
+        """
+        condition = {"If-None-Match": "*"} if etag is None else {"If-Match": etag}
+        if len(data) <= MAX_PART_BYTES:
+            request = Request("PUT", self._at(key), headers={**_BYTES, **condition}, body=data)
+        else:
+            parts = yield from self._bring(data)
+            body = msgspec.json.encode(shapes.Parts(parts))
+            request = Request("PUT", f"{self._at(key)}/parts", headers={**_JSON, **condition}, body=body)
+        answer = yield from self._session.ask(request)
+        return decode(shapes.Container, answer).etag
+
+    def delete(self, key: str) -> Steps[None]:
+        """See that nothing is under a key."""
+        for _ in range(ROUNDS):
+            try:
+                yield from self._session.ask(Request("DELETE", self._at(key), headers={"If-Match": "*"}))
+            except ChangedMeanwhileError:
+                continue
+            except RefusedError as error:
+                if error.reason != str(Reason.CONTAINER_UNKNOWN):
+                    raise
+            return
+        raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was deleted.")
+
+    def all(self) -> Steps[list[shapes.Container]]:
+        """All that are kept, by key."""
+        found: list[shapes.Container] = []
+        more, after = True, ""
+        while more:
+            query = {"after": after} if after else {}
+            answer = yield from self._session.ask(Request("GET", f"{self._base}/containers", query))
+            page = decode(shapes.Containers, answer)
+            found += page.containers
+            more, after = page.more, page.cursor
+        return found
+
+    def use(self) -> Steps[shapes.StorageUse]:
+        """How much is kept, and may be."""
+        return decode(shapes.StorageUse, (yield from self._session.ask(Request("GET", self._base))))
+
+    def _get(self, key: str, most_bytes: int) -> Steps[Kept]:
+        """One attempt, part by part."""
+        data, etag, whole = bytearray(), "", 1
+        while len(data) < whole:
+            # What was written since the first part is another container.
+            same = {"If-Match": etag} if etag else {}
+            answer = yield from self._part(key, {"Range": f"bytes={len(data)}-", **same})
+            etag, whole = answer.headers.get("etag", ""), check_part(answer, len(data))
+            if not etag:
+                raise UnexpectedAnswerError("The host gives a container without an ETag.")
+            if whole > most_bytes:
+                raise ContainerTooLargeError(whole, most_bytes)
+            data += answer.body
+        return Kept(bytes(data), etag)
+
+    def _part(self, key: str, headers: dict[str, str]) -> Steps[Response]:
+        return self._session.ask(Request("GET", self._at(key), headers=headers))
+
+    def _bring(self, data: bytes) -> Steps[list[str]]:
+        """Bring the parts of what is larger than a request; what names them."""
+        parts = []
+        for start in range(0, len(data), MAX_PART_BYTES):
+            body = data[start : start + MAX_PART_BYTES]
+            answer = yield from self._session.ask(Request("POST", f"{self._base}/parts", headers=_BYTES, body=body))
+            parts.append(decode(shapes.NewPart, answer).part)
+        return parts
+
+    def _at(self, key: str) -> str:
+        if not _KEY.fullmatch(key):
+            # In an address it might name something else.
+            raise RefusedError(f"{key[:100]!r} is no key of a container.", reason=str(Reason.NOT_A_REQUEST))
+        return f"{self._base}/containers/{key}"

@@ -1,0 +1,313 @@
+"""Service storage as a home: the real client of the mailbox, at the real counter."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from hypothesis import settings
+from moto import mock_aws
+from tests.aws import deploy, new_clients
+from tests.client.archive.mail import archive, filled
+from tests.client.archive.test_devices import OpenHome, TwoDevices
+from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
+from tests.counter.counter import BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
+
+from postroom.client.archive import ConflictError, FolderHome, MemoryHome, copy, home
+from postroom.client.archive.service import ServiceHome
+from postroom.client.mailbox import (
+    ChangedMeanwhileError,
+    Mailbox,
+    NotTheOwnerError,
+    RefusedError,
+    StorageFullError,
+    UnavailableError,
+    UnexpectedAnswerError,
+)
+from postroom.client.mailbox import containers as steps
+from postroom.counter import shapes, storage
+from postroom.counter.rate import Rate
+from postroom.errors import NotNowError
+from postroom.reasons import Reason
+from postroom.store.storage import Use
+
+KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
+LARGE = bytes(range(256))
+
+
+@pytest.fixture
+def mailbox(host: Host) -> Iterator[Mailbox]:
+    with host.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(mailbox: Mailbox) -> ServiceHome:
+    return ServiceHome(mailbox)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request and an answer hold 100 bytes."""
+    for module in (storage, steps):
+        monkeypatch.setattr(module, "MAX_PART_BYTES", 100)
+
+
+def put_by_another(counter: Counter, data: bytes) -> None:
+    """Another device of the owner's writes, over whatever is there."""
+    owner = Owner(counter, SHOP, SHOP_KEY)
+    at, headers = f"/storage/{SHOP}/containers/{KEY}", {"if-match": "*"}
+    assert counter.ask("PUT", at, token=owner.token, body=data, headers=headers).status == 200
+
+
+# --- an archive in it -----------------------------------------------------------------------------------------------
+
+
+def test_an_archive_moves_there_and_back(service: ServiceHome) -> None:
+    source, kept, back = filled(), archive(service), archive(MemoryHome())
+    copy(source, kept)
+    copy(kept, back)
+    for target in (kept, back):
+        assert target.conversations() == source.conversations()
+        assert [target.open(each) for each in source.conversations()] == [
+            source.open(each) for each in source.conversations()
+        ]
+
+
+def test_the_service_sees_keys_and_sealed_bytes(counter: Counter, service: ServiceHome) -> None:
+    filled(service)
+    stored = repr(counter.deployed.dump())
+    for word in ("alice", "hello", "carol", "DELETE_REQUEST"):
+        assert word not in stored
+
+
+def test_a_home_and_the_service_hold_as_large_a_container() -> None:
+    assert home.MAX_CONTAINER_BYTES == shapes.MAX_CONTAINER_BYTES
+
+
+class TwoDevicesAtAService(TwoDevices):
+    """Bob's two devices, as ever; the home is at his post office."""
+
+    def new_home(self) -> OpenHome:
+        self._aws = mock_aws()
+        self._aws.start()
+        counter = Counter(deploy(new_clients()))
+        counter.desk._rate = Rate(1_000_000, counter.clock)
+        return OpenService(Host(counter).open())
+
+    def teardown(self) -> None:
+        super().teardown()
+        self._aws.stop()
+
+
+class OpenService(ServiceHome):
+    """With what a test looks at."""
+
+    def containers(self) -> dict[str, bytes]:
+        found = {each.key: self.get(each.key) for each in self._mailbox.containers()}
+        return {key: each.data for key, each in found.items() if each}
+
+
+TestTwoDevicesAtAService = TwoDevicesAtAService.TestCase
+TestTwoDevicesAtAService.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+
+
+# --- larger than a request ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 200, 256])
+def test_a_container_of_any_size_comes_and_goes_in_as_many_parts_as_it_takes(
+    host: Host, service: ServiceHome, size: int
+) -> None:
+    etag = service.put(KEY, LARGE[:size], etag=None)
+    brought = [request for request in host.asked if request.url.path.endswith(f"{SHOP}/parts")]
+    assert len(brought) == (0 if size <= 100 else -(-size // 100))
+    assert service.get(KEY) == (LARGE[:size], etag)
+    etag = service.put(KEY, LARGE[size:], etag=etag)
+    assert service.get(KEY) == (LARGE[size:], etag)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_written_over_while_its_parts_are_read_is_read_anew(
+    counter: Counter, host: Host, service: ServiceHome
+) -> None:
+    service.put(KEY, LARGE, etag=None)
+    after = b"x" * 90
+    writes = iter([after])
+
+    def written_over(request: httpx.Request, response: httpx.Response) -> None:
+        if request.headers.get("range") == "bytes=0-" and (data := next(writes, None)):
+            put_by_another(counter, data)
+
+    host.watch = written_over
+    found = service.get(KEY)
+    assert found is not None
+    assert found.data == after
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_written_over_time_and_again_is_not_now(counter: Counter, host: Host, service: ServiceHome) -> None:
+    service.put(KEY, LARGE, etag=None)
+
+    def written_over(request: httpx.Request, _: httpx.Response) -> None:
+        if request.headers.get("range") == "bytes=0-":
+            owner = Owner(counter, SHOP, SHOP_KEY)
+            ask = counter.ask("POST", f"/storage/{SHOP}/parts", token=owner.token, body=b"y" * 100)
+            other = counter.ask("POST", f"/storage/{SHOP}/parts", token=owner.token, body=b"z" * 100)
+            parts = [part.body.decode().split('"')[3] for part in (ask, other)]
+            at, headers = f"/storage/{SHOP}/containers/{KEY}/parts", {"if-match": "*"}
+            assert counter.ask("PUT", at, token=owner.token, body={"parts": parts}, headers=headers).status == 200
+
+    host.watch = written_over
+    with pytest.raises(NotNowError) as caught:
+        service.get(KEY)
+    assert caught.value.reason is Reason.STORE_UNAVAILABLE
+
+
+@pytest.mark.usefixtures("small")
+def test_parts_that_were_not_wanted_use_no_room(counter: Counter, mailbox: Mailbox) -> None:
+    mailbox.put_container(KEY, b"there", etag=None)
+    with pytest.raises(ChangedMeanwhileError):
+        mailbox.put_container(KEY, LARGE, etag=None)
+    assert (mailbox.storage().containers, mailbox.storage().bytes) == (1, 5)
+    assert list(counter.deployed.objects().values()) == [b"there"]
+
+
+# --- when something goes wrong --------------------------------------------------------------------------------------
+
+
+def test_a_request_that_was_lost_is_made_again(host: Host, service: ServiceHome) -> None:
+    host.faults += [lost_before, busy(503), busy(429, retry_after="2")]
+    etag = service.put(KEY, b"sealed", etag=None)
+    host.faults += [lost_before, lost_after]
+    assert service.get(KEY) == (b"sealed", etag)
+    host.faults += [lost_after]
+    service.delete(KEY)
+    assert service.get(KEY) is None
+
+
+def test_a_write_whose_answer_was_lost_is_a_conflict_and_made_once(
+    host: Host, counter: Counter, service: ServiceHome
+) -> None:
+    service.get(KEY)  # signs in
+    host.faults += [lost_after]
+    with pytest.raises(ConflictError):
+        service.put(KEY, b"sealed", etag=None)
+    found = service.get(KEY)
+    assert found is not None
+    assert found.data == b"sealed"
+    assert list(counter.deployed.objects().values()) == [b"sealed"]
+
+
+@pytest.mark.usefixtures("small")
+def test_parts_whose_answer_was_lost_are_brought_again_and_the_container_is_whole(
+    host: Host, service: ServiceHome
+) -> None:
+    service.get(KEY)
+    host.faults += [lost_after, lost_before, busy(500)]
+    etag = service.put(KEY, LARGE, etag=None)
+    assert service.get(KEY) == (LARGE, etag)
+
+
+def test_a_service_that_is_away_is_not_now(host: Host, service: ServiceHome) -> None:
+    for call in (lambda: service.get(KEY), lambda: service.put(KEY, b"", etag=None), lambda: service.delete(KEY)):
+        host.faults[:] = [busy(503)] * 6
+        with pytest.raises(NotNowError) as caught:
+            call()
+        assert caught.value.reason is Reason.STORE_UNAVAILABLE
+
+
+def test_no_room_is_said_once_and_nothing_is_lost(host: Host, counter: Counter, service: ServiceHome) -> None:
+    counter.desk._storing = counter.storing(counter.deployed.clients, Use(1, 10))
+    etag = service.put(KEY, b"sealed", etag=None)
+    asked = len(host.asked)
+    with pytest.raises(StorageFullError, match="ask the operator"):
+        service.put(OTHER, b"more", etag=None)
+    assert len(host.asked) == asked + 1, "who is full is full at the next try, too"
+    assert service.get(KEY) == (b"sealed", etag)
+
+
+def test_who_is_not_the_owner_is_told_so(host: Host) -> None:
+    with host.open(SHOP, BOB_KEY) as mailbox, pytest.raises(NotTheOwnerError):
+        ServiceHome(mailbox).get(KEY)
+
+
+def test_what_is_deleted_while_it_is_written_over_is_deleted_in_the_end(
+    host: Host, counter: Counter, service: ServiceHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.put(KEY, b"sealed", etag=None)
+    store = counter.desk._storing._storage
+    delete = store.delete
+
+    def written_before(old: object) -> None:
+        monkeypatch.undo()
+        put_by_another(counter, b"newer")
+        delete(old)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "delete", written_before)
+    service.delete(KEY)
+    assert service.get(KEY) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, content=b"sealed"),
+        httpx.Response(206, content=b"sealed", headers={"etag": '"a"'}),
+        httpx.Response(206, content=b"sealed", headers={"etag": '"a"', "content-range": "bytes 1-6/7"}),
+        httpx.Response(206, content=b"", headers={"etag": '"a"', "content-range": "bytes 0-6/7"}),
+    ],
+)
+def test_an_answer_that_is_none_is_not_taken_for_a_container(
+    host: Host, service: ServiceHome, answer: httpx.Response
+) -> None:
+    assert service.get(KEY) is None
+    host.faults += [lambda *_: answer]
+    with pytest.raises(UnexpectedAnswerError):
+        service.get(KEY)
+
+
+# --- both clients ---------------------------------------------------------------------------------------------------
+
+
+def test_both_clients_keep_list_and_delete(host: Host, opened: Open) -> None:
+    host.page_size = 1
+    mailbox = opened()
+    etags = {key: mailbox.put_container(key, key[-1:].encode(), etag=None) for key in (OTHER, KEY)}
+    assert [(each.key, each.size, each.etag) for each in mailbox.containers()] == [
+        (KEY, 1, etags[KEY]),
+        (OTHER, 1, etags[OTHER]),
+    ]
+    assert mailbox.get_container(KEY) == (b"1", etags[KEY])
+    with pytest.raises(ChangedMeanwhileError):
+        mailbox.put_container(KEY, b"x", etag='"other"')
+    mailbox.delete_container(KEY)
+    assert mailbox.get_container(KEY) is None
+    assert mailbox.storage().containers == 1
+
+
+@pytest.mark.parametrize("key", ["", "..", "x/../../y", "é", "0x", KEY + "\n"])
+def test_a_key_that_is_none_names_nothing_else(host: Host, opened: Open, key: str) -> None:
+    mailbox = opened()
+    for call in (
+        lambda: mailbox.get_container(key),
+        lambda: mailbox.put_container(key, b"", etag=None),
+        lambda: mailbox.delete_container(key),
+    ):
+        with pytest.raises(RefusedError, match="no key of a container"):
+            call()
+    assert host.asked == []
+
+
+def test_a_folder_moves_to_the_service(tmp_path_factory: pytest.TempPathFactory, service: ServiceHome) -> None:
+    source = filled(FolderHome(tmp_path_factory.mktemp("archive")))
+    copy(source, archive(service))
+    assert archive(service).conversations() == source.conversations()
+
+
+def test_the_client_says_when_others_do_not_stop(host: Host, mailbox: Mailbox) -> None:
+    mailbox.put_container(KEY, b"sealed", etag=None)
+    changed = {"title": "", "status": 412, "detail": "", "reason": "ChangedMeanwhile"}
+    host.faults += [lambda *_: httpx.Response(412, json=changed)] * steps.ROUNDS
+    with pytest.raises(UnavailableError, match="while it was deleted"):
+        mailbox.delete_container(KEY)
