@@ -1,16 +1,19 @@
 """Service storage as a home: the real client of the mailbox, at the real counter."""
 
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from hypothesis import settings
 from moto import mock_aws
 from tests.aws import deploy, new_clients
-from tests.client.archive.mail import archive, filled
+from tests.client.archive.mail import STORAGE_KEY, USERS, archive, filled
 from tests.client.archive.test_devices import OpenHome, TwoDevices
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.counter.counter import BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
+from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
 
 from postroom.client.archive import ConflictError, FolderHome, MemoryHome, copy, home
 from postroom.client.archive.service import ServiceHome
@@ -26,10 +29,12 @@ from postroom.client.mailbox import (
 from postroom.client.mailbox import containers as steps
 from postroom.counter import shapes, storage
 from postroom.counter.rate import Rate
+from postroom.dm3.keys import UserKeys
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
 from postroom.store.storage import Use
 
+PAGE = Path(__file__).parents[3] / "docs" / "storage.md"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
 LARGE = bytes(range(256))
 
@@ -82,6 +87,20 @@ def test_the_service_sees_keys_and_sealed_bytes(counter: Counter, service: Servi
 
 def test_a_home_and_the_service_hold_as_large_a_container() -> None:
     assert home.MAX_CONTAINER_BYTES == shapes.MAX_CONTAINER_BYTES
+
+
+def test_the_page_moves_an_archive_as_it_says(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [block] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("bob.eth.json").write_text(json.dumps(UserKeys(BOB_KEY, UserKeys.random().encryption).as_json()))
+    filled(FolderHome(Path("archive")))
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: host(request))
+    exec(block, {"signature": USERS[BOB].signing.sign(BOB.encode()), "storage_key": STORAGE_KEY})
+    told = capsys.readouterr().out
+    assert told.startswith("('alice.eth', 'carol.eth') ")
+    assert int(told.split()[-1]) > 1000
 
 
 class TwoDevicesAtAService(TwoDevices):

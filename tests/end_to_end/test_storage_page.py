@@ -1,0 +1,85 @@
+"""docs/storage.md, followed by a shell and by Python, at the town's post office: real HTTPS, real function, real S3."""
+
+import json
+import re
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.archive.mail import STORAGE_KEY, USERS, filled
+from tests.dm3.stored_mail import ALICE, BOB
+from tests.end_to_end.test_counter_page import BLOCKS as SIGNING_IN
+from tests.end_to_end.test_counter_page import Shell, shell
+from tests.end_to_end.test_openssl_and_curl import tools
+
+from postroom.cli.story.town import RECEIVER, Town
+from postroom.client import Mailbox
+from postroom.client.archive import Archive, FolderHome, copy
+from postroom.client.archive.service import ServiceHome
+from postroom.counter.shapes import MAX_PART_BYTES
+from postroom.nlweb.keys import PrivateKey
+from postroom.store.mailboxes import Mailboxes
+
+__all__ = ["shell", "tools"]
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "storage.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+ARCHIVE, KEY = "archive.example", PrivateKey.generate("ed25519")
+KEEPER = "keeper.example"
+"""Stands for the page's mailbox: in this town other tests have that one, with other keys."""
+
+
+def values(text: str, count: int) -> tuple[list[Any], str]:
+    """So many JSON texts that stand one after the other, and what comes then."""
+    found = []
+    for _ in range(count):
+        value, end = json.JSONDecoder().raw_decode(text)
+        found.append(value)
+        text = text[end:]
+    return found, text
+
+
+def test_a_shell_keeps_reads_and_deletes_as_the_page_says(shell: Shell, tmp_path: Path) -> None:
+    script = "\n".join([*SIGNING_IN[:2], *BLOCKS])
+    for before in ("/", "create "):
+        script = script.replace(f"{before}{RECEIVER}", f"{before}{KEEPER}")
+    told = shell(script)
+    (kept, deleted, listed, use, joined), rest = values(told[told.index('{"key"') :], 5)
+    assert (kept["size"], deleted, listed["containers"]) == (12, None, [])
+    assert (use["containers"], use["bytes"]) == (0, 0)
+    assert (joined["size"], rest) == (24, "sealed")
+    assert (tmp_path / "found").read_bytes() == b"sealed bytes"
+
+
+def test_every_block_of_the_page_is_followed() -> None:
+    assert len(BLOCKS) == PAGE.count("```sh") == 3
+    assert PAGE.count("```python") == 1, "tests/client/archive/test_service.py runs it"
+
+
+@pytest.fixture
+def mailbox(town: Town) -> Any:
+    """Of somebody who signs in by the key that the operator set."""
+    office = town.receiver
+    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes.set_keys(ARCHIVE, [b64encode(KEY.public.spki()).decode()])
+    reached = {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.door.port)}
+    with Mailbox(f"https://nlweb.{RECEIVER}", ARCHIVE, KEY, **reached) as opened:
+        yield opened
+
+
+def test_an_archive_and_a_container_of_megabytes_are_kept_and_come_back(mailbox: Mailbox, tmp_path: Path) -> None:
+    signature = USERS[BOB].signing.sign(BOB.encode())
+    source, kept = filled(FolderHome(tmp_path)), Archive.of(ServiceHome(mailbox), BOB, signature, STORAGE_KEY)
+    copy(source, kept)
+    assert kept.conversations() == source.conversations()
+    assert kept.open(ALICE) == source.open(ALICE)
+    large = bytes(range(256)) * (2 * MAX_PART_BYTES // 256 + 1)
+    home, key = ServiceHome(mailbox), f"0x{7:064x}"
+    etag = home.put(key, large, etag=None)
+    assert home.get(key) == (large, etag)
+    home.delete(key)
+    assert mailbox.storage().bytes == sum(each.size for each in mailbox.containers())
