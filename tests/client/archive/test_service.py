@@ -11,11 +11,21 @@ from hypothesis import settings
 from moto import mock_aws
 from tests.aws import deploy, new_clients
 from tests.client.archive.mail import STORAGE_KEY, USERS, archive, filled
-from tests.client.archive.test_devices import OpenHome, TwoDevices
+from tests.client.archive.test_devices import (
+    SCENES,
+    Device,
+    OpenHome,
+    TwoDevices,
+    by_partner,
+    check_archive,
+    check_end,
+    filing,
+)
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
 
 from postroom.client.archive import ConflictError, FolderHome, MemoryHome, copy, home
+from postroom.client.archive.filing import drive
 from postroom.client.archive.service import ServiceHome
 from postroom.client.mailbox import (
     ChangedMeanwhileError,
@@ -103,6 +113,37 @@ def test_the_page_moves_an_archive_as_it_says(
     assert int(told.split()[-1]) > 1000
 
 
+class OpenService(ServiceHome):
+    """With what a test looks at."""
+
+    def containers(self) -> dict[str, bytes]:
+        found = {each.key: self.get(each.key) for each in self._mailbox.containers()}
+        return {key: each.data for key, each in found.items() if each}
+
+
+@pytest.mark.parametrize("scene", ["both begin a conversation", "both bring a late message", "one moves and fills"])
+def test_wherever_one_device_stops_the_other_stores_and_then_the_first_goes_on(
+    host: Host, counter: Counter, mailbox: Mailbox, scene: str
+) -> None:
+    counter.desk._rate = Rate(1_000_000, counter.clock)
+    size, there, *brought = SCENES[scene]
+    written, stops = [*there, *brought[0], *brought[1]], 0
+    for calls in range(1, 40):
+        service = OpenService(mailbox)
+        for key in service.containers():
+            service.delete(key)
+        drive(filing(size).store(by_partner(there)), service)
+        devices = [Device(filing(size), {envelope.message_hash: envelope for envelope in each}) for each in brought]
+        stops += devices[0].run(service, calls) == calls
+        for device in reversed(devices):
+            device.finish(service)
+            check_archive(service, devices, written)
+        check_end(service, written, keep_history=True, unlisted=0)
+        if stops < calls:
+            break
+    assert stops > 4
+
+
 class TwoDevicesAtAService(TwoDevices):
     """Bob's two devices, as ever; the home is at his post office."""
 
@@ -118,16 +159,8 @@ class TwoDevicesAtAService(TwoDevices):
         self._aws.stop()
 
 
-class OpenService(ServiceHome):
-    """With what a test looks at."""
-
-    def containers(self) -> dict[str, bytes]:
-        found = {each.key: self.get(each.key) for each in self._mailbox.containers()}
-        return {key: each.data for key, each in found.items() if each}
-
-
 TestTwoDevicesAtAService = TwoDevicesAtAService.TestCase
-TestTwoDevicesAtAService.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+TestTwoDevicesAtAService.settings = settings(max_examples=8, stateful_step_count=15, deadline=None)
 
 
 # --- larger than a request ------------------------------------------------------------------------------------------
