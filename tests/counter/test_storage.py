@@ -263,8 +263,11 @@ def test_what_names_no_parts_is_refused(keeper: Keeper, parts: object) -> None:
     assert (refused.status, reason(refused)) == (400, "NotARequest")
 
 
-def test_a_part_of_nothing_is_none(keeper: Keeper) -> None:
-    assert reason(keeper.at("POST", "/parts", body=b"")) == "NotARequest"
+def test_a_part_of_nothing_adds_nothing(keeper: Keeper) -> None:
+    keeper.join(keeper.part(b""), keeper.part(b"sealed"), keeper.part(b""))
+    keeper.join(keeper.part(b""), key=OTHER)
+    assert (keeper.get().body, keeper.get(OTHER).body) == (b"sealed", b"")
+    assert keeper.use() == (2, 6)
 
 
 # --- while somebody else writes -------------------------------------------------------------------------------------

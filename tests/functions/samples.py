@@ -215,6 +215,10 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-dm3.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
         "mailbox-challenge.json": http("GET", inbox.replace("/inbox", f"/auth/{RECEIVER}"), at),
         "mailbox-messages.json": http("GET", inbox.replace("/inbox", f"/mailboxes/{RECEIVER}/messages?limit=10"), at),
+        "mailbox-container.json": http(
+            "PUT", inbox.replace("/inbox", f"/storage/{RECEIVER}/containers/0x{1:064x}"), at, b"\xffsealed",
+            {"content-type": "application/octet-stream", "if-none-match": "*"},
+        ),
         "worker-claims.json": sqs(
             "ClaimsQueue", at,
             Queued(claim(1, at, hello.decode())).body(),

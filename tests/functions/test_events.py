@@ -162,6 +162,14 @@ def test_a_mailbox_is_shown_to_nobody_without_a_token(running: Office) -> None:
     assert json.loads(answer["body"])["reason"] == str(Reason.TOKEN_INVALID)
 
 
+@covers("mailbox-container.json")
+def test_nothing_is_kept_for_anybody_without_a_token(running: Office) -> None:
+    before = running.deployed.dump()
+    answer = running.invoke("MailboxFunction", sample("mailbox-container.json"))
+    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(Reason.TOKEN_INVALID))
+    assert running.deployed.dump() == before
+
+
 @covers("inbox-dm3.json")
 def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: Office) -> None:
     alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()

@@ -190,6 +190,21 @@ def test_of_two_who_join_the_same_part_one_does(deployed: Deployed) -> None:
     check_count(deployed, store)
 
 
+def test_of_many_stale_parts_so_many_are_dropped_at_once_the_oldest_first(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroom.store.storage.DROPPED_AT_ONCE", 2)
+    store = storage(deployed)
+    for at in (30, 10, 1000, 20):
+        store.add_part(BOB, b"%d" % at, at)
+    assert store.drop_stale(BOB, 500)
+    assert sorted(deployed.objects().values()) == [b"1000", b"30"]
+    assert store.drop_stale(BOB, 500)
+    assert not store.drop_stale(BOB, 500)
+    assert store.use(BOB) == Use(1, 4)
+    check_count(deployed, store)
+
+
 # --- faults ---------------------------------------------------------------------------------------------------------
 
 

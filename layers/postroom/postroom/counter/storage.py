@@ -102,11 +102,9 @@ class Storing:
         return _told(new), _etag(new)
 
     def add_part(self, mailbox: str, asked: Asked) -> NewPart:
-        """Keep the body of a request as a part. Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE, NOT_A_REQUEST,
+        """Keep the body of a request as a part. Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE,
         WRONG_CONTENT_TYPE."""
         data = _sealed(asked)
-        if not data:
-            raise TheirError(Reason.NOT_A_REQUEST, "body: a part has a byte at least")
         now = int(self._clock())
         part = self._with_room(mailbox, lambda: self._storage.add_part(mailbox, data, now))
         return NewPart(part.id, part.piece.size)

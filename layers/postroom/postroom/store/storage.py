@@ -25,13 +25,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryInputTypeDef, TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef,
+        QueryInputTypeDef,
+        QueryOutputTypeDef,
+        TransactWriteItemTypeDef,
+    )
 
 PREFIX: Final = "box/"
 """Of the objects' names."""
 SEALED: Final = "application/octet-stream"
 CONFLICT_TRIES: Final = 10
 """Of two transactions of one mailbox at once, one is not made; each such conflict is somebody's success."""
+
+DROPPED_AT_ONCE: Final = 50
+"""Stale parts, by a request that waits for its answer."""
 
 _CONTAINER, _PART, _USE = "c#", "p#", "use"
 _AFTER_CONTAINERS: Final = "c$"
@@ -64,7 +72,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a container to come. `at`: when it came, epoch seconds."""
+    """A part of a container to come. `at`: when it came, epoch seconds; by that the ids of parts are sorted."""
 
     mailbox: str
     id: str
@@ -104,19 +112,8 @@ class Storage:
 
     def page(self, mailbox: str, after: str, limit: int) -> tuple[list[Container], bool]:
         """Containers by key, after one (empty: from the first), and whether there may be more."""
-        query: QueryInputTypeDef = {
-            "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
-            "ExpressionAttributeValues": {
-                ":pk": {"S": mailbox},
-                ":first": {"S": f"{_CONTAINER}{after}{'!' if after else ''}"},
-                ":last": {"S": _AFTER_CONTAINERS},
-            },
-            "ConsistentRead": True,
-            "Limit": limit,
-        }
-        with passing_faults():
-            page = self._dynamodb.query(**query)
+        first = f"{_CONTAINER}{after}{'!' if after else ''}"
+        page = self._query(mailbox, first, _AFTER_CONTAINERS, limit)
         return [_container(item) for item in page["Items"]], "LastEvaluatedKey" in page
 
     def use(self, mailbox: str) -> Use:
@@ -171,7 +168,7 @@ class Storage:
 
     def add_part(self, mailbox: str, data: bytes, at: int) -> Part:
         """Keep a part of a container to come. `at`: epoch seconds. Raises TheirError(STORAGE_FULL)."""
-        part = Part(mailbox, self._new_id(), self._written(data), at)
+        part = Part(mailbox, f"{at:010d}-{self._new_id()}", self._written(data), at)
         row: TransactWriteItemTypeDef = {
             "Put": {
                 "TableName": self._table,
@@ -198,9 +195,9 @@ class Storage:
                 self._delete_objects([part.piece])
 
     def drop_stale(self, mailbox: str, before: int) -> bool:
-        """Drop the parts that came before a time (epoch seconds); whether there were any."""
-        stale = [part for part in self._parts(mailbox) if part.at < before]
-        self.drop(stale)
+        """Drop parts that came before a time (epoch seconds), the oldest `DROPPED_AT_ONCE`; whether there were any."""
+        stale = self._query(mailbox, _PART, f"{_PART}{before:010d}", DROPPED_AT_ONCE)["Items"]
+        self.drop(map(_part, stale))
         return bool(stale)
 
     # --- steps --------------------------------------------------------------------------------------------------
@@ -298,15 +295,17 @@ class Storage:
                 "Item"
             )
 
-    def _parts(self, mailbox: str) -> list[Part]:
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :pk AND begins_with(sk, :part)",
-            ExpressionAttributeValues={":pk": {"S": mailbox}, ":part": {"S": _PART}},
-            ConsistentRead=True,
-        )
+    def _query(self, mailbox: str, first: str, last: str, limit: int) -> "QueryOutputTypeDef":
+        """Rows in a range of keys, both ends included."""
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
+            "ExpressionAttributeValues": {":pk": {"S": mailbox}, ":first": {"S": first}, ":last": {"S": last}},
+            "ConsistentRead": True,
+            "Limit": limit,
+        }
         with passing_faults():
-            return [_part(item) for page in pages for item in page["Items"]]
+            return self._dynamodb.query(**query)
 
 
 def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:
