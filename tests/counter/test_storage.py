@@ -201,12 +201,19 @@ def test_what_no_answer_holds_is_read_in_parts(keeper: Keeper) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", ["bytes=6-", "bytes=3-2", "bytes=-2", "bytes=0-1,3-4", "bytes=", "lines=0-1", "bytes=-", "bytes=99999999-"]
+    "asked", ["bytes=6-", "bytes=3-2", "bytes=-0", "bytes=0-1,3-4", "bytes=", "bytes=-", "bytes=99999999-"]
 )
 def test_a_range_that_is_none_of_it_is_refused(keeper: Keeper, asked: str) -> None:
     keeper.put(b"sealed")
     found = keeper.get(range=asked)
     assert (found.status, reason(found)) == (416, "RangeUnsatisfiable")
+    assert found.headers["Content-Range"] == "bytes */6"
+
+
+def test_a_range_of_the_last_bytes_is_given_and_one_of_no_bytes_passed_over(keeper: Keeper) -> None:
+    keeper.put(b"sealed")
+    assert (keeper.get(range="bytes=-2").status, keeper.get(range="bytes=-2").body) == (206, b"ed")
+    assert (keeper.get(range="lines=0-1").status, keeper.get(range="lines=0-1").body) == (200, b"sealed")
 
 
 def test_parts_of_two_writes_are_not_read_as_one(keeper: Keeper) -> None:

@@ -1,4 +1,4 @@
-"""The conditions of a request: If-Match and If-None-Match (RFC 9110 §13.1), as far as no change may get lost."""
+"""The conditions of a write: If-Match and If-None-Match (RFC 9110 §13.1), so that no change gets lost."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ _TAG: Final = r'(?:W/)?"[\x21\x23-\x7e]*"'
 _TAGS: Final = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
 PATTERN: Final = rf"^(?:\*|{_TAGS})$"
 """What the value of such a header is."""
-_WEAK: Final = "W/"
 _ANY: Final = "*"
 
 
@@ -35,14 +34,6 @@ def check_match(headers: Mapping[str, str], etag: str | None) -> None:
     wanted = _read(headers["if-match"])
     if etag is None or not (wanted == [_ANY] or etag in wanted):
         raise TheirError(Reason.CHANGED_MEANWHILE)
-
-
-def is_known(headers: Mapping[str, str], etag: str) -> bool:
-    """Whether who asks has it already, as If-None-Match says. Raises TheirError(NOT_A_REQUEST)."""
-    if "if-none-match" not in headers:
-        return False
-    known = _read(headers["if-none-match"])
-    return known == [_ANY] or etag in (tag.removeprefix(_WEAK) for tag in known)
 
 
 def _read(header: str) -> list[str]:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from postroom.counter.asked import Asked, read_range
-from postroom.counter.conditions import check_match, check_write, is_known
-from postroom.counter.reply import BYTES, Reply, not_modified, said_as_bytes
+from postroom.counter.asked import Asked, asks_for_bytes, is_known, read_range
+from postroom.counter.conditions import check_match, check_write
+from postroom.counter.reply import BYTES, Reply, not_modified, refused, said_as_bytes
 from postroom.counter.shapes import (
     MAX_CONTAINER_BYTES,
     MAX_PART_BYTES,
@@ -62,7 +62,7 @@ class Storing:
             found = self._find(mailbox, key)
             etag = _etag(found)
             check_match(asked.headers, etag)
-            if is_known(asked.headers, etag):
+            if is_known(asked.headers.get("if-none-match", ""), etag):
                 return not_modified(etag)
             headers = {"ETag": etag, "Accept-Ranges": "bytes"}
             if asked.method == "HEAD":
@@ -126,9 +126,12 @@ class Storing:
 
     def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> Reply:
         # Of nothing there is no range, and a server may always pass over one (RFC 9110 §14.2).
-        if not found.size or (not asked_range and found.size <= MAX_PART_BYTES):
+        if not found.size or (not asks_for_bytes(asked_range) and found.size <= MAX_PART_BYTES):
             return said_as_bytes(self._storage.read(found, 0, found.size), headers)
-        first, end = read_range(asked_range, found.size, MAX_PART_BYTES)
+        try:
+            first, end = read_range(asked_range, found.size, MAX_PART_BYTES)
+        except TheirError as error:
+            return refused(error, {"Content-Range": f"bytes */{found.size}"})
         span = f"bytes {first}-{end - 1}/{found.size}"
         return said_as_bytes(self._storage.read(found, first, end), {**headers, "Content-Range": span}, status=206)
 
