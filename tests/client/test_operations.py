@@ -8,6 +8,7 @@ from tests.client.mailbox_net import Host, Open
 from tests.counter.counter import BOB, BOB_KEY, Counter
 
 from postroom.counter.operations import OPERATIONS, find_operations
+from postroom.counter.shapes import MAX_PART_BYTES
 
 NO_METHOD = {
     "incoming": "dm3's reference asks so; `unread` reads the same by pages",
@@ -16,6 +17,7 @@ NO_METHOD = {
 }
 """Operations that no method is for, and why."""
 
+KEY = f"0x{1:064x}"
 SENDING = {"to": "b.com", "subject": "Hello@Host", "token": "t1"}
 CALLS: dict[str, Callable[[Any], object]] = {
     "challenge": lambda mailbox: mailbox.status(),
@@ -32,6 +34,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "send": lambda mailbox: mailbox.send(**SENDING),
     "sent": lambda mailbox: next(mailbox.sent()),
     "sent_one": lambda mailbox: mailbox.sent_one(mailbox.send(**SENDING).correlation),
+    "storage": lambda mailbox: mailbox.storage(),
+    "containers": lambda mailbox: mailbox.containers(),
+    "container": lambda mailbox: mailbox.get_container(KEY),
+    "put_container": lambda mailbox: mailbox.put_container(KEY, b"sealed", etag=None),
+    "delete_container": lambda mailbox: mailbox.delete_container(KEY),
+    "add_part": lambda mailbox: mailbox.put_container(KEY, bytes(MAX_PART_BYTES + 1), etag=None),
+    "join_parts": lambda mailbox: mailbox.put_container(KEY, bytes(MAX_PART_BYTES + 1), etag=None),
 }
 """A call of each operation's method, at a mailbox in which a message waits."""
 OF_DM3 = {"settings", "change_settings"}
