@@ -14,7 +14,7 @@ from postroom.errors import OurError, SettingsError
 from postroom.local.amend import amend
 from postroom.local.clients import Clients
 from postroom.local.intrinsics import Evaluator, Resource
-from postroom.local.translate import Template, translate
+from postroom.local.translate import translate
 from postroom.local.verify import verify
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
     if unknown:
         raise SettingsError(f"the template has no parameters {', '.join(sorted(unknown))}")
     Evaluator(translated, given, {}, clients.account, stack).settle_conditions()
-    _create_or_update(translated, stack, clients, given)
+    # Longer than a request to CloudFormation may be: it reads it where `sam deploy` puts it, too.
+    name = f"{stack}.template"
+    store(name, json.dumps(translated).encode())
+    _create_or_update(f"{s3.meta.endpoint_url}/{artifacts}/{name}", stack, clients, given)
     outputs = _wait(stack, clients)
     pages = clients("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
     physical = {
@@ -73,9 +76,8 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
     return Deployed(outputs, resources)
 
 
-def _create_or_update(template: Template, stack: str, clients: Clients, given: Mapping[str, str]) -> None:
+def _create_or_update(template_url: str, stack: str, clients: Clients, given: Mapping[str, str]) -> None:
     cloudformation = clients("cloudformation")
-    body = json.dumps(template)
     parameters: list[ParameterTypeDef] = [
         {"ParameterKey": name, "ParameterValue": value} for name, value in given.items()
     ]
@@ -83,12 +85,12 @@ def _create_or_update(template: Template, stack: str, clients: Clients, given: M
         cloudformation.describe_stacks(StackName=stack)
     except ClientError:
         cloudformation.create_stack(
-            StackName=stack, TemplateBody=body, Parameters=parameters, Capabilities=["CAPABILITY_IAM"]
+            StackName=stack, TemplateURL=template_url, Parameters=parameters, Capabilities=["CAPABILITY_IAM"]
         )
         return
     try:
         cloudformation.update_stack(
-            StackName=stack, TemplateBody=body, Parameters=parameters, Capabilities=["CAPABILITY_IAM"]
+            StackName=stack, TemplateURL=template_url, Parameters=parameters, Capabilities=["CAPABILITY_IAM"]
         )
     except ClientError as e:
         if "No updates are to be performed" not in str(e):
