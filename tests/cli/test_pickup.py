@@ -76,7 +76,8 @@ def file(served: Served, envelope: Callable[..., str]) -> Callable[..., str]:
 
 
 def waiting(served: Served, name: str = SHOP) -> list[str]:
-    return [id_of(filed.row.key) for filed in served.counter.desk._shelves.all_filed(name)]
+    counter = served.counter
+    return [id_of(filed.row.key) for filed in counter.desk._shelves.all_filed(name, counter.clock() + 10)]
 
 
 def lines(result: Result) -> list[Any]:
@@ -146,6 +147,18 @@ def test_raw_is_bit_for_bit(read: Read, file: Callable[..., str], envelope: Any)
 def test_a_senders_text_cannot_steer_the_terminal(read: Read, file: Callable[..., str], envelope: Any) -> None:
     file(envelope('"\\u009b2J\\u202e"'))
     assert '  body         "\\x9b2J\\u202e"\n' in read().stdout
+
+
+def test_a_message_that_the_post_office_cannot_read_is_told_and_holds_nothing_up(
+    read: Read, file: Callable[..., str], served: Served
+) -> None:
+    one, two = (file(at=at) for at in range(2))
+    lies_at, *_ = sorted(served.counter.deployed.objects())
+    served.counter.deployed.clients.s3.delete_object(Bucket=served.counter.deployed.bucket, Key=lies_at)
+    result = read("--json")
+    assert (result.exit_code, [each["id"] for each in lines(result)]) == (0, [two])
+    assert result.stderr.startswith(f"postroom: Message {one} waits, and its post office cannot read it")
+    assert result.stderr.count("\n") == 1
 
 
 # --- letters ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """How an owner's commands reach a mailbox: over HTTPS, signed in by the owner's key."""
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,14 +89,17 @@ def open_mailbox(
 
     Raises Refusal, NotFoundOut, UsageFault.
     """
-    from postroom.client.mailbox import Mailbox, MailboxError, RefusedError, Retries
+    from postroom.client.mailbox import Mailbox, MailboxError, RefusedError, Retries, UnreadableMessageWarning
 
     try:
         mailbox = Mailbox(url, name, key, ca_file=way.ca_file, connect=way.connect, retries=Retries(attempts))
     except OurError as error:
         raise UsageFault(str(error)) from None
     try:
-        with mailbox:
+        with mailbox, warnings.catch_warnings():
+            # For people: a sentence, without the place in our code.
+            warnings.simplefilter("always", UnreadableMessageWarning)
+            warnings.showwarning = lambda message, *_, **__: print(f"postroom: {message}", file=sys.stderr)
             yield mailbox
     except RefusedError as error:
         raise Refusal(str(error)) from None
