@@ -103,7 +103,7 @@ def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, office: Offi
     "other",
     [lambda tokens: "x", lambda tokens: '{"Header":{"From":"shop.com"}}',
      lambda tokens: tokens.challenge(SHOP, "nlweb.other.com"), lambda tokens: tokens.challenge("other.com", HOST),
-     lambda tokens: tokens.token(SHOP, HOST, "key")],
+     lambda tokens: tokens.token(SHOP, HOST, "key", 0)],
     ids=["no challenge", "an envelope", "another host's", "another mailbox's", "a token"],
 )  # fmt: skip
 def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
