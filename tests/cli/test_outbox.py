@@ -14,7 +14,7 @@ from tests.cli.counters import HOST, URL, serve
 from tests.counter.counter import NOW, SHOP, SHOP_KEY, Counter
 
 from postroom.counter.reply import said as said_by_counter
-from postroom.counter.tokens import Tokens
+from postroom.counter.tokens import Purpose, Tokens
 from postroom.post.notices import read_notice
 from postroom.post.outgoing import Outgoing
 from postroom.store.outbox import End, Outbox, State
@@ -102,9 +102,10 @@ def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, office: Offi
 @pytest.mark.parametrize(
     "other",
     [lambda tokens: "x", lambda tokens: '{"Header":{"From":"shop.com"}}',
-     lambda tokens: tokens.challenge(SHOP, "nlweb.other.com"), lambda tokens: tokens.challenge("other.com", HOST),
-     lambda tokens: tokens.token(SHOP, HOST, "key", 0)],
-    ids=["no challenge", "an envelope", "another host's", "another mailbox's", "a token"],
+     lambda tokens: tokens.challenge(SHOP, "nlweb.other.com", Purpose.PICK_UP),
+     lambda tokens: tokens.challenge("other.com", HOST, Purpose.PICK_UP),
+     lambda tokens: tokens.challenge(SHOP, HOST, Purpose.OPEN), lambda tokens: tokens.token(SHOP, HOST, "key", 0)],
+    ids=["no challenge", "an envelope", "another host's", "another mailbox's", "for opening", "a token"],
 )  # fmt: skip
 def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
     postroom: Postroom, office: Office, monkeypatch: pytest.MonkeyPatch, other: Callable[[Tokens], str]

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.aws import Deployed
 from tests.client.mailbox_net import URL, Host, Open, busy, lost_after, lost_before
 from tests.counter.counter import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, Counter, Owner
 
@@ -22,7 +23,7 @@ from postroom.client.mailbox import (
     UnexpectedAnswerError,
     UntrustedHostError,
 )
-from postroom.dm3.keys import UserKeys
+from postroom.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
@@ -418,6 +419,32 @@ def test_no_number_of_seconds_is_no_wait(mailbox: Any) -> None:
     for wait in (-1, float("nan")):
         with pytest.raises(ValueError, match="wait is"):
             mailbox.unread(wait=wait)
+
+
+def test_an_owner_of_a_domain_blocks_senders_and_says_where_subjects_go(mailbox: Any) -> None:
+    read = mailbox.settings()
+    assert (read.extension, read.unverified, read.blocks, read.subjects) == (None, None, [], {})
+    changed = mailbox.change_settings(read, blocks=["spam.example"], subjects={"Order@Shop": SHOP})
+    assert (changed.blocks, changed.subjects) == (["spam.example"], {"Order@Shop": SHOP})
+    changed = mailbox.change_settings(changed, subjects={"Order@Shop": None})
+    assert (changed.blocks, changed.subjects) == (["spam.example"], {})
+    assert mailbox.settings() == changed
+
+
+def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> None:
+    counter = Counter(deployed, service="ds.eth")
+    counter.users.keys["carol.eth"] = carol = PrivateSigningKey.generate()
+    host = Host(counter)
+    with host.open("carol.eth", carol) as mailbox:
+        with pytest.raises(NotTheOwnerError):
+            mailbox.status()
+        mailbox.open()
+        host.asked.clear()
+        assert mailbox.status().waiting == 0
+        assert len(host.asked) == 1, "the token of who opens it lets in"
+    with Host(Counter(deployed)).open("dave.eth", carol) as mailbox, pytest.raises(RefusedError) as refused:
+        mailbox.open()
+    assert refused.value.reason == "OpeningNotOffered"
 
 
 # --- in a notebook ---------------------------------------------------------------------------------------------------

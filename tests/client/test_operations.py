@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.aws import Deployed
 from tests.client.mailbox_net import Host, Open
 from tests.counter.counter import BOB, BOB_KEY, Counter
 
@@ -13,6 +14,7 @@ from postroom.counter.shapes import MAX_PART_BYTES
 NO_METHOD = {
     "incoming": "dm3's reference asks so; `unread` reads the same by pages",
     "acknowledge_by_hash": "dm3's reference asks so; `acknowledge` names messages by ids",
+    "submit_profile": "dm3's reference asks so; `open` asks for the same by a challenge",
     "openapi": "it is for tools that write clients, and this is one",
 }
 """Operations that no method is for, and why."""
@@ -23,6 +25,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "challenge": lambda mailbox: mailbox.status(),
     "token": lambda mailbox: mailbox.status(),
     "sign_out": lambda mailbox: mailbox.sign_out(),
+    "open": lambda mailbox: mailbox.open(),
     "messages": lambda mailbox: next(mailbox.unread()),
     "message": lambda mailbox: mailbox.message(next(mailbox.unread()).id),
     "envelope": lambda mailbox: mailbox.fetch_envelope(next(mailbox.unread()).id),
@@ -43,9 +46,15 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "join_parts": lambda mailbox: mailbox.put_container(KEY, bytes(MAX_PART_BYTES + 1), etag=None),
 }
 """A call of each operation's method, at a mailbox in which a message waits."""
-OF_DM3 = {"settings", "change_settings"}
+OF_DM3 = {"settings", "change_settings", "open"}
 BEFORE: dict[str, Callable[[Any], object]] = {"sent": CALLS["send"]}
 """What has to be there first."""
+
+
+@pytest.fixture
+def counter(deployed: Deployed) -> Counter:
+    """One at which names of dm3 may open their mailboxes."""
+    return Counter(deployed, service="ds.eth")
 
 
 @pytest.mark.parametrize("does", [operation.does for operation in OPERATIONS])

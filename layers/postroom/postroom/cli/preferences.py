@@ -49,8 +49,6 @@ def settings(
         return
     for line in _lines("", _members(found)):
         print(safe(line))
-    if not _members(found):
-        print(f"nothing can be set for {safe(name)}")
 
 
 def read_changes(texts: list[str]) -> dict[str, Any]:

@@ -12,24 +12,26 @@ from postroom.errors import OurError
 # RFC 7515 §3.1. Nothing else that such a key signs has this form, so nothing else can be signed by mistake.
 _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2}", re.ASCII)
 
+_PURPOSES: Final = {Purpose.PICK_UP: "for picking mail up", Purpose.OPEN: "for opening a mailbox"}
+
 
 class ChallengeError(OurError):
     """What is to be signed is not what it should be. It must not be signed, and the host not be trusted."""
 
 
-def check_challenge(text: str, host: str, mailbox: str) -> None:
-    """Raises ChallengeError unless this is a challenge for the owner of `mailbox` to sign in at `host`.
+def check_challenge(text: str, host: str, mailbox: str, purpose: Purpose = Purpose.PICK_UP) -> None:
+    """Raises ChallengeError unless this is a challenge for the owner of `mailbox` to sign in at `host`, or to open it.
 
     Who made it is not asked: only who made it takes the signature, and only for what it says.
     """
-    flaw = _flaw(text, host, mailbox)
+    flaw = _flaw(text, host, mailbox, purpose)
     if flaw:
         raise ChallengeError(
             f"{host} asked for a signature of something else than its challenge to {mailbox}; none was made: it {flaw}"
         )
 
 
-def _flaw(text: str, host: str, mailbox: str) -> str:
+def _flaw(text: str, host: str, mailbox: str, purpose: Purpose) -> str:
     if len(text) > MAX_TOKEN_CHARACTERS or not _COMPACT.fullmatch(text):
         return "is no JSON Web Token of a size that is signed"
     try:
@@ -37,8 +39,8 @@ def _flaw(text: str, host: str, mailbox: str) -> str:
     except (InvalidTokenError, ValueError, RecursionError):
         return "is no JSON Web Token"
     claims = token["payload"]
-    if token["header"].get("typ") != CHALLENGE_TYPE or claims.get("purpose") != Purpose.PICK_UP:
-        return "is not for picking mail up"
+    if token["header"].get("typ") != CHALLENGE_TYPE or claims.get("purpose") != purpose:
+        return f"is not {_PURPOSES[purpose]}"
     if claims.get("aud") != host:
         return "is for signing in elsewhere"
     return "" if claims.get("sub") == mailbox else "is for another mailbox"

@@ -29,12 +29,19 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the owner of a mailbox of the dm3 delivery service set: what senders are told (dm3 §2.3.3), and whether
-    those who cannot be verified are let in. None: another mailbox has none. `etag`: which settings these are."""
+    """What the owner of a mailbox set; None: a mailbox of this protocol has none. `etag`: which settings these are.
 
-    extension: dict[str, Any] | None
-    unverified: bool | None
-    etag: str
+    Of the dm3 delivery service: `extension`, what senders are told (dm3 §2.3.3), and `unverified`, whether those who
+    cannot be verified are let in. Of NLWeb: `blocks`, senders that are not let in; `subjects` of a domain, and into
+    which mailbox each goes; `operators_subjects`, what the operator set of that.
+    """
+
+    extension: dict[str, Any] | None = None
+    unverified: bool | None = None
+    etag: str = ""
+    blocks: list[str] | None = None
+    subjects: dict[str, str] | None = None
+    operators_subjects: dict[str, Any] | None = None
 
 
 class Core:
@@ -91,16 +98,15 @@ class Core:
         """What the owner set."""
         return _settings((yield from self._get("/settings")))
 
-    def change_settings(
-        self, settings: Settings, extension: dict[str, Any] | None, unverified: bool | None
-    ) -> Steps[Settings]:
-        """Change what is not None, and of `extension` what is in it (RFC 7396), if all is still as in `settings`."""
-        change = shapes.SettingsChange(
-            UNSET if extension is None else extension, UNSET if unverified is None else unverified
-        )
+    def change_settings(self, settings: Settings, change: shapes.SettingsChange) -> Steps[Settings]:
+        """Change what is in `change` (RFC 7396), if all is still as in `settings`."""
         headers = {"Content-Type": MERGE_PATCH, "If-Match": settings.etag}
         request = Request("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
         return _settings((yield from self._session.ask(request)))
+
+    def open(self) -> Steps[None]:
+        """Open the mailbox, where there is none yet."""
+        return self._session.open()
 
     def send(
         self,
@@ -165,10 +171,10 @@ def _path_of(message_id: str) -> str:
     return f"/messages/{message_id}"
 
 
+def change_of(**members: Any) -> shapes.SettingsChange:
+    """A change of the members that are not None."""
+    return shapes.SettingsChange(**{name: value for name, value in members.items() if value is not None})
+
+
 def _settings(answer: Response) -> Settings:
-    told = decode(shapes.Settings, answer)
-    return Settings(
-        None if told.extension is UNSET else told.extension,
-        None if told.unverified is UNSET else told.unverified,
-        answer.headers.get("etag", ""),
-    )
+    return Settings(**msgspec.to_builtins(decode(shapes.Settings, answer)), etag=answer.headers.get("etag", ""))

@@ -14,7 +14,7 @@ from postroom.client.mailbox.answers import check, decode
 from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.counter.shapes import SignedChallenge
-from postroom.counter.tokens import MAX_TOKEN_CHARACTERS
+from postroom.counter.tokens import MAX_TOKEN_CHARACTERS, Purpose
 from postroom.reasons import Reason
 
 T = TypeVar("T")
@@ -94,12 +94,22 @@ class Session:
         """Sign in anew at the next request."""
         self._token = ""
 
+    def open(self) -> Steps[None]:
+        """Open the mailbox, where there is none yet, and sign in."""
+        path = f"/mailboxes/{quote(self.name, safe='')}"
+        yield from self.retried(lambda pause: self._let_in(pause, Purpose.OPEN, path))
+
     def _sign_in(self, pause: float) -> Steps[str]:
+        return self._let_in(pause, Purpose.PICK_UP, f"/auth/{quote(self.name, safe='')}")
+
+    def _let_in(self, pause: float, purpose: Purpose, path: str) -> Steps[str]:
+        """A token, of who posts a signed challenge there."""
         # As a whole: a challenge counts once, and whether it was answered is not known where an answer got lost.
-        path = f"/auth/{quote(self.name, safe='')}"
-        challenge = decode(str, check((yield Request("GET", path, pause=pause))))
+        query = {} if purpose is Purpose.PICK_UP else {"purpose": str(purpose)}
+        asked = Request("GET", f"/auth/{quote(self.name, safe='')}", query, pause=pause)
+        challenge = decode(str, check((yield asked)))
         try:
-            check_challenge(challenge, self.host, self.name)
+            check_challenge(challenge, self.host, self.name, purpose)
         except ChallengeError as error:
             raise UntrustedHostError(str(error)) from None
         signature = b64encode(self._key.sign(challenge.encode())).decode()

@@ -13,7 +13,7 @@ import httpx
 from msgspec import UNSET, UnsetType
 
 from postroom.client.mailbox.containers import Containers, Kept
-from postroom.client.mailbox.core import Core, Settings
+from postroom.client.mailbox.core import Core, Settings, change_of
 from postroom.client.mailbox.exchange import Answer, Request, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
@@ -116,11 +116,23 @@ class Mailbox:
         return self._make(self._core.settings())
 
     def change_settings(
-        self, settings: Settings, *, extension: dict[str, Any] | None = None, unverified: bool | None = None
+        self,
+        settings: Settings,
+        *,
+        extension: dict[str, Any] | None = None,
+        unverified: bool | None = None,
+        blocks: list[str] | None = None,
+        subjects: dict[str, str | None] | None = None,
     ) -> Settings:
-        """Change what is not None, if all is still as in `settings`; of `extension` only what is named in it, and
-        what is None there is taken away. Raises ChangedMeanwhileError."""
-        return self._make(self._core.change_settings(settings, extension, unverified))
+        """Change what is not None, if all is still as in `settings`; of `extension` and `subjects` only what is named
+        in them, and what is None there is taken away. Raises ChangedMeanwhileError."""
+        change = change_of(extension=extension, unverified=unverified, blocks=blocks, subjects=subjects)
+        return self._make(self._core.change_settings(settings, change))
+
+    def open(self) -> None:
+        """Open the mailbox of a name of dm3 whose profile names this delivery service, where the operator lets such
+        names. One that is open stays as it is. Raises RefusedError."""
+        self._make(self._core.open())
 
     def send(
         self,
