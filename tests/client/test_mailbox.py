@@ -27,6 +27,7 @@ from postroom.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.nlweb.keys import PrivateKey
 from postroom.reasons import Reason
+from postroom.store.targets import TargetState
 
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
 
@@ -445,6 +446,24 @@ def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> Non
     with Host(Counter(deployed)).open("dave.eth", carol) as mailbox, pytest.raises(RefusedError) as refused:
         mailbox.open()
     assert refused.value.reason == "OpeningNotOffered"
+
+
+def test_an_owner_says_who_is_told_that_something_waits(counter: Counter, mailbox: Any) -> None:
+    made = mailbox.add_target("webhook", "https://hooks.example/mail")
+    assert (made.kind, made.to, made.state) == ("webhook", "https://hooks.example/mail", TargetState.UNVERIFIED)
+    kept = counter.targets.find(SHOP, made.id)
+    assert kept is not None
+    active = mailbox.verify_target(made.id, counter.webhook_keys.code(kept))
+    assert (active.id, active.state) == (made.id, TargetState.ACTIVE)
+    assert mailbox.rotate_target(made.id).secret != made.secret
+    assert mailbox.resume_target(made.id).state == TargetState.ACTIVE
+    assert [it.id for it in mailbox.targets()] == [made.id]
+    mailbox.remove_target(made.id)
+    assert mailbox.targets() == []
+    for wrong in (made.id, "..", "", "x/y", "🤝?#"):
+        with pytest.raises(RefusedError) as refused:
+            mailbox.resume_target(wrong)
+        assert refused.value.reason == "TargetUnknown"
 
 
 # --- in a notebook ---------------------------------------------------------------------------------------------------

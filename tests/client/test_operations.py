@@ -21,6 +21,13 @@ NO_METHOD = {
 
 KEY = f"0x{1:064x}"
 SENDING = {"to": "b.com", "subject": "Hello@Host", "token": "t1"}
+
+
+def a_target(mailbox: Any) -> str:
+    """The id of one that is there."""
+    return str(mailbox.add_target("webhook", "https://hooks.example/mail").id)
+
+
 CALLS: dict[str, Callable[[Any], object]] = {
     "challenge": lambda mailbox: mailbox.status(),
     "token": lambda mailbox: mailbox.status(),
@@ -37,6 +44,12 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "send": lambda mailbox: mailbox.send(**SENDING),
     "sent": lambda mailbox: next(mailbox.sent()),
     "sent_one": lambda mailbox: mailbox.sent_one(mailbox.send(**SENDING).correlation),
+    "targets": lambda mailbox: mailbox.targets(),
+    "add_target": a_target,
+    "verify_target": lambda mailbox: mailbox.verify_target(a_target(mailbox)),
+    "rotate_target": lambda mailbox: mailbox.rotate_target(a_target(mailbox)),
+    "resume_target": lambda mailbox: mailbox.resume_target(a_target(mailbox)),
+    "remove_target": lambda mailbox: mailbox.remove_target(a_target(mailbox)),
     "storage": lambda mailbox: mailbox.storage(),
     "containers": lambda mailbox: mailbox.containers(),
     "container": lambda mailbox: mailbox.get_container(KEY),

@@ -22,6 +22,7 @@ from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
+from postroom.client.mailbox.targets import Targets
 from postroom.counter import shapes
 from postroom.counter.names import read_mailbox_name
 from postroom.counter.shapes import MAX_CONTAINER_BYTES
@@ -63,6 +64,7 @@ class AsyncMailbox:
         session = Session(self._address.host, self._name, load_signer(key), retries, chance)
         self._core = Core(session)
         self._containers = Containers(session)
+        self._targets = Targets(session)
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
@@ -163,6 +165,31 @@ class AsyncMailbox:
     async def fetch_envelope(self, message_id: str) -> str:
         """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
         return await self._make(self._core.envelope(message_id))
+
+    async def targets(self) -> list[shapes.Target]:
+        """Who is told that something waits."""
+        return await self._make(self._targets.all())
+
+    async def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> shapes.Target:
+        """Tell somebody else, once `verify_target` was handed the code that is sent there. A webhook's `secret` is
+        shown now, and not again."""
+        return await self._make(self._targets.add(shapes.NewTarget(kind, to)))
+
+    async def verify_target(self, target_id: str, code: str = "") -> shapes.Target:
+        """Begin to tell a target, by the code that was sent to it; without one, another is sent."""
+        return await self._make(self._targets.verify(target_id, code))
+
+    async def rotate_target(self, target_id: str) -> shapes.Target:
+        """Give a webhook a new secret; the old one signs for a day beside it."""
+        return await self._make(self._targets.rotate(target_id))
+
+    async def resume_target(self, target_id: str) -> shapes.Target:
+        """Tell a target again that failed for days, and was paused for it."""
+        return await self._make(self._targets.resume(target_id))
+
+    async def remove_target(self, target_id: str) -> None:
+        """Tell a target no more."""
+        await self._make(self._targets.remove(target_id))
 
     async def storage(self) -> shapes.StorageUse:
         """How much the host keeps for its owner, and may."""

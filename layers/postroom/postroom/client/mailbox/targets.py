@@ -1,0 +1,60 @@
+"""Who is told that something waits (docs/notifications.md), as steps. Sans-I/O."""
+
+import re
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from postroom.client.mailbox.answers import decode
+from postroom.client.mailbox.errors import RefusedError
+from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.session import Session
+from postroom.counter import shapes
+from postroom.reasons import Reason
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_JSON: Final = {"Content-Type": "application/json"}
+
+
+class Targets:
+    """Steps for all that can be done; all raise MailboxError."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._base = f"/mailboxes/{quote(session.name, safe='')}/notifications"
+
+    def all(self) -> Steps[list[shapes.Target]]:
+        """Each of them."""
+        return decode(shapes.Notifications, (yield from self._ask("GET", ""))).targets
+
+    def add(self, target: shapes.NewTarget) -> Steps[shapes.Target]:
+        """One more; a code is sent there."""
+        return decode(shapes.Target, (yield from self._ask("POST", "", msgspec.json.encode(target))))
+
+    def verify(self, target_id: str, code: str) -> Steps[shapes.Target]:
+        """Hand the code back; empty: let another one be sent."""
+        body = msgspec.json.encode(shapes.Code(code))
+        return decode(shapes.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/verify", body)))
+
+    def rotate(self, target_id: str) -> Steps[shapes.Target]:
+        """A new secret."""
+        return decode(shapes.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/rotate")))
+
+    def resume(self, target_id: str) -> Steps[shapes.Target]:
+        """Tell again who was paused."""
+        return decode(shapes.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/resume")))
+
+    def remove(self, target_id: str) -> Steps[None]:
+        """Tell them no more."""
+        yield from self._ask("DELETE", _path_of(target_id))
+
+    def _ask(self, method: str, path: str, body: bytes = b"") -> Steps[Response]:
+        return self._session.ask(Request(method, self._base + path, headers=_JSON if body else {}, body=body))
+
+
+def _path_of(target_id: str) -> str:
+    if not _ID.fullmatch(target_id):
+        # In an address it might name something else.
+        raise RefusedError(f"{target_id[:100]!r} is no id of a target.", reason=str(Reason.TARGET_UNKNOWN))
+    return f"/{target_id}"
