@@ -12,7 +12,7 @@ import httpcore
 import pytest
 
 from postroom.local.door import Door, Target, find_target
-from postroom.local.gateway import MAX_REQUEST_BYTES, Api, Route
+from postroom.local.gateway import MAX_REQUEST_BYTES, Answer, Api, Route
 from postroom.local.ports import HOST, require_free
 
 NAME = "nlweb.receiver.example"
@@ -151,6 +151,14 @@ def test_hosts_change_while_it_runs_and_each_leads_to_its_deployment(stack, door
     assert json.loads(call("GET", "/do/where", host="moving.example").content)["account"] == two.account
     door.drop_host("moving.example")
     assert call("GET", "/do/where", host="moving.example").status == 404
+
+
+def test_a_host_may_be_answered_by_a_handler_of_ours(door, call) -> None:
+    door.serve_handler("hook.example", lambda request: Answer(202, (("x-is", request.method),), request.body[::-1]))
+    answer = call("POST", "/anywhere", content=b"told", host="hook.example")
+    assert (answer.status, answer.content, dict(answer.headers)[b"x-is"]) == (202, b"dlot", b"POST")
+    door.drop_host("hook.example")
+    assert call("POST", "/anywhere", content=b"told", host="hook.example").status == 404
 
 
 def test_a_body_over_ten_megabytes_is_too_large_and_reaches_nobody(call) -> None:

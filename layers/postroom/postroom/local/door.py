@@ -49,6 +49,10 @@ class Target:
     clients: Clients
 
 
+Handler = Callable[[Request], Answer]
+"""What stands behind a host that is no deployment's: a webhook's receiver."""
+
+
 def find_target(api_id: str, clients: Clients) -> Target:
     """Ask the embedded AWS for the routes of an API and the functions they lead to."""
     client = clients("apigatewayv2")
@@ -75,6 +79,7 @@ class Door:
         self._authority = authority
         self._idle_seconds = idle_seconds
         self._targets: dict[str, Target] = {}
+        self._handlers: dict[str, Handler] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="door")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -97,9 +102,14 @@ class Door:
         """From now on, requests to `host` go to `target`."""
         self._targets[host.lower()] = target
 
+    def serve_handler(self, host: str, handler: Handler) -> None:
+        """From now on, requests to `host` are answered by `handler`, in a thread of the door's."""
+        self._handlers[host.lower()] = handler
+
     def drop_host(self, host: str) -> None:
         """From now on, `host` is unknown (404)."""
         self._targets.pop(host.lower(), None)
+        self._handlers.pop(host.lower(), None)
 
     def close(self) -> None:
         """End the server; requests that are under way get a moment. May be called twice."""
@@ -130,7 +140,7 @@ class Door:
 
     def _on_server_name(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
         host = (name or "").lower()
-        if host in self._targets:
+        if host in self._targets or host in self._handlers:
             if host not in self._contexts:
                 self._contexts[host] = self._authority.server_context(host)
             tls.context = self._contexts[host]
@@ -182,6 +192,8 @@ class Door:
         return b"".join(chunks)
 
     async def _answer(self, request: Request, request_id: str) -> Answer:
+        if handler := self._handlers.get(request.host):
+            return await asyncio.get_running_loop().run_in_executor(self._pool, handler, request)
         target = self._targets.get(request.host)
         path, _ = gateway.split_target(request.target)
         found = target and gateway.find_route(target.api.routes, request.method, path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from postroom.errors import OurError
 from postroom.local.stack import Deployment
 from postroom.store.head import is_head
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.reader import Filed, Reader
 from postroom.store.register import Register, Row, read_row
@@ -36,6 +37,11 @@ class Office:
     def operators(self) -> Operators:
         """Its directory, to write."""
         return Operators(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
+
+    @property
+    def mailboxes(self) -> Mailboxes:
+        """Who picks its mail up, to write."""
+        return Mailboxes(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
 
     @property
     def objects(self) -> Objects:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from postroom.cli.story import owners
+from postroom.cli.story import archive, owners, webhooks
 from postroom.cli.story.lookups import why_not_believed
 from postroom.cli.story.names import ALICE, BOB, MALLORY
 from postroom.cli.story.office import Office, envelope_of, until
 from postroom.cli.story.told import Say, Told, expect
-from postroom.cli.story.town import BUFFER, DM3_HOST, RECEIVER, SENDER, SUBJECT, Correspondent, Town
+from postroom.cli.story.town import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, Town
 from postroom.client import Fate
 from postroom.client.dm3 import Dm3Sender, Letter
 from postroom.dm3.explain import explain
@@ -62,6 +62,8 @@ class Story:
         yield "The resolver is switched off for a moment", self.waited
         yield "alice.eth writes to bob.eth: sealed, signed, postmarked (dm3)", self.sealed
         yield "bob.eth picks his mail up over HTTPS, on two devices", self.picked_up
+        yield "bob.eth keeps his mail at home, sealed: it is searched, and carried to a third device", self.kept
+        yield "An order comes in, and the owner's webhook is told that something waits", self.told
 
     def filed(self) -> list[Told]:
         """Scene 1."""
@@ -275,6 +277,20 @@ class Story:
     def picked_up(self) -> list[Told]:
         """Scene 10."""
         return owners.two_devices(self.town, self.write_to_bob, self._say)
+
+    def kept(self) -> list[Told]:
+        """Scene 11."""
+        return archive.kept_at_home(self.town, self.write_to_bob, self._say)
+
+    def told(self) -> list[Told]:
+        """Scene 12."""
+
+        def order() -> dict[str, JsonValue]:
+            sent = self.envelope(self.town.sender, {"Sku": "blue folder", "Count": 2}, subject=ORDER)
+            self.post(sent)
+            return sent
+
+        return webhooks.told_of_an_order(self.town, order, self._say)
 
     def write_to_bob(self, text: str) -> None:
         """alice.eth's letter is taken in for bob.eth."""

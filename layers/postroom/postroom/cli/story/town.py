@@ -33,6 +33,9 @@ BOGUS: Final = "bogus.example"
 QUIET: Final = "quiet.example"
 POLLY: Final = "polly.example"
 SUBJECT: Final = "Hello@Host"
+ORDERS: Final = f"orders.{RECEIVER}"
+ORDER: Final = "Order@Shop"
+"""The Subject of what goes into ORDERS, a mailbox of its own."""
 _SERVED: Final = (SENDER, RECEIVER, BUFFER)
 """Who has a post office; the others only send."""
 _HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\ndm3 IN A 127.0.0.1\n"
@@ -71,6 +74,7 @@ class Town:
         # A town whose state survived keeps what its operator made of it.
         if RECEIVER not in self.receiver.operators.domains():
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+            self.receiver.operators.put_subject(RECEIVER, SubjectRule(ORDER, Treatment.MAILBOX, ORDERS))
             self.receiver.operators.put_domain(Domain(RECEIVER))
         self.receiver.deployment.serve_host(DM3_HOST)
         self.names = Names(self.receiver, DM3_HOST, keys)
