@@ -1,6 +1,7 @@
 """The town of the story, up once for all end-to-end tests: real template, real HTTPS, real queues, real zones."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from postroom.cli.checkout import template_path
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import Town
 from postroom.local.stack import LocalStack
+from postroom.nlweb.keys import PrivateKey
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +21,15 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 @pytest.fixture(scope="session")
 def story(town: Town) -> Story:
     return Story(town, print)
+
+
+@pytest.fixture(scope="session")
+def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The private key of receiver.example's owner, the same for all pages that make one: the counter remembers an
+    owner's keys for half a minute."""
+    path = tmp_path_factory.mktemp("owner") / "own.pem"
+    path.write_bytes(PrivateKey.generate("ed25519").to_pem())
+    return path
 
 
 @pytest.fixture(autouse=True)

@@ -30,14 +30,14 @@ LETTERS, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, VERIFY = BLOCKS
 
 
 @pytest.fixture
-def home(town: Town, tmp_path: Path) -> Path:
+def home(town: Town, own_pem: Path, tmp_path: Path) -> Path:
     """A folder with what the page speaks of: keys, a registry; and the key of the domain's owner is set."""
     describe_stack(town.stack).write(tmp_path / "local.json")
     (tmp_path / f"{BOB}.json").write_bytes(town.names.key_file(BOB).read_bytes())
     (tmp_path / "names.json").write_bytes(town.names.registry_file.read_bytes())
     run(
         tmp_path,
-        "openssl genpkey -algorithm ed25519 -out own.pem\n"
+        f"cp {own_pem} own.pem\n"
         "openssl pkey -in own.pem -pubout -out own.pub.pem\n"
         f"postroom mailbox create {RECEIVER} --key own.pub.pem\n",
     )

@@ -23,10 +23,11 @@ pytestmark = pytest.mark.xdist_group("town")
 PAGE = (Path(__file__).parents[2] / "docs" / "counter.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 Shell = Callable[[str], str]
+GENERATE = "openssl genpkey -algorithm ed25519 -out own.pem"
 
 
 @pytest.fixture
-def shell(town: Town, tmp_path: Path) -> Shell:
+def shell(town: Town, own_pem: Path, tmp_path: Path) -> Shell:
     """A shell in which `curl` finds the town by its names, and `postroom` its deployment."""
     host, local = f"nlweb.{RECEIVER}", tmp_path / "local.json"
     describe_stack(town.stack).write(local)
@@ -35,6 +36,8 @@ def shell(town: Town, tmp_path: Path) -> Shell:
     found = f"--cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 --fail-with-body"
 
     def run(script: str) -> str:
+        # Here the key that is made is at once that of the owner, whom other pages speak of, too.
+        script = script.replace(GENERATE, f"{GENERATE}\ncp {own_pem} own.pem")
         script = script.replace(f"https://{host}", f"https://{host}:{port}").replace("curl ", f"curl {found} ")
         done = subprocess.run(
             ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,

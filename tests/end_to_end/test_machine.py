@@ -55,11 +55,11 @@ class FarCounter(Counter):
 
     def __init__(self, deployment: Deployment, town: Town) -> None:
         client, outputs = deployment.client, deployment.outputs
-        names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable")
+        names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable")
         store = Deployed(
             Clients(client("dynamodb"), client("s3"), client("sqs"), client("secretsmanager")),
             bucket=outputs["Bucket"],
-            secrets={"TokenKeys": outputs["TokenKeysSecret"]},
+            secrets={name: outputs[f"{name}Secret"] for name in ("TokenKeys", "WebhookKeys")},
             tables={name: outputs[name] for name in names},
             queues={"CourierQueue": outputs["CourierQueueUrl"]},
         )
