@@ -322,11 +322,14 @@ class Story:
         known = self._known_rows
         row = until(
             f"the message is discarded as {reason}",
-            lambda: next((r for r in self.town.receiver.rows() if r.key not in known and r.discarded), None),
+            lambda: next((r for r in self._rows_of_the_domain() if r.key not in known and r.discarded), None),
         )
         expect(row.discarded is reason, f"discarded as {reason}", row.why)
         known.add(row.key)
         return row
+
+    def _rows_of_the_domain(self) -> list[Row]:
+        return [row for row in self.town.receiver.rows() if row.key.mailbox == RECEIVER]
 
     def feedback(self, envelope: Mapping[str, JsonValue]) -> Filed:
         """Wait until Feedback about this envelope is filed in the buffer's deployment."""
