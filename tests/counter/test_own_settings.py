@@ -7,7 +7,7 @@ import pytest
 from tests.counter.counter import BOB, SHOP, SHOP_KEY, Counter, Owner, reason, said
 
 from postroom.counter.own_settings import MAX_OWN_BYTES
-from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule, in_force
+from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.mailboxes import OwnSettings
 
@@ -103,6 +103,21 @@ def test_the_owner_sees_what_the_operator_set_and_not_where_it_goes(owner: Owner
     assert QUEUE not in str(shown)
 
 
+def test_no_more_telling_pattern_takes_what_a_wider_one_of_the_operators_hands_on(
+    counter: Counter, owner: Owner
+) -> None:
+    said(change(owner, {"subjects": {"Order@Depot": ORDERS}}))
+    wider = SubjectRule("*@Depot", Treatment.FORWARD, QUEUE)
+    counter.operators.put_subject(SHOP, wider)
+    counter.clock.now += 31
+    assert reason(change(owner, {"subjects": {"Other@Depot": ORDERS}})) == "SubjectOfOperator"
+    domain = counter.directory.domain(SHOP)
+    assert domain is not None
+    owners = counter.directory.mailbox(SHOP).subjects
+    assert find_rule_of_both("Order@Depot", domain.subjects, owners) == wider
+    assert find_rule_of_both("Other@Depot", domain.subjects, owners) == wider
+
+
 @pytest.mark.parametrize("pattern", ["Price@Shop", "Stock@Shop", "Feedback@Buffer", "Identity@Graph"])
 @pytest.mark.parametrize("target", [ORDERS, None])
 def test_no_handler_queue_or_buffer_of_the_operators_is_taken_away(
@@ -123,7 +138,7 @@ def test_a_mailbox_that_the_operator_named_gives_way_to_the_owners_and_comes_bac
         counter.clock.now += 30
         domain = counter.directory.domain(SHOP)
         assert domain is not None
-        rule = find_rule("Hello@Host", in_force(domain.subjects, counter.directory.mailbox(SHOP).subjects))
+        rule = find_rule_of_both("Hello@Host", domain.subjects, counter.directory.mailbox(SHOP).subjects)
         assert rule is not None
         assert rule.target == goes_to
 
@@ -137,7 +152,7 @@ def test_what_the_operator_gives_to_a_handler_later_is_the_operators_and_the_own
     counter.clock.now += 30
     domain = counter.directory.domain(SHOP)
     assert domain is not None
-    assert find_rule("Late@Shop", in_force(domain.subjects, counter.directory.mailbox(SHOP).subjects)) == rule
+    assert find_rule_of_both("Late@Shop", domain.subjects, counter.directory.mailbox(SHOP).subjects) == rule
     assert said(change(owner, {"subjects": {"Late@Shop": None}}))["subjects"] == {}
 
 

@@ -68,13 +68,14 @@ def list_subjects(
     as_json: AsJson = False,
 ) -> None:
     """List the rules of a domain that are in force; those that every domain has, and its owner's, are marked."""
-    from postroom.nlweb.subjects import BUILT_IN, in_force
+    from postroom.nlweb.subjects import BUILT_IN, find_rule_of_both
 
     office = open_office(stack_name, local, deployment)
     own, owners = _find(office, domain).subjects, office.directory().mailbox(domain).subjects
     marked = dict.fromkeys(owners, "the owner's") | dict.fromkeys(BUILT_IN, "built in") | dict.fromkeys(own, "")
-    by_pattern = {rule.pattern: rule for rule in in_force(own, owners)}
-    rules = [*by_pattern.values(), *(rule for rule in BUILT_IN if rule.pattern not in by_pattern)]
+    patterns = dict.fromkeys(rule.pattern for rule in (*own, *owners, *BUILT_IN))
+    found = {pattern: find_rule_of_both(pattern, own, owners) for pattern in patterns}
+    rules = [rule for pattern, rule in found.items() if rule and rule.pattern == pattern]
     if as_json:
         print_json([
             {

@@ -15,7 +15,7 @@ from postroom.counter.shapes import OperatorsSubject, Settings, SettingsChange
 from postroom.errors import TheirError
 from postroom.nlweb.blocks import read_block
 from postroom.nlweb.envelope import MAX_SUBJECT
-from postroom.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, is_pattern
+from postroom.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.mailboxes import Mailbox, Mailboxes, OwnSettings, read_own_settings
@@ -82,7 +82,7 @@ class MessageSettings:
         operators = {rule.pattern: rule for rule in _rules_of_operator(domain)}
         subjects = dict(old)
         for pattern, target in change.items():
-            theirs = operators.get(pattern)
+            theirs = operators.get(pattern) if target is None else find_rule(pattern, domain.subjects)
             if target is None and pattern in old:
                 del subjects[pattern]
             elif theirs and (target is None or theirs.treatment is not Treatment.MAILBOX):

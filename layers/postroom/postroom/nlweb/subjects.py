@@ -54,12 +54,16 @@ def find_rule(subject: str, rules: Iterable[SubjectRule]) -> SubjectRule | None:
     return next((by_pattern[p] for p in patterns_for(subject) if p in by_pattern), None)
 
 
-def in_force(operators: Sequence[SubjectRule], owners: Sequence[SubjectRule]) -> tuple[SubjectRule, ...]:
-    """The rules of a domain for `find_rule`: of one pattern the owner's goes before an operator's mailbox, and before
-    nothing else of an operator's."""
+def find_rule_of_both(
+    subject: str, operators: Sequence[SubjectRule], owners: Sequence[SubjectRule]
+) -> SubjectRule | None:
+    """The rule for `subject` in a domain whose owner has rules, too: of the operator's mailboxes the owner's go before
+    those of the same pattern; what the operator's rules hand on or answer is not the owner's to take."""
+    operators_rule = find_rule(subject, operators)
+    if operators_rule is not None and operators_rule.treatment is not Treatment.MAILBOX:
+        return operators_rule
     mailboxes = [rule for rule in operators if rule.treatment is Treatment.MAILBOX]
-    others = [rule for rule in operators if rule.treatment is not Treatment.MAILBOX]
-    return (*mailboxes, *owners, *others)
+    return find_rule(subject, (*mailboxes, *owners))
 
 
 def is_pattern(text: str) -> bool:

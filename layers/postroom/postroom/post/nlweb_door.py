@@ -8,7 +8,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.envelope import Envelope
 from postroom.nlweb.feedback import read_feedback
 from postroom.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
-from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule, in_force
+from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
 from postroom.nlweb.timestamp import Window
 from postroom.nlweb.verify import check_at_door
 from postroom.post.answers import Answer, json_answer, problem, text_answer
@@ -97,7 +97,7 @@ class NlwebDoor:
         )
         domain = self._directory.domain(envelope.receiver)
         own = self._directory.mailbox(envelope.receiver).subjects
-        rule = find_rule(envelope.subject, in_force(domain.subjects if domain else (), own))
+        rule = find_rule_of_both(envelope.subject, domain.subjects if domain else (), own)
         if rule is not None and rule.treatment is Treatment.SYNC:
             return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:

@@ -3,33 +3,42 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Final
 
 from postroom.errors import TheirError
 from postroom.reasons import Reason
 from postroom.store.cached import Cached
 from postroom.store.mailboxes import Mailbox
-from postroom.store.quotas import Quota, Usages
+from postroom.store.quotas import Quota, Usage, Usages
+
+ANEW_SECONDS: Final = 1.0
+"""So often at most the usage of a mailbox is read, however many messages come for it."""
+_SHARE: Final = 10
+"""A door that has taken in a tenth of the room that it read looks again: others take, too."""
 
 
 @dataclass(slots=True)
 class _Held:
     """What a mailbox held when it was read, and what was taken in here since."""
 
-    messages: int
-    bytes: int
+    usage: Usage
+    read_at: float
+    messages: int = 0
+    bytes: int = 0
 
 
 class Room:
     """Lets messages in. `quota`: the deployment's, for mailboxes without one of their own.
 
-    The usage is read through a cache, and counted on here. So by one door a mailbox never gets more than it had room
-    for when it was read; what other doors let in, and what waits in the queue to be filed, is seen with the next
-    reading (docs/counter.md, How much a mailbox may hold).
+    Refused is what finds the mailbox full of messages that are filed. What is on its way may be forged: counted here,
+    it would close a mailbox to everybody, by the hand of strangers who need no key for that. So the bound is passed by
+    what is on its way (docs/counter.md, How much a mailbox may hold).
     """
 
     def __init__(self, usages: Usages, quota: Quota, *, clock: Callable[[], float], cache_seconds: float) -> None:
         self._usages = usages
         self._quota = quota
+        self._clock = clock
         self._held: Cached[_Held] = Cached(clock, cache_seconds)
         self._lock = Lock()
 
@@ -43,12 +52,21 @@ class Room:
             return False
         with self._lock:
             held = self._held.get(mailbox.name, lambda: self._read(mailbox.name))
-            if not quota.has_room(held.messages, held.bytes, size):
+            if self._is_stale(held, quota):
+                self._held.drop(mailbox.name)
+                held = self._held.get(mailbox.name, lambda: self._read(mailbox.name))
+            if not quota.has_room(held.usage.messages, held.usage.bytes, size):
                 raise TheirError(Reason.MAILBOX_FULL)
             held.messages += 1
             held.bytes += size
         return True
 
+    def _is_stale(self, held: _Held, quota: Quota) -> bool:
+        if self._clock() < held.read_at + ANEW_SECONDS:
+            return False
+        taken_many = quota.messages and held.messages * _SHARE >= quota.messages - held.usage.messages
+        taken_much = quota.bytes and held.bytes * _SHARE >= quota.bytes - held.usage.bytes
+        return bool(taken_many or taken_much)
+
     def _read(self, name: str) -> _Held:
-        usage = self._usages.read(name)
-        return _Held(usage.messages, usage.bytes)
+        return _Held(self._usages.read(name), self._clock())
