@@ -19,7 +19,9 @@ from postroom.counter.shapes import SettingsChange
 from postroom.dm3.extension import FilterRules, ProfileExtension
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.sealing import EncryptionKey
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Dm3Mailbox
+from postroom.store.mailboxes import OwnSettings, read_own_settings
 
 Settings = Callable[..., Result]
 BLOCK = "extension.spamFilterRules.block"
@@ -41,6 +43,12 @@ def settings(postroom: Postroom, served: Served) -> Settings:
     )
     there = ("--at", URL, "--local", str(served.local))
     return lambda *more, name=BOB, key="bob.json": postroom("mailbox", "settings", name, *there, "--key", key, *more)
+
+
+@pytest.fixture
+def shops(settings: Settings) -> Settings:
+    """The same of shop.com."""
+    return lambda *more: settings(*more, name=SHOP, key="shop.pem")
 
 
 def stored(served: Served) -> Dm3Mailbox:
@@ -92,17 +100,39 @@ def test_a_change_of_somebody_else_in_between_is_not_written_over(settings: Sett
     assert stored(served).takes_unverified
 
 
-def test_of_a_domain_blocks_and_subjects_are_set(settings: Settings) -> None:
-    shown = settings(name=SHOP, key="shop.pem").stdout
-    assert shown.startswith("blocks=[]\nsubjects={}\n")
-    changed = settings(
-        "--set", 'blocks=["spam.example"]', "--set", 'subjects.Order@Shop="shop.com"', name=SHOP, key="shop.pem"
-    )
-    assert changed.stdout.startswith('blocks=["spam.example"]\nsubjects.Order@Shop="shop.com"\n')
-    back = settings("--set", "blocks=[]", "--set", "subjects.Order@Shop=null", name=SHOP, key="shop.pem")
-    assert back.stdout == shown
-    refused = settings("--set", "unverified=true", name=SHOP, key="shop.pem")
-    assert (refused.exit_code, refused.stdout) == (1, "")
+def test_settings_of_another_protocol_are_refused(settings: Settings, shops: Settings) -> None:
+    refused = shops("--set", "unverified=true")
+    assert (refused.exit_code, "set for mailboxes of dm3 letters" in refused.stderr) == (1, True)
+    refused = settings("--set", "blocks=[]")
+    assert (refused.exit_code, "set for mailboxes of NLWeb messages" in refused.stderr) == (1, True)
+
+
+def test_a_domain_sets_blocks_and_subjects_and_sees_what_its_operator_set(shops: Settings, served: Served) -> None:
+    served.counter.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
+    before = shops().stdout.splitlines()
+    assert before[:2] == ["blocks=[]", "subjects={}"]
+    assert f'# operators_subjects.Order@Shop.mailbox="{SHOP}"' in before[2:]
+    assert all(line.startswith("# ") for line in before[2:])
+    more = ("--set", 'blocks=["eve.com"]', "--set", f'subjects.Order@Shop="{SHOP}"', "--set", f'subjects.Hi="{SHOP}"')
+    changed = shops(*more)
+    assert (changed.exit_code, changed.stderr) == (0, "")
+    mine = changed.stdout.splitlines()[: -len(before[2:])]
+    assert mine == ['blocks=["eve.com"]', f'subjects.Order@Shop="{SHOP}"', f'subjects.Hi="{SHOP}"']
+    assert shops("--set", "subjects.Hi=null").stdout.splitlines()[:2] == mine[:2]
+    own = read_own_settings(served.counter.mailboxes.own_settings(SHOP))
+    assert own == OwnSettings(("eve.com",), {"Order@Shop": SHOP})
+    assert json.loads(shops("--json").stdout)["operators_subjects"]["Order@Shop"] == {
+        "treatment": "mailbox", "mailbox": SHOP,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", ["a.b", "a=b@c", '"@x', "🤝@*", "*"])
+def test_a_subject_of_any_name_is_shown_as_it_is_set(shops: Settings, pattern: str) -> None:
+    shown = shops("--set", f"subjects={json.dumps({pattern: SHOP, 'Hi': SHOP})}").stdout
+    lines = [line for line in shown.splitlines() if line.startswith("subjects")]
+    for _ in range(2):
+        assert shops("--set", "subjects.Hi=null", "--set", f"subjects={json.dumps({pattern: None})}").exit_code == 0
+        assert shops(*(part for line in lines for part in ("--set", line))).stdout == shown
 
 
 def test_what_is_no_setting_is_refused_and_changes_nothing(settings: Settings, served: Served) -> None:

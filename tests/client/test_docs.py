@@ -17,10 +17,11 @@ from postroom.client.mailbox import __all__ as public
 from postroom.dm3.keys import UserKeys
 from postroom.nlweb.keys import PrivateKey
 from postroom.store.directory import Domain
+from postroom.store.mailboxes import read_own_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-FIVE_LINES, WAITING, ASYNC, MANY, SENDING, ERRORS, KEYS, LOCAL, NOTEBOOK = BLOCKS
+FIVE_LINES, WAITING, ASYNC, MANY, SETTING, SENDING, ERRORS, KEYS, LOCAL, NOTEBOOK = BLOCKS
 NAME = "receiver.example"
 
 
@@ -98,6 +99,11 @@ def test_many_are_kept_before_they_are_acknowledged_in_one_go(host: Host, counte
     assert [json.loads(line)[0] for line in Path("mail.jsonl").read_text().splitlines()] == filed
     assert len([it for it in host.asked if it.url.path.endswith("/acknowledgements")]) == 1
     assert waiting(counter) == 0
+
+
+def test_an_owner_blocks_a_sender(counter: Counter) -> None:
+    run(SETTING)
+    assert read_own_settings(counter.mailboxes.own_settings(NAME)).blocks == ("spam.example",)
 
 
 def test_a_domain_sends_and_sees_what_became_of_it(counter: Counter, capsys: pytest.CaptureFixture[str]) -> None:

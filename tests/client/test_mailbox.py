@@ -23,9 +23,11 @@ from postroom.client.mailbox import (
     UnexpectedAnswerError,
     UntrustedHostError,
 )
+from postroom.counter.shapes import OperatorsSubject
 from postroom.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 from postroom.store.targets import TargetState
 
@@ -430,6 +432,11 @@ def test_an_owner_of_a_domain_blocks_senders_and_says_where_subjects_go(mailbox:
     changed = mailbox.change_settings(changed, subjects={"Order@Shop": None})
     assert (changed.blocks, changed.subjects) == (["spam.example"], {})
     assert mailbox.settings() == changed
+
+
+def test_an_owner_of_a_domain_is_shown_what_its_operator_set(counter: Counter, mailbox: Any) -> None:
+    counter.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
+    assert mailbox.settings().operators_subjects["Order@Shop"] == OperatorsSubject(Treatment.MAILBOX, SHOP)
 
 
 def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> None:

@@ -1,8 +1,10 @@
 """docs/owners.md, followed by a shell: what it says is done, at the town's post office."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,6 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from tests.end_to_end.test_counter_page import BLOCKS
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT
@@ -18,6 +19,7 @@ from postroom.cli.story.names import SERVICE
 from postroom.cli.story.office import until
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import DM3_HOST, RECEIVER, Correspondent, Town
+from postroom.cli.up import describe_stack
 from postroom.dm3.keys import PrivateSigningKey
 from postroom.dm3.profile import UserProfile, data_uri
 from postroom.dm3.sealing import EncryptionKey
@@ -35,7 +37,6 @@ pytestmark = pytest.mark.xdist_group("town")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "owners.md").read_text(encoding="utf-8")
 SETTINGS, OPENING = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-SIGNING_IN = BLOCKS[1]
 HOME, CAROL = "owners.example", "carol.eth"
 """Nobody has asked for either before: what is set for them is seen at once. The page's domain has other guests."""
 ORDERS, JUNK = f"orders.{HOME}", "mail.junk.example"
@@ -44,17 +45,20 @@ Shell = Callable[[str], str]
 
 @pytest.fixture
 def shell(town: Town, tmp_path: Path) -> Shell:
-    """A shell in which `curl` finds the town by its names."""
+    """A shell in which `curl` finds the town by its names, and `postroom` by its stack."""
+    describe_stack(town.stack).write(tmp_path / "local.json")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     port, hosts = town.stack.door.port, (NLWEB.host(HOME), DM3_HOST)
     resolved = " ".join(f"--resolve {host}:{port}:127.0.0.1" for host in hosts)
 
     def run(script: str) -> str:
         for host in hosts:
-            script = script.replace(f"https://{host}", f"https://{host}:{port}")
+            script = script.replace(f"at=https://{host}", f"at=https://{host}:{port}")
         script = script.replace("curl ", f"curl --cacert {town.stack.authority.pem} {resolved} --fail-with-body ")
         done = subprocess.run(
-            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
+            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(tmp_path / "local.json")},
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 
@@ -70,11 +74,11 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
     mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
     for name in (HOME, ORDERS):
         mailboxes.set_keys(name, [b64encode(key.public.spki()).decode()])
-    (tmp_path / "own.pem").write_bytes(key.to_pem())
-    shell((SIGNING_IN + SETTINGS).replace(RECEIVER, HOME))
-    changed = json.loads((tmp_path / "changed.json").read_text())
-    assert changed["blocks"] == ["spam.example", "*.junk.example"]
-    assert changed["subjects"] == {"Order@Shop": ORDERS}
+    (tmp_path / f"{HOME}.pem").write_bytes(key.to_pem())
+    shown = shell(SETTINGS.replace(RECEIVER, HOME)).splitlines()
+    assert shown[:2] == ["blocks=[]", "subjects={}"]
+    changed = shown[len(shown) // 2 :]
+    assert changed[:2] == ['blocks=["spam.example", "*.junk.example"]', f'subjects.Order@Shop="{ORDERS}"']
 
     junk = Correspondent(JUNK, "pk1", PrivateKey.generate("ed25519"))
     town.publish(junk)

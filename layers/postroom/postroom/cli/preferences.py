@@ -1,7 +1,6 @@
 """`postroom mailbox settings`: what the owner of a mailbox sets, over HTTPS. The door sees a change within a minute."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,8 +46,13 @@ def settings(
     if as_json:
         print_json(_members(found))
         return
-    for line in _lines("", _members(found)):
+    members = _members(found)
+    operators = members.pop("operators_subjects", None)
+    for line in _lines("", members):
         print(safe(line))
+    for line in _lines("operators_subjects", operators) if operators else ():
+        # No --set takes it.
+        print(safe(f"# {line}"))
 
 
 def read_changes(texts: list[str]) -> dict[str, Any]:
@@ -85,11 +89,13 @@ def _joined(one: JsonValue, other: JsonValue, text: str) -> JsonValue:
 
 
 def _members(found: "Settings") -> dict[str, JsonValue]:
-    return {name: value for name, value in asdict(found).items() if name != "etag" and value is not None}
+    from msgspec import to_builtins
+
+    return {name: value for name, value in to_builtins(found).items() if name != "etag" and value is not None}
 
 
 def _lines(path: str, value: JsonValue) -> list[str]:
     """A line for each member, as --set takes it."""
-    if isinstance(value, dict) and (value or not path) and not any("." in name for name in value):
+    if isinstance(value, dict) and (value or not path) and not any("." in name or "=" in name for name in value):
         return [line for name, member in value.items() for line in _lines(f"{path}.{name}" if path else name, member)]
     return [f"{path}={json.dumps(value, ensure_ascii=False)}"]

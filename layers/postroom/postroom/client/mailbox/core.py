@@ -41,7 +41,7 @@ class Settings:
     etag: str = ""
     blocks: list[str] | None = None
     subjects: dict[str, str] | None = None
-    operators_subjects: dict[str, Any] | None = None
+    operators_subjects: dict[str, shapes.OperatorsSubject] | None = None
 
 
 class Core:
@@ -177,4 +177,6 @@ def change_of(**members: Any) -> shapes.SettingsChange:
 
 
 def _settings(answer: Response) -> Settings:
-    return Settings(**msgspec.to_builtins(decode(shapes.Settings, answer)), etag=answer.headers.get("etag", ""))
+    told = msgspec.structs.asdict(decode(shapes.Settings, answer))
+    given = {name: value for name, value in told.items() if value is not UNSET}
+    return Settings(**given, etag=answer.headers.get("etag", ""))
