@@ -52,7 +52,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
             reply = counter.desk.answer(Asked(self.command, url.path, HOST, query, headers, body))
             self._send(reply.status, reply.headers, reply.body)
 
-        do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - the base class names them
+        do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - the base class names them
 
         def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
             self.send_response(status)

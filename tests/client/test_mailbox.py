@@ -473,6 +473,25 @@ def test_an_owner_says_who_is_told_that_something_waits(counter: Counter, mailbo
         assert refused.value.reason == "TargetUnknown"
 
 
+def test_a_secret_is_rotated_once_where_the_answer_is_lost(host: Host, counter: Counter, mailbox: Any) -> None:
+    made = mailbox.add_target("webhook", "https://hooks.example/mail")
+    host.faults = [lost_after]
+    with pytest.raises(UnavailableError):
+        mailbox.rotate_target(made.id)
+    [target] = counter.targets.of(SHOP)
+    assert target.generation == 2, "the secret that the receiver has still signs, beside the new one"
+
+
+def test_a_target_whose_answer_is_lost_is_there_and_gets_a_secret(host: Host, mailbox: Any) -> None:
+    mailbox.status()
+    host.faults = [lost_after]
+    with pytest.raises(RefusedError, match="gives it another secret") as refused:
+        mailbox.add_target("webhook", "https://hooks.example/mail")
+    assert refused.value.reason == "TargetExists"
+    [there] = mailbox.targets()
+    assert mailbox.rotate_target(there.id).secret.startswith("whsec_")
+
+
 # --- in a notebook ---------------------------------------------------------------------------------------------------
 
 

@@ -1,9 +1,14 @@
-"""`postroom mailbox notify`: who is told that something waits in a mailbox, set by an operator in its owner's place.
+"""`postroom mailbox notify`: who is told that something waits in a mailbox, set by its owner, or an operator instead.
 
-As the counter does it: a target is sent a code, and told nothing else before that came back.
+The owner asks over HTTPS. The operator, through AWS, does as the counter does: a target is sent a code, and told
+nothing else before that came back.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 import typer
@@ -11,17 +16,78 @@ import typer
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName
+from postroom.cli.network import CaFile
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.owner import At, OwnersKey, open_owners_mailbox
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from postroom.counter.notifications import TargetDesk
     from postroom.counter.shapes import Target
 
 T = TypeVar("T")
+KindName: TypeAlias = Literal["webhook", "sns"]
+
+
+class Desk(Protocol):
+    """Where targets are set: the client's `Mailbox`, or the operator's way. Raises what ends a command."""
+
+    def targets(self) -> "list[Target]":
+        """Each of them."""
+        ...
+
+    def add_target(self, kind: KindName, to: str, /) -> "Target":
+        """One more; a code is sent there."""
+        ...
+
+    def verify_target(self, target_id: str, code: str, /) -> "Target":
+        """Hand the code back; empty: let another one be sent."""
+        ...
+
+    def rotate_target(self, target_id: str, /) -> "Target":
+        """A new secret."""
+        ...
+
+    def resume_target(self, target_id: str, /) -> "Target":
+        """Tell again who was paused."""
+        ...
+
+    def remove_target(self, target_id: str, /) -> None:
+        """Tell them no more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorsDesk:
+    """The counter's own, for one mailbox; its refusal is a wrong use."""
+
+    desk: "TargetDesk"
+    mailbox: str
+
+    def targets(self) -> "list[Target]":
+        return self.desk.all(self.mailbox).targets
+
+    def add_target(self, kind: KindName, to: str) -> "Target":
+        from postroom.counter.shapes import NewTarget
+
+        return _tried(lambda: self.desk.add(self.mailbox, NewTarget(kind, to)))
+
+    def verify_target(self, target_id: str, code: str) -> "Target":
+        return _tried(lambda: self.desk.verify(self.mailbox, target_id, code))
+
+    def rotate_target(self, target_id: str) -> "Target":
+        return _tried(lambda: self.desk.rotate(self.mailbox, target_id))
+
+    def resume_target(self, target_id: str) -> "Target":
+        return _tried(lambda: self.desk.resume(self.mailbox, target_id))
+
+    def remove_target(self, target_id: str) -> None:
+        _tried(lambda: self.desk.remove(self.mailbox, target_id))
+
 
 app = typer.Typer(help="Who is told that something waits in a mailbox.", no_args_is_help=True)
 
@@ -31,13 +97,17 @@ _TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's i
 @app.command("list")
 def list_targets(
     name: MailboxName,
+    at: At = None,
+    key: OwnersKey = None,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """List the targets of a mailbox, and what is wrong with them."""
-    found = open_office(stack_name, local, deployment).targets().all(name).targets
+    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+        found = desk.targets()
     if as_json:
         print_json([_described(target) for target in found])
         return
@@ -49,17 +119,17 @@ def list_targets(
 def add(
     name: MailboxName,
     to: Annotated[str, typer.Argument(help="An https URL, or the ARN of a topic of SNS.")],
+    at: At = None,
+    key: OwnersKey = None,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """Add a target, and send it a code; the secret that webhooks are signed by is shown here, and not again."""
-    from postroom.counter.shapes import NewTarget
-
-    kind: Literal["webhook", "sns"] = "sns" if to.startswith("arn:") else "webhook"
-    targets = open_office(stack_name, local, deployment).targets()
-    made = _tried(lambda: targets.add(name, NewTarget(kind, to)))
+    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+        made = desk.add_target("sns" if to.startswith("arn:") else "webhook", to)
     _print_one(made, "a code is on its way there; `verify` takes it", as_json=as_json)
 
 
@@ -68,14 +138,17 @@ def verify(
     name: MailboxName,
     target: _TargetId,
     code: Annotated[str, typer.Argument(help="What was sent there; without it another code is sent.")] = "",
+    at: At = None,
+    key: OwnersKey = None,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin to tell a target, by the code that was sent there."""
-    targets = open_office(stack_name, local, deployment).targets()
-    shown = _tried(lambda: targets.verify(name, target, code))
+    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+        shown = desk.verify_target(target, code)
     _print_one(shown, "it is told from now on" if code else "another code is on its way there", as_json=as_json)
 
 
@@ -83,28 +156,35 @@ def verify(
 def rotate(
     name: MailboxName,
     target: _TargetId,
+    at: At = None,
+    key: OwnersKey = None,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """Give a webhook a new secret; the old one signs for a day, beside it."""
-    targets = open_office(stack_name, local, deployment).targets()
-    _print_one(_tried(lambda: targets.rotate(name, target)), "the old secret signs for a day more", as_json=as_json)
+    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+        shown = desk.rotate_target(target)
+    _print_one(shown, "the old secret signs for a day more", as_json=as_json)
 
 
 @app.command("resume")
 def resume(
     name: MailboxName,
     target: _TargetId,
+    at: At = None,
+    key: OwnersKey = None,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell a target again that failed for days, and was paused for it."""
-    targets = open_office(stack_name, local, deployment).targets()
-    shown = _tried(lambda: targets.resume(name, target))
+    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+        shown = desk.resume_target(target)
     _print_one(shown, str(shown.state), as_json=as_json)
 
 
@@ -112,15 +192,40 @@ def resume(
 def remove(
     name: MailboxName,
     target: _TargetId,
+    at: At = None,
+    key: OwnersKey = None,
+    ca_file: CaFile = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell a target no more."""
-    targets = open_office(stack_name, local, deployment).targets()
-    _tried(lambda: targets.remove(name, target))
+    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+        desk.remove_target(target)
     print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is told no more")
+
+
+@contextmanager
+def _open(
+    name: str,
+    at: str | None,
+    key: Path | None,
+    ca_file: Path | None,
+    stack_name: str | None,
+    local: Path | None,
+    deployment: str | None,
+) -> Iterator[Desk]:
+    """The owner's way, if `--at` names it; else the operator's."""
+    if at is None:
+        if key or ca_file:
+            raise UsageFault("--key and --ca-file are the owner's: say --at URL, too")
+        yield _OperatorsDesk(open_office(stack_name, local, deployment).targets(), name)
+        return
+    if key is None:
+        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
+    with open_owners_mailbox(at, name, key, local, ca_file) as mailbox:
+        yield mailbox
 
 
 def _tried(step: "Callable[[], T]") -> T:

@@ -3,14 +3,14 @@
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from postroom.cli.descriptor import read_descriptor
+from postroom.cli.descriptor import read_descriptor, stack_of_this_folder
 from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
 from postroom.cli.network import choose_network, open_resolvers
 from postroom.errors import OurError
@@ -24,6 +24,7 @@ OwnersKey = Annotated[
     Path | None,
     typer.Option("--key", metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes."),
 ]
+At = Annotated[str | None, typer.Option(metavar="URL", help="As the owner, over HTTPS, at this post office.")]
 ATTEMPTS: Final = 3
 """Of a request, where somebody sits before it."""
 _HTTPS: Final = 443
@@ -79,6 +80,14 @@ def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
         return read_key(path)
     except OurError as error:
         raise UsageFault(str(error)) from None
+
+
+def open_owners_mailbox(
+    url: str, name: str, key: Path, local: Path | None, ca_file: Path | None
+) -> "AbstractContextManager[Mailbox]":
+    """As `open_mailbox`, with what the options say; of this folder's local stack, if none of them says which."""
+    way = find_way(url, local or (None if ca_file else stack_of_this_folder("asking")), ca_file)
+    return open_mailbox(url, name, load_owners_key(key), way)
 
 
 @contextmanager

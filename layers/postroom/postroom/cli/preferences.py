@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postroom.cli.descriptor import Local, stack_of_this_folder
+from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.cli.owner import open_owners_mailbox
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def settings(
 ) -> None:
     """Show what the owner set, or change some of it."""
     wanted = read_changes(change or [])
-    way = find_way(at, local or (None if ca_file else stack_of_this_folder("asking")), ca_file)
-    with open_mailbox(at, name, load_owners_key(key), way) as mailbox:
+    with open_owners_mailbox(at, name, key, local, ca_file) as mailbox:
         found = mailbox.settings()
         if wanted:
             found = mailbox.change_settings(found, **wanted)

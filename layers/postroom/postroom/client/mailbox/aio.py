@@ -172,7 +172,8 @@ class AsyncMailbox:
 
     async def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> shapes.Target:
         """Tell somebody else, once `verify_target` was handed the code that is sent there. A webhook's `secret` is
-        shown now, and not again."""
+        shown now, and not again: where an answer was lost, the next try is refused (`reason` is TargetExists), and
+        `rotate_target` gives a secret."""
         return await self._make(self._targets.add(shapes.NewTarget(kind, to)))
 
     async def verify_target(self, target_id: str, code: str = "") -> shapes.Target:
@@ -180,7 +181,11 @@ class AsyncMailbox:
         return await self._make(self._targets.verify(target_id, code))
 
     async def rotate_target(self, target_id: str) -> shapes.Target:
-        """Give a webhook a new secret; the old one signs for a day beside it."""
+        """Give a webhook a new secret; the old one signs for a day beside it.
+
+        Asked once, whatever `retries` say: who is told UnavailableError may have rotated it. Another rotation within
+        that day ends the old secret at once.
+        """
         return await self._make(self._targets.rotate(target_id))
 
     async def resume_target(self, target_id: str) -> shapes.Target:

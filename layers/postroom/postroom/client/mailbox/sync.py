@@ -177,7 +177,8 @@ class Mailbox:
 
     def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> shapes.Target:
         """Tell somebody else, once `verify_target` was handed the code that is sent there. A webhook's `secret` is
-        shown now, and not again."""
+        shown now, and not again: where an answer was lost, the next try is refused (`reason` is TargetExists), and
+        `rotate_target` gives a secret."""
         return self._make(self._targets.add(shapes.NewTarget(kind, to)))
 
     def verify_target(self, target_id: str, code: str = "") -> shapes.Target:
@@ -185,7 +186,11 @@ class Mailbox:
         return self._make(self._targets.verify(target_id, code))
 
     def rotate_target(self, target_id: str) -> shapes.Target:
-        """Give a webhook a new secret; the old one signs for a day beside it."""
+        """Give a webhook a new secret; the old one signs for a day beside it.
+
+        Asked once, whatever `retries` say: who is told UnavailableError may have rotated it. Another rotation within
+        that day ends the old secret at once.
+        """
         return self._make(self._targets.rotate(target_id))
 
     def resume_target(self, target_id: str) -> shapes.Target:

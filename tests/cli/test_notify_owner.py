@@ -1,0 +1,117 @@
+"""`postroom mailbox notify --at`: the owner says over HTTPS who is told, and sees what an operator sees."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.cli.conftest import Postroom
+from tests.cli.counters import URL, Served, serve
+from tests.counter.counter import SHOP, SHOP_KEY, Counter
+from typer.testing import Result
+
+from postroom.nlweb.keys import PrivateKey
+
+HOOK = "https://hook.example/mail"
+Notify = Callable[..., Result]
+
+
+@pytest.fixture
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
+    (tmp_path / "shop.pem").write_bytes(SHOP_KEY.to_pem())
+    (tmp_path / "eve.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
+    with serve(Counter(deployed), tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def notify(postroom: Postroom, served: Served) -> Notify:
+    """`postroom mailbox notify` of shop.com's owner."""
+    there = ("--at", URL, "--local", str(served.local))
+    return lambda *arguments, key="shop.pem": postroom("mailbox", "notify", *arguments, *there, "--key", key)
+
+
+def told(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: Notify, served: Served) -> None:
+    targets = served.counter.targets
+    made = told(notify("add", SHOP, HOOK, "--json"))
+    assert (made["kind"], made["to"], made["state"]) == ("webhook", HOOK, "unverified")
+    target = targets.find(SHOP, made["id"])
+    assert target is not None
+    assert served.counter.webhook_keys.secret(target) == made["secret"]
+    assert notify("verify", SHOP, made["id"]).stdout.endswith(", another code is on its way there\n")
+    target = targets.find(SHOP, made["id"])
+    assert target is not None
+    code = served.counter.webhook_keys.code(target)
+    assert notify("verify", SHOP, made["id"], code).stdout == (
+        f"{made['id']}: webhook {HOOK}, it is told from now on\n"
+    )  # fmt: skip
+    rotated = notify("rotate", SHOP, made["id"]).stdout
+    assert "    its secret, shown once: whsec_" in rotated
+    assert made["secret"] not in rotated
+    [listed] = told(notify("list", SHOP, "--json"))
+    assert (listed["id"], listed["state"], "secret" in listed) == (made["id"], "active", False)
+    targets.pause(target, "it answered 500")
+    assert f"{made['id']}  webhook  {HOOK}  paused  it answered 500" in notify("list", SHOP).stdout
+    assert notify("resume", SHOP, made["id"]).stdout.endswith(", active\n")
+    assert told(notify("remove", SHOP, made["id"], "--json")) == {"mailbox": SHOP, "removed": made["id"]}
+    assert told(notify("list", SHOP, "--json")) == []
+
+
+def test_a_topic_is_told_by_its_arn(notify: Notify) -> None:
+    made = told(notify("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail-shop", "--json"))
+    assert (made["kind"], "secret" in made) == ("sns", False)
+    refused = notify("rotate", SHOP, made["id"])
+    assert (refused.exit_code, "a topic has no secret of ours" in refused.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("add", SHOP, "http://hook.example/"), "TargetInvalid", "the URL is not of the form https://host/path"),
+        (
+            ("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:other"),
+            "NotificationNotOffered",
+            "may not publish to this topic",
+        ),
+        (("remove", SHOP, "0x"), "TargetUnknown", "no such target"),
+        (("remove", SHOP, "../status"), "TargetUnknown", "'../status' is no id of a target"),
+        (("verify", SHOP, "0x", "AAAAAAAA"), "TargetUnknown", "no such target"),
+    ],
+)
+def test_what_is_refused_is_a_sentence(notify: Notify, arguments: tuple[str, ...], code: str, sentence: str) -> None:
+    result = notify(*arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"postroom: {code}: "), result.stderr
+    assert sentence in result.stderr
+
+
+def test_nobody_else_says_who_is_told(notify: Notify, served: Served) -> None:
+    for arguments in (("list", SHOP), ("add", SHOP, HOOK)):
+        refused = notify(*arguments, key="eve.pem")
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert refused.stderr.startswith("postroom: NotTheOwner: ")
+    assert served.counter.targets.of(SHOP) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--at", URL), "say --key FILE, too"),
+        (("--key", "shop.pem"), "say --at URL, too"),
+        (("--ca-file", "ca.pem"), "say --at URL, too"),
+        (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the host"),
+    ],
+)
+def test_half_a_way_is_a_wrong_use(postroom: Postroom, served: Served, options: tuple[str, ...], sentence: str) -> None:
+    result = postroom("mailbox", "notify", "list", SHOP, *options)
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+    assert served.asked == []
