@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from base64 import urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +110,44 @@ def test_nothing_else_is_signed(text: str, why: str) -> None:
     assert isinstance(error, UntrustedHostError)
     assert why in str(error)
     assert [it.method for it in asked] == ["GET"]
+
+
+def test_a_challenge_of_one_purpose_is_not_signed_for_the_other() -> None:
+    def sign(_: bytes) -> bytes:
+        pytest.fail("it was signed")
+
+    key = type("Key", (), {"sign": staticmethod(sign)})()
+    opening = challenge({**CLAIMS, "purpose": "open"})
+    for steps, text, why in (
+        (core(key).open(), challenge(), "is not for opening a mailbox"),
+        (core(key).open(), challenge({**CLAIMS, "purpose": None}), "is not for opening a mailbox"),
+        (core(key).status(), opening, "is not for picking mail up"),
+    ):
+        error, asked = fed(steps, said(text))  # type: ignore[arg-type]
+        assert isinstance(error, UntrustedHostError)
+        assert why in str(error)
+        assert [it.method for it in asked] == ["GET"]
+    for flaw in ({"aud": "nlweb.other.com"}, {"sub": "other.com"}):
+        error, asked = fed(core(key).open(), said(challenge({**CLAIMS, "purpose": "open", **flaw})))
+        assert (type(error), len(asked)) == (UntrustedHostError, 1)
+
+
+def test_a_challenge_to_open_is_signed_and_its_token_lets_in() -> None:
+    opened = core()
+    _, asked = fed(opened.open(), said(challenge({**CLAIMS, "purpose": "open"})), said("token"))
+    assert [(it.method, it.path, it.query) for it in asked] == [
+        ("GET", "/auth/shop.com", {"purpose": "open"}), ("POST", "/mailboxes/shop.com", {}),
+    ]  # fmt: skip
+    body = json.loads(asked[1].body)
+    assert KEY.public.verify(b64decode(body["signature"]), body["challenge"].encode())
+    _, asked = fed(opened.status(), STATUS)
+    assert asked[0].headers["Authorization"] == "Bearer token"
+
+
+def test_opening_is_tried_again_from_the_challenge_on() -> None:
+    away, asks = NoAnswer("away"), said(challenge({**CLAIMS, "purpose": "open"}))
+    _, asked = fed(core().open(), asks, away, asks, said("token"))
+    assert [(it.method, it.pause) for it in asked] == [("GET", 0), ("POST", 0), ("GET", 1), ("POST", 0)]
 
 
 @given(st.text() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]+", fullmatch=True))
@@ -233,6 +271,7 @@ OPERATIONS: list[Callable[[Core], Steps[Any]]] = [
     lambda it: it.status(),
     lambda it: it.settings(),
     lambda it: it.sign_out(),
+    lambda it: it.open(),
 ]
 
 

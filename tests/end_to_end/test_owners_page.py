@@ -10,9 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT
 from postroom.cli.story.names import SERVICE
@@ -20,17 +17,14 @@ from postroom.cli.story.office import until
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import DM3_HOST, RECEIVER, Correspondent, Town
 from postroom.cli.up import describe_stack
-from postroom.dm3.keys import PrivateSigningKey
+from postroom.dm3.keys import UserKeys
 from postroom.dm3.profile import UserProfile, data_uri
-from postroom.dm3.sealing import EncryptionKey
 from postroom.names.registry import PROFILE_KEY
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.schema import NLWEB
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.mailboxes import Mailboxes
-
-__all__ = ["tools"]
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
@@ -45,16 +39,11 @@ Shell = Callable[[str], str]
 
 @pytest.fixture
 def shell(town: Town, tmp_path: Path) -> Shell:
-    """A shell in which `curl` finds the town by its names, and `postroom` by its stack."""
+    """A shell in which `postroom` finds the town."""
     describe_stack(town.stack).write(tmp_path / "local.json")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    port, hosts = town.stack.door.port, (NLWEB.host(HOME), DM3_HOST)
-    resolved = " ".join(f"--resolve {host}:{port}:127.0.0.1" for host in hosts)
 
     def run(script: str) -> str:
-        for host in hosts:
-            script = script.replace(f"at=https://{host}", f"at=https://{host}:{port}")
-        script = script.replace("curl ", f"curl --cacert {town.stack.authority.pem} {resolved} --fail-with-body ")
         done = subprocess.run(
             ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
             env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(tmp_path / "local.json")},
@@ -98,10 +87,9 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
 
 
 def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: Town, shell: Shell, tmp_path: Path) -> None:
-    office, key = town.receiver, Ed25519PrivateKey.generate()
-    (tmp_path / "carol.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    signing = PrivateSigningKey.from_seed(key.private_bytes_raw())
-    profile = UserProfile(EncryptionKey.generate().public, signing.public, (SERVICE,))
+    office, keys = town.receiver, UserKeys.random()
+    (tmp_path / f"{CAROL}.json").write_text(json.dumps(keys.as_json()))
+    profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))
     texts = json.loads(office.objects.get(REGISTRY_OBJECT))
     texts[CAROL] = {PROFILE_KEY: data_uri(profile.as_json())}
     office.objects.replace(REGISTRY_OBJECT, json.dumps(texts).encode(), "application/json")
@@ -113,7 +101,7 @@ def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: Town, shel
             # The registry was read a moment before it was written.
             return None
 
-    assert json.loads(until("Carol opens her mailbox", opened, 90))["waiting"] == 0
+    assert until("Carol opens her mailbox", opened, 90) == f"{CAROL}: open\nnothing waits in {CAROL}\n"
     assert Dm3Mailbox(CAROL, by_owner=True) in office.operators.dm3_mailboxes()
     asked = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [CAROL], "id": 1}
     assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]

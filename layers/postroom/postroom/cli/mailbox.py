@@ -12,6 +12,7 @@ from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.opening import open_own
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.preferences import settings
 from postroom.errors import OurError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from postroom.store.mailboxes import Mailbox
 
 app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
+app.command("open")(open_own)
 app.command("settings")(settings)
 app.add_typer(notify.app, name="notify")
 

@@ -24,6 +24,11 @@ OwnersKey = Annotated[
     Path | None,
     typer.Option("--key", metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes."),
 ]
+NeededAt = Annotated[str, typer.Option("--at", metavar="URL", help="The post office: https:// and its host.")]
+NeededKey = Annotated[
+    Path,
+    typer.Option("--key", metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes."),
+]
 At = Annotated[str | None, typer.Option(metavar="URL", help="As the owner, over HTTPS, at this post office.")]
 ATTEMPTS: Final = 3
 """Of a request, where somebody sits before it."""

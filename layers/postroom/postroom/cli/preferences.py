@@ -1,7 +1,6 @@
 """`postroom mailbox settings`: what the owner of a mailbox sets, over HTTPS. The door sees a change within a minute."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import open_owners_mailbox
+from postroom.cli.owner import NeededAt, NeededKey, open_owners_mailbox
 from postroom.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
 
 def settings(
     name: Annotated[str, typer.Argument(help="The mailbox; a domain's own is named as the domain.")],
-    at: Annotated[str, typer.Option(metavar="URL", help="The post office: https:// and its host.")],
-    key: Annotated[
-        Path, typer.Option(metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes.")
-    ],
+    at: NeededAt,
+    key: NeededKey,
     change: Annotated[
         list[str] | None,
         typer.Option(

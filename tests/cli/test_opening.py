@@ -1,0 +1,101 @@
+"""`postroom mailbox open`: whom a name's profile belongs to opens its mailbox, over HTTPS."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.cli.conftest import Postroom
+from tests.cli.counters import URL, Served, serve
+from tests.counter.counter import BOB_KEY, Counter
+from typer.testing import Result
+
+from postroom.client.mailbox import Retries
+from postroom.dm3.keys import UserKeys
+from postroom.dm3.sealing import EncryptionKey
+
+CAROL = "carol.eth"
+Opening = Callable[..., Result]
+
+
+@pytest.fixture
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
+    """The counter of ds.eth, which opens mailboxes; Carol has a profile that names it, and no mailbox."""
+    keys = UserKeys.random()
+    counter = Counter(deployed, service="ds.eth")
+    counter.users.keys[CAROL] = keys.signing
+    for name, its in (("carol.json", keys), ("bob.json", UserKeys(BOB_KEY, EncryptionKey.generate()))):
+        (tmp_path / name).write_text(json.dumps(its.as_json()))
+    with serve(counter, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def opening(postroom: Postroom, served: Served) -> Opening:
+    there = ("--at", URL, "--local", str(served.local))
+    return lambda *more, key="carol.json": postroom("mailbox", "open", CAROL, *there, "--key", key, *more)
+
+
+def is_open(served: Served) -> bool:
+    return CAROL in {mailbox.name for mailbox in served.counter.operators.dm3_mailboxes()}
+
+
+def test_a_mailbox_is_opened_and_lets_its_owner_in(opening: Opening, served: Served, postroom: Postroom) -> None:
+    assert not is_open(served)
+    opened = opening()
+    assert (opened.exit_code, opened.stdout, opened.stderr) == (0, f"{CAROL}: open\n", "")
+    assert is_open(served)
+    read = postroom("read", CAROL, "--at", URL, "--local", str(served.local), "--key", "carol.json")
+    assert (read.exit_code, read.stdout) == (0, f"nothing waits in {CAROL}\n")
+
+
+def test_one_that_is_open_stays_as_it_is(opening: Opening, served: Served) -> None:
+    opening()
+    before = served.counter.deployed.rows("DirectoryTable")
+    assert json.loads(opening("--json").stdout) == {"name": CAROL, "open": True}
+    assert served.counter.deployed.rows("DirectoryTable") == before
+
+
+def test_who_signs_by_another_key_opens_nothing(opening: Opening, served: Served) -> None:
+    refused = opening(key="bob.json")
+    assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
+    assert refused.stderr.startswith("postroom: NotTheOwner: ")
+
+
+def test_a_profile_that_names_another_service_opens_nothing(opening: Opening, served: Served) -> None:
+    served.counter.users.services = ("other.eth",)
+    refused = opening()
+    assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
+    assert refused.stderr.startswith("postroom: OpeningRefused: ")
+    assert "its profile does not name ds.eth" in refused.stderr
+
+
+def test_while_the_registry_is_away_nothing_is_opened(
+    opening: Opening, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Retries, "pause", lambda *_: 0.0)
+    served.counter.users.away = True
+    late = opening()
+    assert (late.exit_code, late.stdout, is_open(served)) == (3, "", False)
+    assert late.stderr.startswith("postroom: ProfileLookupFailed: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((CAROL, "--key", "carol.json"), "--at"),
+        ((CAROL, "--at", URL), "--key"),
+        (("a..b", "--at", URL, "--key", "carol.json"), "'a..b' is no name such as"),
+        ((CAROL, "--at", "dm3.receiver.example", "--key", "carol.json"), "it must be https:// and the host"),
+        ((CAROL, "--at", URL, "--key", "local.json"), "holds no keys"),
+    ],
+)
+def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
+    postroom: Postroom, served: Served, options: tuple[str, ...], sentence: str
+) -> None:
+    result = postroom("mailbox", "open", *options)
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+    assert served.asked == []
