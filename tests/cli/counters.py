@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -38,6 +38,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a body waits until its headers were acknowledged
 
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
@@ -52,7 +53,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
             reply = counter.desk.answer(Asked(self.command, url.path, HOST, query, headers, body))
             self._send(reply.status, reply.headers, reply.body)
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - the base class names them
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class names them
 
         def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
             self.send_response(status)
@@ -68,7 +69,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
     authority = Authority(folder / "ca")
     context: ssl.SSLContext = authority.server_context(HOST)
     context.set_alpn_protocols(["http/1.1"])
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         served = Served(counter, server.server_port, authority.pem, folder / "local.json")
         Descriptor("127.0.0.1:9", "", str(authority.pem), server.server_port, "http://127.0.0.1:9", {}).write(

@@ -1,6 +1,7 @@
 """`postroom archive …`: mail comes home over HTTPS, is read, searched, carried elsewhere, and verified."""
 
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from typer.testing import Result
 from postroom.cli.archive.inputs import open_archive
 from postroom.cli.progress import progress
 from postroom.client.archive import FolderHome
+from postroom.counter.rate import Rate
 from postroom.dm3.containers import conversation_key
 from postroom.dm3.envelope import message_hash, read_envelope
 from postroom.dm3.keys import UserKeys
@@ -30,6 +32,7 @@ from postroom.dm3.message import MessageType
 from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.nlweb.sign import Draft, sign, write
+from postroom.store.storage import Use
 
 AT = 1_795_253_400_000
 
@@ -144,7 +147,17 @@ REFUSED = {
     "a key that is none": ({"key": "names.json"}, 2, "holds no keys"),
     "no such file": ({"key": "nowhere"}, 2, "nowhere"),
     "no name": ({"name": "a..b"}, 2, "no name such as"),
-    "the post office": ({"home": "service"}, 2, "cannot be kept at the post office yet"),
+    "another's mailbox as home": ({"home": f"{URL}/{SHOP}"}, 1, "NotTheOwner"),
+    "no mailbox as home": ({"home": f"{URL}/nobody.eth"}, 1, "NotTheOwner"),
+    "a host that is another": (
+        {"home": "https://elsewhere.example/bob.eth"},
+        3,
+        "of elsewhere.example is not accepted",
+    ),
+    "a post office without a mailbox": ({"home": URL}, 2, "say https://HOST/NAME"),
+    "a mailbox that has no name": ({"home": f"{URL}/a..b"}, 2, "say https://HOST/NAME"),
+    "more than a mailbox": ({"home": f"{URL}/storage/bob.eth"}, 2, "say https://HOST/NAME"),
+    "no host": ({"home": "https://a b/bob.eth"}, 2, "the mailbox's URL is"),
     "another scheme": ({"home": "ftp://x"}, 2, "no home"),
     "no bucket": ({"home": "s3:///x"}, 2, "no home in a bucket"),
     "a file": ({"home": "bob.json"}, 2, "no folder"),
@@ -339,6 +352,165 @@ def test_an_archive_moves_into_a_bucket_and_is_read_there(filled: Desk, monkeypa
         found = s3.list_objects_v2(Bucket="mine")["Contents"]
         assert all(it["Key"].startswith("mail/0x") for it in found)
         assert filled("list", home="s3://nowhere/mail").exit_code == 3
+
+
+# ---- at the post office ----------------------------------------------------------------------------------------------
+THERE = f"{URL}/{BOB}"
+
+
+class AtPostOffice:
+    """Bob's commands, with what is needed to come to his post office."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def __call__(self, *arguments: str, home: str = THERE, key: str = "bob.json") -> Result:
+        served = self.desk.served
+        way = ("--local", str(served.local), "--ca-file", str(served.ca_file))
+        return self.desk(*arguments, *way, home=home, key=key)
+
+    def said(self, *arguments: str, home: str = THERE) -> Any:
+        done = self(*arguments, "--json", home=home)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    def keeps(self, containers: int, size: int) -> None:
+        """The post office has room for no more."""
+        counter = self.desk.served.counter
+        counter.desk._storing = counter.storing(counter.deployed.clients, Use(containers, size))
+
+    def kept(self) -> int:
+        """How many containers of Bob are there."""
+        counter = self.desk.served.counter
+        return counter.storage(counter.deployed.clients).use(BOB).containers
+
+
+@pytest.fixture
+def office(filled: Desk) -> AtPostOffice:
+    # The clock of this counter stands still, so its bucket would never leak.
+    filled.served.counter.desk._rate = Rate(1_000_000, filled.served.counter.clock)
+    return AtPostOffice(filled)
+
+
+@pytest.mark.parametrize("to", [("--to", THERE), ("--to", f"{THERE}/"), ("--to", "service", "--at", URL)])
+def test_an_archive_moves_to_the_post_office_and_back(office: AtPostOffice, to: tuple[str, ...]) -> None:
+    before = office.said("list", home="mail")
+    assert office("move", *to, home="mail").exit_code == 0
+    result = office("list", home="mail")
+    assert (result.exit_code, f"say --home {THERE}\n" in result.output) == (2, True)
+    assert office.said("list") == before
+    assert office("move", *to, "--remove", home="mail").exit_code == 0
+    assert len(list((office.desk.folder / "mail").glob("0x*"))) == 1
+    assert office.said("list") == before
+    assert office("move", "--to", "mail", "--remove").exit_code == 0
+    assert office.kept() == 1
+    result = office("list")
+    assert (result.exit_code, f"say --home {office.desk.folder / 'mail'}" in result.output) == (2, True)
+    assert office.said("list", home="mail") == before
+
+
+def test_every_command_takes_a_home_at_the_post_office(office: AtPostOffice) -> None:
+    commands = {
+        "list": ["list"],
+        "show": ["show", "alice.eth"],
+        "search": ["search", "morning"],
+        "scan": ["search", "morning", "--no-index"],
+    }
+    before = {name: office.said(*command, home="mail") for name, command in commands.items()}
+    assert office("export", "mail.json", home="mail").exit_code == 0
+    assert office("import", "mail.json", "--name", BOB).exit_code == 0
+    assert {name: office.said(*command) for name, command in commands.items()} == before
+    assert office("index").exit_code == 0
+    assert office("export", "there.json").exit_code == 0
+    assert office("import", "there.json", "--name", BOB, home="new").exit_code == 0
+    assert office.said("list", home="new") == before["list"]
+
+
+def test_an_archive_is_verified_at_the_post_office_as_at_home(
+    office: AtPostOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert office("move", "--to", THERE, home="mail").exit_code == 0
+    # Not by a local stack: `verify` would look for a registry in it.
+    served, look_up = office.desk.served, socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _host, *more, **given: look_up("127.0.0.1", *more, **given))
+    told = office.desk.said(
+        "verify", "--registry", "names.json", "--ca-file", str(served.ca_file), home=f"{URL}:{served.port}/{BOB}"
+    )
+    assert told == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
+
+
+@pytest.mark.parametrize("home", [THERE, "service"])
+def test_mail_comes_home_to_the_post_office(office: AtPostOffice, home: str) -> None:
+    office.desk.file("to be kept there", 9)
+    assert office.desk.pull(home=home).stdout == "1 messages came home\n"
+    assert office.desk.waiting() == 0
+    assert "    to be kept there\n" in office("show", "alice.eth").stdout
+
+
+def test_a_domain_keeps_its_archive_at_the_post_office(office: AtPostOffice) -> None:
+    draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
+    office.desk.served.counter.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
+    assert office.desk.pull(name=SHOP, key="shop.pem", home="service").stdout == "1 messages came home\n"
+    assert "Rechnung" in office("show", "b.com", key="shop.pem", home=f"{URL}/{SHOP}").stdout
+
+
+def test_service_is_understood_only_where_a_post_office_is_told(office: AtPostOffice) -> None:
+    for command in (["list"], ["verify"], ["move", "--to", "new"]):
+        result = office(*command, home="service")
+        assert (result.exit_code, "say https://HOST/NAME" in result.output) == (2, True)
+    assert office("move", "--to", "service", home="mail").exit_code == 2
+    office("list", home="mail")
+
+
+def test_an_archive_does_not_move_to_the_mailbox_where_it_is(office: AtPostOffice) -> None:
+    assert office("move", "--to", THERE, home="mail").exit_code == 0
+    result = office("move", "--to", "https://NLWEB.shop.com:443/Bob.eth/")
+    assert (result.exit_code, "are the same" in result.output) == (2, True)
+    assert office("list").exit_code == 0
+
+
+def test_a_post_office_without_room_says_so_and_nothing_is_lost(office: AtPostOffice) -> None:
+    office.keeps(3, 100_000)
+    result = office("move", "--to", THERE, home="mail")
+    assert (result.exit_code, "StorageFull" in result.output) == (1, True)
+    assert office("list", home="mail").exit_code == 0
+    office.desk.file("late", 9)
+    result = office.desk.pull(home="service")
+    assert (result.exit_code, "StorageFull" in result.output) == (1, True)
+    assert office.desk.waiting() == 1
+    office.keeps(100, 100_000)
+    assert office("move", "--to", THERE, home="mail").exit_code == 0
+    assert office.desk.pull(home="service").stdout == "1 messages came home\n"
+
+
+def test_another_key_opens_nothing_at_the_post_office(office: AtPostOffice) -> None:
+    assert office("move", "--to", THERE, home="mail").exit_code == 0
+    for command in (["list"], ["export", "x"], ["verify"], ["move", "--to", "y"]):
+        result = office(*command, key="other.json")
+        assert (result.exit_code, "NotTheOwner" in result.output) == (1, True)
+
+
+def test_the_mailbox_of_two_names_keeps_the_archive_of_one(office: AtPostOffice) -> None:
+    """Both names have one key, so that it is not the post office that says no."""
+    users = office.desk.served.counter.users
+    users.keys["second.eth"] = users.keys[BOB]
+    assert office("move", "--to", THERE, home="mail").exit_code == 0
+    office.desk.file("to the second", 9)
+    result = office.desk.pull(name="second.eth", home=THERE)
+    assert (result.exit_code, f"holds the archive of {BOB}" in result.output.replace("\n", " ")) == (2, True)
+    assert office.desk.waiting() == 1
+
+
+def test_a_post_office_that_is_away_is_exit_code_3_and_nothing_is_acknowledged(office: AtPostOffice) -> None:
+    office.desk.file("late", 9)
+    office.desk.served.before = lambda asked: 503 if "/storage/" in asked else None
+    result = office.desk.pull(home="service")
+    assert (result.exit_code, "StoreUnavailable" in result.output) == (3, True)
+    assert office.desk.waiting() == 1
+    result = office("move", "--to", THERE, home="mail")
+    assert (result.exit_code, "StoreUnavailable" in result.output) == (3, True)
+    office.desk.served.before = lambda _: None
+    assert office("list", home="mail").exit_code == 0
 
 
 # ---- verifying -------------------------------------------------------------------------------------------------------

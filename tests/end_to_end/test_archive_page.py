@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("town")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "archive.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-LETTERS, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, VERIFY = BLOCKS
+LETTERS, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCKS
 
 
 @pytest.fixture
@@ -86,7 +86,16 @@ def test_mail_comes_home_and_is_kept_as_the_page_says(story: Story, town: Town, 
     assert lists[0] == lists[1]
     run(home, MOVE)
     assert len(list((home / "mail").glob("0x*"))) == 1
+    assert run(home, THERE).splitlines()[1:] == lists[0].splitlines()
+    assert len(list((home / "safe").glob("0x*"))) == 1
     assert "0 flaws" in run(home, VERIFY)
+
+    find(town, write(town, https, "kept where it waited"))
+    run(home, LETTERS.replace("--home mail", "--home service"))
+    assert town.receiver.filed(BOB) == []
+    there = f"https://dm3.{RECEIVER}/{BOB}"
+    run(home, f"postroom archive move --to back --remove --key {BOB}.json --home {there}")
+    assert "kept where it waited" in run(home, f"postroom archive show alice.eth --key {BOB}.json --home back")
 
 
 def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
@@ -110,4 +119,4 @@ def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
 
 
 def test_every_block_of_the_page_is_followed() -> None:
-    assert len(BLOCKS) == PAGE.count("```sh") == 9
+    assert len(BLOCKS) == PAGE.count("```sh") == 10

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import settings
 from moto import mock_aws
 from tests.aws import deploy, new_clients
-from tests.client.archive.mail import STORAGE_KEY, USERS, archive, filled
+from tests.client.archive.mail import HELLO, KEYS, STORAGE_KEY, USERS, archive, filled
 from tests.client.archive.test_devices import (
     SCENES,
     Device,
@@ -23,9 +24,13 @@ from tests.client.archive.test_devices import (
 )
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
+from tests.dm3.stored_mail import ALICE
 
-from postroom.client.archive import ConflictError, FolderHome, MemoryHome, copy, home
+from postroom.client.archive import Archive, ConflictError, FolderHome, MemoryHome, copy, home, verify
+from postroom.client.archive.deed import KEY as DEED
+from postroom.client.archive.deed import NotThisHomeError, check_deed, take_home
 from postroom.client.archive.filing import drive
+from postroom.client.archive.moving import move, vacate
 from postroom.client.archive.service import ServiceHome
 from postroom.client.mailbox import (
     ChangedMeanwhileError,
@@ -40,6 +45,7 @@ from postroom.client.mailbox import containers as steps
 from postroom.counter import shapes, storage
 from postroom.counter.rate import Rate
 from postroom.dm3.keys import UserKeys
+from postroom.dm3.stored import Entry
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
 from postroom.store.storage import Use
@@ -86,6 +92,58 @@ def test_an_archive_moves_there_and_back(service: ServiceHome) -> None:
         assert [target.open(each) for each in source.conversations()] == [
             source.open(each) for each in source.conversations()
         ]
+
+
+def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
+    tmp_path: Path, counter: Counter, service: ServiceHome
+) -> None:
+    counter.desk._rate = Rate(1_000_000, counter.clock)
+    source = filled(FolderHome(tmp_path / "old"))
+    take_home(source)
+    whole = everything(source)
+    kept, back = archive(service), archive(FolderHome(tmp_path / "new"))
+    for old, new, to in ((source, kept, "https://there"), (kept, back, "new")):
+        move(old, new, to)
+        vacate(old, new)
+        assert everything(new) == whole
+        assert verify(new, KEYS).flaws == []
+        with pytest.raises(NotThisHomeError, match=f"--home {to}"):
+            check_deed(old)
+    assert len(list((tmp_path / "old").glob("0x*"))) == 1
+    assert counter.storage(counter.deployed.clients).use(SHOP).containers == 1
+
+
+def test_whatever_answer_to_a_write_of_a_move_is_lost_the_archive_is_whole_in_its_new_home(
+    host: Host, counter: Counter, mailbox: Mailbox
+) -> None:
+    counter.desk._rate = Rate(1_000_000, counter.clock)
+    service = OpenService(mailbox)
+    for nth in count():
+        for key in service.containers():
+            service.delete(key)
+        source, target, back = archive(), archive(service), archive(MemoryHome())
+        source.store([HELLO])
+        take_home(source)
+        writes = count()
+
+        def lose(request: httpx.Request, _: httpx.Response, nth: int = nth, writes: Iterator[int] = writes) -> None:
+            if request.method in ("PUT", "DELETE") and next(writes) == nth:
+                raise httpx.ReadError("cut off", request=request)
+
+        host.watch = lose
+        move(source, target, "https://there")
+        vacate(source, target)
+        move(target, back, "back")
+        vacate(target, back)
+        assert everything(back) == {ALICE: [HELLO]}
+        assert list(service.containers()) == [DEED]
+        if next(writes) <= nth:
+            break
+    assert nth > 5
+
+
+def everything(mine: Archive) -> dict[str, list[Entry]]:
+    return {partner: mine.open(partner) for partner in mine.conversations()}
 
 
 def test_the_service_sees_keys_and_sealed_bytes(counter: Counter, service: ServiceHome) -> None:

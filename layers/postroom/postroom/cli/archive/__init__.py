@@ -8,7 +8,9 @@ from postroom.cli.archive.reading import list_conversations, show
 from postroom.cli.archive.searching import index, search
 from postroom.cli.archive.verify import verify
 
-app = typer.Typer(help="Your mail at home: sealed, in a folder or a bucket of yours.", no_args_is_help=True)
+app = typer.Typer(
+    help="Your mail at home: sealed, in a folder, in a bucket, or at your post office.", no_args_is_help=True
+)
 app.command()(pull)
 app.command("list")(list_conversations)
 app.command()(show)

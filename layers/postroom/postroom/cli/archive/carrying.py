@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli.archive.homes import open_home
-from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, telling
+from postroom.cli.archive.homes import FORMS, open_home
+from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, opened, telling
+from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
+from postroom.cli.network import CaFile
 from postroom.cli.output import print_either, write_private
 from postroom.cli.progress import progress
 
@@ -20,6 +22,8 @@ def export_file(
     key: KeyFile,
     home: HomeName,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    ca_file: CaFile = None,
+    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the whole archive into one file (dm3 §3.2), which `import` reads with the same key."""
@@ -27,11 +31,12 @@ def export_file(
 
     if file.exists() and not force:
         raise UsageFault(f"{file} exists; say --force to replace it")
-    with telling():
-        archive = open_archive(open_home(home).home, key)
-        written = BytesIO()
-        with progress("reading", lambda: len(archive.conversations())) as met:
-            export_record(archive, written, lambda _: met(1))
+    written = BytesIO()
+    with (
+        opened(home, key, local, ca_file) as archive,
+        progress("reading", lambda: len(archive.conversations())) as met,
+    ):
+        export_record(archive, written, lambda _: met(1))
     # In its place at once and whole: what was there before is not lost to a disk that is full.
     unfinished = file.with_name(f".{file.name}.unfinished")
     write_private(unfinished, written.getvalue(), force=True)
@@ -48,13 +53,14 @@ def import_file(
         str | None,
         typer.Option("--name", metavar="NAME", help="Whose it is, where the home is empty yet.", parser=mailbox_name),
     ] = None,
+    ca_file: CaFile = None,
+    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
     """Store what a file has beside what is in the archive; what is wrong with the file is seen before that."""
     from postroom.client.archive import import_record
 
-    with telling():
-        archive = open_archive(open_home(home).home, key, name)
+    with opened(home, key, local, ca_file, name) as archive:
         import_record(file.read_bytes(), archive)
     told = f"{file}: all that it has is in the archive of {archive.owner}"
     print_either(as_json, {"file": str(file), "owner": archive.owner}, told)
@@ -63,24 +69,30 @@ def import_file(
 def move(
     key: KeyFile,
     home: HomeName,
-    to: Annotated[str, typer.Option("--to", metavar="HOME", help="The new home: a folder, or s3://bucket/prefix.")],
+    to: Annotated[str, typer.Option("--to", metavar="HOME", help=f"The new home: {FORMS}.")],
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="URL", help="Your post office, for --to service.", show_default=False)
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Then remove all messages from the old home.")] = False,
+    ca_file: CaFile = None,
+    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy the archive, compare, and have the old home say where it is now. May be stopped, and begun again."""
     from postroom.client.archive.moving import move as carry
     from postroom.client.archive.moving import vacate
 
-    old, new = open_home(home), open_home(to)
-    if old.told == new.told:
-        raise UsageFault(f"--home and --to are the same: {new.told}")
-    with telling():
+    with telling(), open_home(home, key, local, ca_file) as old:
         source = open_archive(old.home, key, moved=True)
-        target = replace(source, home=new.home)
-        with progress("copying", lambda: len(source.conversations())) as met:
-            carry(source, target, new.told, lambda _: met(1))
-        if remove:
-            vacate(source, target)
+        service = (at, source.owner) if at else None
+        with open_home(to, key, local, ca_file, service=service) as new:
+            if old.told == new.told:
+                raise UsageFault(f"--home and --to are the same: {new.told}")
+            target = replace(source, home=new.home)
+            with progress("copying", lambda: len(source.conversations())) as met:
+                carry(source, target, new.told, lambda _: met(1))
+            if remove:
+                vacate(source, target)
     stays = "is empty" if remove else "stays as it is until you say --remove"
     told = f"the archive of {source.owner} is at {new.told} now; the old home {stays}"
     print_either(as_json, {"owner": source.owner, "home": new.told, "removed": remove}, told)

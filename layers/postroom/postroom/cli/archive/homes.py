@@ -1,17 +1,31 @@
-"""The home of an archive, as it is told: a folder, `s3://bucket/prefix`, or `service`. Told here, and nowhere else."""
+"""The home of an archive, as it is told. Told here, and nowhere else.
 
+mail                                  a folder
+s3://bucket/prefix                    a bucket
+https://nlweb.shop.example/bob.eth    service storage: the post office's host, and the owner's mailbox there
+service                               the same, where a command is told host and mailbox anyway
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from postroom.cli.exits import UsageFault
+from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.errors import TheirError
 
 if TYPE_CHECKING:
     from postroom.client.archive import Home
 
 _S3: Final = "s3://"
+_HTTPS: Final = "https://"
 _SERVICE: Final = "service"
+FORMS: Final = "a folder, s3://bucket/prefix, or https://HOST/NAME at a post office"
+_AT_HOST: Final = re.compile(r"(https://[^/?#]+)/([^/?#]+)/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +36,48 @@ class Place:
     told: str
 
 
-def open_home(text: str) -> Place:
-    """The home that is told so. Raises UsageFault."""
+@contextmanager
+def open_home(
+    text: str, key: Path, local: Path | None, ca_file: Path | None, *, service: tuple[str, str] | None = None
+) -> Iterator[Place]:
+    """The home that is told so, until the block ends. `service`: the URL and the mailbox that are meant by this word.
+
+    A home at a post office needs the owner's `key`, and perhaps a way there: `local`, `ca_file`. What it refuses in
+    the block, or cannot do, becomes the end of a command. Raises UsageFault, SettingsError, Refusal, NotFoundOut.
+    """
+    if text == _SERVICE or text.startswith(_HTTPS):
+        url, name = _read_service(text, service)
+        with _at_post_office(url, name, key, local, ca_file) as place:
+            yield place
+    elif text.startswith(_S3):
+        yield _in_bucket(text)
+    elif "://" in text:
+        raise UsageFault(f"{text!r} is no home: say {FORMS}")
+    else:
+        yield _in_folder(Path(text))
+
+
+def _read_service(text: str, service: tuple[str, str] | None) -> tuple[str, str]:
+    """The URL of a post office, and a mailbox there."""
+    from postroom.counter.names import read_mailbox_name
+
     if text == _SERVICE:
-        # Here the home at our own service is opened, once there is one (client/archive/service.py).
-        raise UsageFault("an archive cannot be kept at the post office yet: say a folder, or s3://bucket/prefix")
-    if text.startswith(_S3):
-        return _in_bucket(text)
-    if "://" in text:
-        raise UsageFault(f"{text!r} is no home: say a folder, or s3://bucket/prefix")
-    return _in_folder(Path(text))
+        if service is None:
+            raise UsageFault("'service' does not say here at which post office: say https://HOST/NAME")
+        return service
+    if parts := _AT_HOST.fullmatch(text):
+        with suppress(TheirError):
+            return parts[1], read_mailbox_name(parts[2])
+    raise UsageFault(f"{text!r} is no home at a post office: say https://HOST/NAME, and NAME is your mailbox there")
+
+
+@contextmanager
+def _at_post_office(url: str, name: str, key: Path, local: Path | None, ca_file: Path | None) -> Iterator[Place]:
+    from postroom.client.archive.service import ServiceHome
+    from postroom.client.mailbox.http import read_address
+
+    with open_mailbox(url, name, load_owners_key(key), find_way(url, local, ca_file)) as mailbox:
+        yield Place(ServiceHome(mailbox), f"{_HTTPS}{read_address(url, None).named}/{name}")
 
 
 def _in_folder(folder: Path) -> Place:

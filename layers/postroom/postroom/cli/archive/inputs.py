@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.cli.archive.homes import FORMS, open_home
 from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
 from postroom.cli.owner import load_owners_key
 from postroom.errors import TheirError
@@ -14,9 +15,7 @@ from postroom.errors import TheirError
 if TYPE_CHECKING:
     from postroom.client.archive import Archive, Home
 
-HomeName = Annotated[
-    str, typer.Option("--home", metavar="HOME", help="Where the archive is: a folder, or s3://bucket/prefix.")
-]
+HomeName = Annotated[str, typer.Option("--home", metavar="HOME", help=f"Where the archive is: {FORMS}.")]
 KeyFile = Annotated[
     Path, typer.Option("--key", metavar="FILE", help="Your private key: PEM, or what `postroom dm3 keygen` writes.")
 ]
@@ -53,6 +52,18 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
     if not moved:
         check_deed(archive)
     return archive
+
+
+@contextmanager
+def opened(
+    home: str, key: Path, local: Path | None, ca_file: Path | None, owner: str | None = None
+) -> Iterator["Archive"]:
+    """The archive that is in a home, until the block ends; with `owner`, one that may be begun there.
+
+    What goes wrong with it there becomes the end of a command.
+    """
+    with telling(), open_home(home, key, local, ca_file) as place:
+        yield open_archive(place.home, key, owner)
 
 
 @contextmanager

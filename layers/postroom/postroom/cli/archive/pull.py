@@ -42,8 +42,8 @@ def pull(
     from postroom.dm3.keys import UserKeys
 
     keys = load_owners_key(key)
-    with telling():
-        archive = open_archive(open_home(home).home, key, name)
+    with telling(), open_home(home, key, local, ca_file, service=(at, name)) as place:
+        archive = open_archive(place.home, key, name)
         users = keys if isinstance(keys, UserKeys) else None
         receiver = Receiver(name, users, open_profiles(registry, local, deployment) if users else None)
         with (

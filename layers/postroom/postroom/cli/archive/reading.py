@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.homes import open_home
-from postroom.cli.archive.inputs import HomeName, KeyFile, open_archive, telling
+from postroom.cli.archive.inputs import HomeName, KeyFile, opened
 from postroom.cli.archive.shown import lines_of
+from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
+from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, print_table, safe
 from postroom.cli.progress import progress
 from postroom.ijson import JsonValue
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
     from postroom.dm3.stored import Entry
 
 
-def list_conversations(key: KeyFile, home: HomeName, as_json: AsJson = False) -> None:
+def list_conversations(
+    key: KeyFile, home: HomeName, ca_file: CaFile = None, local: Local = None, as_json: AsJson = False
+) -> None:
     """List with whom there are conversations: how many messages, and when the newest was written."""
     from postroom.dm3.stored import SET_ASIDE
 
     found: list[dict[str, JsonValue]] = []
-    with telling():
-        archive = open_archive(open_home(home).home, key)
-        with progress("reading", lambda: len(archive.conversations())) as met:
-            for partner in archive.conversations():
-                found.append(_described(partner, archive.whole(partner)))
-                met(1)
+    with (
+        opened(home, key, local, ca_file) as archive,
+        progress("reading", lambda: len(archive.conversations())) as met,
+    ):
+        for partner in archive.conversations():
+            found.append(_described(partner, archive.whole(partner)))
+            met(1)
     if as_json:
         print_json({"owner": archive.owner, "conversations": list(found)})
         return
@@ -54,11 +58,12 @@ def show(
     partner: Annotated[str, typer.Argument(help="With whom, as `list` has it.")],
     key: KeyFile,
     home: HomeName,
+    ca_file: CaFile = None,
+    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one conversation, the oldest message first."""
-    with telling():
-        archive = open_archive(open_home(home).home, key)
+    with opened(home, key, local, ca_file) as archive:
         entries = archive.open(partner)
     if not entries:
         raise UsageFault(

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.homes import open_home
-from postroom.cli.archive.inputs import HomeName, KeyFile, open_archive, telling
+from postroom.cli.archive.inputs import HomeName, KeyFile, opened
 from postroom.cli.descriptor import Local
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT, profiles_of, read_registry, stored_registry
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
+from postroom.cli.network import CaFile, Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
 from postroom.cli.office import DeploymentName, open_office
 from postroom.cli.output import print_json, safe
 from postroom.cli.progress import progress
@@ -42,6 +41,7 @@ def verify(
     registry: Registries = None,
     resolver: Resolver = None,
     trust_anchor: TrustAnchor = None,
+    ca_file: CaFile = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
@@ -49,8 +49,7 @@ def verify(
     """Look whether the archive is whole, and each message as it was signed. Exit code 0: it is; 4: it is not."""
     from postroom.client.archive import verify as look
 
-    with telling():
-        archive = open_archive(open_home(home).home, key)
+    with opened(home, key, local, ca_file) as archive:
         documents = [read_registry(file.read_bytes(), str(file)) for file in registry or ()]
         if local is not None:
             stored = stored_registry(open_office(None, local, deployment))
