@@ -19,17 +19,21 @@ from postroom.store.targets import Kind, Targets, TargetState
 
 _TOLD = (BUFFERS[SENDER], BUFFERS[BUSY])
 """Whose hosts the targets are at."""
+_INTERVAL_SECONDS = 61
+"""A second more than NotifyIntervalSeconds: then comes what was put off to its end."""
 
 
 @dataclass(frozen=True)
 class NotifiedFlow(Flow):
     """The victim is the worker, which announces; or the courier, after so many `turns` of its own.
 
-    `meanwhile`: another message comes in before the victim's turn, which is about that one.
+    `meanwhile`: another message comes in before the victim's turn, which is about that one; `at_the_end`: about the
+    message for the end of the interval, which stands for that one.
     """
 
     turns: int = 0
     meanwhile: bool = False
+    at_the_end: bool = False
     busy: int = 503
     """What the busy one answers when it is the victim's turn."""
 
@@ -52,14 +56,23 @@ class NotifiedFlow(Flow):
             assert all(town.call("InboxFunction", letter.posted())["statusCode"] == 200 for letter in letters)
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, town.call("WorkerFunction", event_of("ClaimsQueue", claims)))
-            received = queues.receive(self.queue)
-            queues.release(self.queue, received)
-            run.batch = [each for each in received if "waiting" in json.loads(each["Body"])]
+            run.batch = self._calls(queues)
+        if self.at_the_end:
+            queues.finish(self.queue, run.batch, town.call(self.function, event_of(self.queue, run.batch)))
+            run.batch = self._calls(queues)
+            run.ahead = CLOCK.ahead = _INTERVAL_SECONDS
         town.world.buffers({BUSY: self.busy})
         return run
 
+    def _calls(self, queues: Queues) -> list[Json]:
+        """Of what lies in the queue that something waits, and for no target yet."""
+        received = queues.receive(self.queue)
+        queues.release(self.queue, received)
+        return [each for each in received if "waiting" in json.loads(each["Body"])]
+
     def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
         """Everything comes to rest; then late copies come."""
+        CLOCK.ahead = run.ahead
         queues = Queues(town, run.copies)
         if answers:
             queues.finish(self.queue, run.batch, answers[0])

@@ -137,6 +137,7 @@ NOTIFIED = replace(CALLED, name="courier: two targets, one of them busy", turns=
 WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy=200)
 IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)
 MEANWHILE = replace(CALLED, name="courier: something more waits", turns=1, meanwhile=True)
+AT_THE_END = replace(MEANWHILE, name="courier: the end of the interval", at_the_end=True, busy=200)
 DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)])
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
@@ -200,6 +201,7 @@ SUITES = {
             EachCall(WAS_BUSY, [*DEATHS, *ERRORS, *CLOCKS]),
             EachCall(IS_GONE, [*DEATHS, *ERRORS]),
             EachCall(MEANWHILE, [*DEATHS, *ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(AT_THE_END, [*DEATHS, *ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
         ]
     ),
     "rest": Suite(

@@ -2,7 +2,10 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.aws import Clients, gate_calls, new_clients
 from tests.post.house import DAY, INTERVAL, NOW, PAUSE, SHOP, UNKNOWN, House
-from tests.post.stage import Choose, Stage, all_schedules, gate_of
+from tests.post.stage import Choose, Died, Stage, all_schedules, gate_of
 
 from postroom.errors import NotNowError
 from postroom.post.filing import Fate
@@ -20,6 +23,7 @@ from postroom.post.notifications import Notification, Waiting
 from postroom.post.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
 from postroom.reasons import Reason
 from postroom.store.keys import notify_group
+from postroom.store.queues import Queue
 from postroom.store.targets import Target, TargetState
 
 URL, OTHER = "https://hook.example/a", "https://hook.example/b"
@@ -52,6 +56,20 @@ def one_notification(house: House) -> Notification:
     [notification] = house.take_notifications()
     assert isinstance(notification, Notification)
     return notification
+
+
+def one_follower(house: House) -> Waiting:
+    """Of a burst the first was told, the last was filed: the message for the interval's end, which is now."""
+    assert house.notifier().call(Waiting(SHOP)) is Notified.SPREAD
+    assert house.notifier().call(Waiting(SHOP)) is Notified.LATER
+    queued = house.take_notifications()
+    for each in queued:
+        if isinstance(each, Notification):
+            house.notifier().tell(each)
+    house.carriers.told.clear()
+    house.clock.now += INTERVAL
+    [follower] = [each for each in queued if isinstance(each, Waiting)]
+    return follower
 
 
 # --- the worker says that something came in ---------------------------------------------------------------------------
@@ -178,7 +196,8 @@ def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_int
     first, follow = house.take_notifications()
     assert isinstance(first, Notification)
     house.notifier().tell(first)
-    assert follow == Waiting(SHOP, int(NOW * 1000))
+    assert isinstance(follow, Waiting)
+    assert follow == Waiting(SHOP, int(NOW * 1000), follow.mark)
     house.clock.now = NOW + INTERVAL
     assert house.notifier().call(follow) is Notified.SPREAD
     come_to_rest(house)
@@ -192,17 +211,21 @@ def test_what_comes_within_the_interval_is_delayed_to_its_end(house: House) -> N
     house.clock.now += 20
     assert house.notifier().call(Waiting(SHOP)) is Notified.LATER
     assert house.deployed.delays("CourierQueue") == [INTERVAL - 20 + 1]
-    assert house.take_notifications() == [Waiting(SHOP, int(NOW * 1000))]
+    [follow] = house.take_notifications()
+    assert isinstance(follow, Waiting)
+    assert replace(follow, mark="") == Waiting(SHOP, int(NOW * 1000))
 
 
 def test_a_follow_up_that_comes_early_waits_for_the_rest(house: House) -> None:
     house.target(URL)
     one_notification(house)
-    follow = Waiting(SHOP, int(NOW * 1000))
+    follow = Waiting(SHOP, int(NOW * 1000), house.new_id())
     house.clock.now += INTERVAL - 2
     assert house.notifier().call(follow) is Notified.LATER
     assert house.deployed.delays("CourierQueue") == [3]
-    assert house.take_notifications() == [follow]
+    [later] = house.take_notifications()
+    assert isinstance(later, Waiting)
+    assert (later.after_ms, later.mark != "") == (follow.after_ms, True)
 
 
 def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covered(house: House) -> None:
@@ -210,7 +233,7 @@ def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covere
     one_notification(house)
     house.clock.now += INTERVAL
     one_notification(house)
-    assert house.notifier().call(Waiting(SHOP, int(NOW * 1000))) is Notified.COVERED
+    assert house.notifier().call(Waiting(SHOP, int(NOW * 1000), house.new_id())) is Notified.COVERED
     assert house.take_notifications() == []
 
 
@@ -331,6 +354,78 @@ def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_messa
 
     assert all_schedules(play) >= 4
     assert house.target_now(target).retry is None
+
+
+# --- the last of a burst ----------------------------------------------------------------------------------------------
+
+CALLS_OF_A_TURN = ["UpdateItem", "Query", "SendMessage", "SendMessage"]
+
+
+@pytest.fixture(scope="module")
+def struck() -> Clients:
+    """Those of a courier whom something befalls."""
+    return new_clients()
+
+
+def befall(house: House, clients: Clients, follower: Waiting, number: int, strike: BaseException, when: str) -> None:
+    """Of the calls of a courier who has `follower` in hand this one fails; what comes again lies in the queue then."""
+    calls: list[str] = []
+
+    @contextmanager
+    def gate(operation: str) -> Iterator[None]:
+        calls.append(operation)
+        if len(calls) == number + 1 and when == "before":
+            raise strike
+        yield
+        if len(calls) == number + 1:
+            raise strike
+
+    gate_calls(clients, gate)
+    try:
+        house.notifier(clients).call(follower)
+    except Died:
+        Queue(house.deployed.clients.sqs, house.deployed.queues["CourierQueue"]).send(follower.encode())
+    assert calls[: number + 1] == CALLS_OF_A_TURN[: number + 1]
+
+
+@pytest.mark.parametrize("late", [7, INTERVAL + 7], ids=["soon", "after the next interval"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("strike", [Died(), NotNowError(Reason.STORE_UNAVAILABLE)], ids=["death", "fault"])
+@pytest.mark.parametrize("number", range(len(CALLS_OF_A_TURN)))
+def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of_the_interval(
+    house: House, struck: Clients, number: int, strike: BaseException, when: str, late: int
+) -> None:
+    house.target(URL), house.target(OTHER)
+    befall(house, struck, one_follower(house), number, strike, when)
+    house.clock.now += late
+    come_to_rest(house)
+    assert {to for to, _, _ in house.carriers.told} == {URL, OTHER}
+    if late < INTERVAL:
+        assert len(set(house.carriers.told)) == 2, "who is told twice is told under one id"
+
+
+def test_what_is_told_in_another_turn_has_another_id(house: House, struck: Clients) -> None:
+    """What came between the two is told by the second alone."""
+    house.target(URL)
+    befall(house, struck, one_follower(house), 2, Died(), "after")
+    house.clock.now += INTERVAL
+    come_to_rest(house)
+    assert len({notification for _, notification, _ in house.carriers.told}) == 2
+
+
+def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_under_one_id(house: House) -> None:
+    house.target(URL)
+    follower = one_follower(house)
+    start = Barrier(2)
+
+    def call(_: int) -> Notified:
+        start.wait()
+        return house.notifier().call(follower)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(call, range(2)))
+    come_to_rest(house)
+    assert len(set(house.carriers.told)) == 1
 
 
 # --- tries ------------------------------------------------------------------------------------------------------------
@@ -515,7 +610,7 @@ texts, numbers = st.text(max_size=50), st.integers(0, 2**53)
 
 
 @given(
-    st.builds(Waiting, texts, numbers, numbers)
+    st.builds(Waiting, texts, numbers, texts, numbers)
     | st.builds(Notification, texts, texts, texts, numbers, numbers, numbers)
 )
 def test_what_the_queue_carries_is_what_was_sent(sent: Waiting | Notification) -> None:
@@ -526,10 +621,11 @@ def test_what_the_queue_carries_is_what_was_sent(sent: Waiting | Notification) -
 @pytest.mark.parametrize(
     "body",
     [
-        '{"form": 2, "waiting": "shop.com", "after": 0, "tries": 0}',
-        '{"form": 1, "waiting": 7, "after": 0, "tries": 0}',
-        '{"form": 1, "waiting": "shop.com", "after": true, "tries": 0}',
-        '{"form": 1, "waiting": "shop.com", "after": 0}',
+        '{"form": 2, "waiting": "shop.com", "after": 0, "mark": "", "tries": 0}',
+        '{"form": 1, "waiting": 7, "after": 0, "mark": "", "tries": 0}',
+        '{"form": 1, "waiting": "shop.com", "after": true, "mark": "", "tries": 0}',
+        '{"form": 1, "waiting": "shop.com", "after": 0, "mark": 7, "tries": 0}',
+        '{"form": 1, "waiting": "shop.com", "after": 0, "mark": ""}',
         '{"form": 1, "notification": {}, "tries": 0}',
         '{"form": 1, "notification": {"mailbox": "a", "target": 1, "id": "b", "at": 1, "challenge": 0}, "tries": 0}',
         '{"form": 1, "notification": {"mailbox": "a", "target": "t", "id": [], "at": 1, "challenge": 0}, "tries": 0}',

@@ -19,10 +19,14 @@ _FORM: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something waits in a mailbox. `after_ms`: of a message for the end of an interval, the turn that began it."""
+    """Something waits in a mailbox. `after_ms`: of a message for the end of an interval, the turn that began it.
+
+    `mark`: of that message alone, however often it is tried: by this it knows the turn that it took.
+    """
 
     mailbox: str
     after_ms: int = 0
+    mark: str = ""
     tries: int = 0
 
     @property
@@ -36,7 +40,8 @@ class Waiting:
 
     def encode(self) -> str:
         """The queue message."""
-        return json.dumps({"form": _FORM, WAITING: self.mailbox, "after": self.after_ms, "tries": self.tries})
+        about = {WAITING: self.mailbox, "after": self.after_ms, "mark": self.mark, "tries": self.tries}
+        return json.dumps({"form": _FORM, **about})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,8 @@ class Notification:
 def read_waiting(value: Mapping[str, Any]) -> Waiting:
     """The same from the queue message's JSON. Raises ValueError, KeyError or TypeError: it is none of ours."""
     _check(value, value[WAITING], value["after"], value["tries"])
-    return Waiting(value[WAITING], value["after"], value["tries"])
+    _check(value, value["mark"])
+    return Waiting(value[WAITING], value["after"], value["mark"], value["tries"])
 
 
 def read_notification(value: Mapping[str, Any]) -> Notification:

@@ -99,14 +99,16 @@ class Notifier:
 
     def _call(self, waiting: Waiting) -> Notified:
         interval_ms = self._rules.interval_seconds * 1000
-        turn = self._turns.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=self._new_id())
+        # One for the end of an interval has nobody after it: it spreads what it took, however many tries that needs.
+        mark = waiting.mark or self._new_id()
+        turn = self._turns.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
         if turn.ours:
             return self._spread(waiting.mailbox, turn)
         # One for the end of an interval: if another turn was taken since, that told of all it stands for.
         if waiting.after_ms != turn.at_ms if waiting.after_ms else turn.followed:
             return Notified.COVERED
         left_ms = turn.at_ms + interval_ms - self._now_ms()
-        following = Waiting(waiting.mailbox, turn.at_ms)
+        following = Waiting(waiting.mailbox, turn.at_ms, self._new_id())
         # In this order: whoever reads that it is in the queue may forget what it has in hand.
         self._queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
         with suppress(NotNowError):  # it spares others a message, and is owed to nobody
@@ -116,7 +118,8 @@ class Notifier:
     def _spread(self, mailbox: str, turn: Turn) -> Notified:
         active = [target for target in self._targets.of(mailbox) if target.state is TargetState.ACTIVE]
         for target in active:
-            told = Notification(mailbox, target.id, self._new_id(), turn.at_ms)
+            # Of one turn the same id: it may be spread twice. What came after it is told by another.
+            told = Notification(mailbox, target.id, f"{target.id}-{turn.at_ms}", turn.at_ms)
             self._queue.send(told.encode(), group=told.group)
         return Notified.SPREAD if active else Notified.SILENT
 

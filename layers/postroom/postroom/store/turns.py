@@ -38,7 +38,9 @@ class Turns:
         self._table = table
 
     def take(self, mailbox: str, *, now_ms: int, interval_ms: int, mark: str) -> Turn:
-        """Take the turn, if the interval of the one before is over; whose turn it is then. `mark`: of this call alone.
+        """Take the turn, if the interval of the one before is over; whose turn it is then.
+
+        `mark`: of the message alone for which it is taken.
 
         One from the future is none: a clock that was ahead must not keep a mailbox silent.
         """
@@ -58,7 +60,7 @@ class Turns:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except RefusedError as refused:
-            # Our own mark: an earlier try of this very call got through.
+            # Our own mark: an earlier try got through, of this very call or of the same message.
             ours = refused.item["mark"]["S"] == mark
             return Turn(int(refused.item["took"]["N"]), ours, "followed" in refused.item)
         return Turn(now_ms, ours=True, followed=False)
