@@ -1,6 +1,7 @@
 """An archive moves to another home: copied, compared, then switched; wherever it dies, nothing is lost."""
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
@@ -9,8 +10,8 @@ from tests.client.archive.mail import HELLO, KEYS, archive, delivered, filled
 from tests.client.archive.pulling import DiedError, Points, Watched
 from tests.dm3.stored_mail import ALICE, told
 
-from postroom.client.archive import Archive, MemoryHome, export_record, import_record, verify
-from postroom.client.archive.deed import KEY, Deed, NotThisHomeError, check_deed, read_deed, take_home
+from postroom.client.archive import Archive, Home, MemoryHome, export_record, import_record, verify
+from postroom.client.archive.deed import KEY, Deed, NotThisHomeError, check_deed, put_deed, read_deed, take_home
 from postroom.client.archive.moving import NotCopiedError, move, vacate
 from postroom.dm3.containers import ContainerError, conversation_key
 
@@ -24,6 +25,10 @@ def moving() -> tuple[Archive, Archive, MemoryHome]:
     return source, replace(source, home=home), home
 
 
+def there(target: Archive) -> Callable[[str], Home]:
+    return {THERE: target.home}.__getitem__
+
+
 def everything(archive: Archive) -> dict[str, list[str]]:
     return {partner: told(archive.open(partner)) for partner in archive.conversations()}
 
@@ -31,7 +36,7 @@ def everything(archive: Archive) -> dict[str, list[str]]:
 def test_everything_is_in_the_new_home_and_the_old_one_says_where() -> None:
     source, target, _ = moving()
     met: list[str] = []
-    move(source, target, THERE, met.append)
+    move(source, target, THERE, there(target), met.append)
     assert everything(target) == everything(source)
     assert verify(target, KEYS).flaws == []
     assert tuple(met) == source.conversations()
@@ -45,7 +50,7 @@ def test_everything_is_in_the_new_home_and_the_old_one_says_where() -> None:
 def test_the_old_home_stays_until_it_is_vacated_and_its_deed_for_ever() -> None:
     source, target, _ = moving()
     before = everything(source)
-    move(source, target, THERE)
+    move(source, target, THERE, there(target))
     assert everything(source) == before
     vacate(source, target)
     assert isinstance(source.home, MemoryHome)
@@ -61,13 +66,13 @@ def test_wherever_it_dies_the_next_try_ends_it_and_nothing_is_lost() -> None:
         points = Points(point, die)
         try:
             mortal = replace(source, home=Watched(source.home, points)), replace(target, home=Watched(home, points))
-            move(*mortal, THERE)
+            move(*mortal, THERE, there(target))
             vacate(*mortal)
         except DiedError:
             # One of the two is the archive, and has all of it.
             is_there = read_deed(source)[0].moved_to == THERE
             assert everything(target if is_there else source) == whole
-            move(source, target, THERE)
+            move(source, target, THERE, there(target))
             vacate(source, target)
         assert everything(target) == whole
         assert verify(target, KEYS).flaws == []
@@ -87,7 +92,12 @@ def test_what_comes_into_the_old_home_while_it_is_copied_is_taken_along() -> Non
         source, target, home = moving()
         late = delivered("late", 9)
         points = Points(point, lambda source=source, late=late: source.store([late]))  # type: ignore[misc]
-        move(replace(source, home=Watched(source.home, points)), replace(target, home=Watched(home, points)), THERE)
+        move(
+            replace(source, home=Watched(source.home, points)),
+            replace(target, home=Watched(home, points)),
+            THERE,
+            there(target),
+        )
         assert read_deed(source)[0].moved_to == THERE
         if points.passed <= point:
             break
@@ -104,7 +114,7 @@ def test_who_imports_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told
         old = archive(MemoryHome())
         take_home(old)
         new = replace(old, home=MemoryHome())
-        points = Points(point, lambda old=old, new=new: move(old, new, THERE))  # type: ignore[misc]
+        points = Points(point, lambda old=old, new=new: move(old, new, THERE, there(new)))  # type: ignore[misc]
         try:
             import_record(file.getvalue(), replace(old, home=Watched(old.home, points)))
             outcomes.add("went through")
@@ -118,30 +128,211 @@ def test_who_imports_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told
 
 def test_nothing_is_removed_that_is_not_in_the_new_home() -> None:
     source, target, _ = moving()
-    move(source, target, THERE)
+    move(source, target, THERE, there(target))
     source.store([delivered("late", 9)])
     before = everything(source)
     with pytest.raises(NotCopiedError, match=ALICE):
         vacate(source, target)
     assert everything(source) == before
-    move(source, target, THERE)
+    move(source, target, THERE, there(target))
     vacate(source, target)
     assert "late" in everything(target)[ALICE]
 
 
 def test_an_archive_that_moved_moves_on_from_where_it_is() -> None:
-    source, target, _ = moving()
-    move(source, target, THERE)
+    source, target, home = moving()
     third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home, "back": source.home}.__getitem__
+    move(source, target, THERE, homes)
     with pytest.raises(NotThisHomeError, match=THERE):
-        move(source, third, "elsewhere")
-    move(target, third, "elsewhere")
+        move(source, third, "elsewhere", homes)
+    move(target, third, "elsewhere", homes)
     # To say the first one again does not bring it back to where it is no more.
     with pytest.raises(NotThisHomeError, match="elsewhere"):
-        move(source, target, THERE)
-    move(third, source, "back")
+        move(source, target, THERE, homes)
+    move(third, source, "back", homes)
     check_deed(source)
     assert everything(source) == everything(third)
+
+
+def test_what_is_left_in_an_old_home_goes_to_where_the_deeds_lead() -> None:
+    """A device stored and acknowledged it before the deed was written; who moved died before the second copy."""
+    source, target, home = moving()
+    third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home}.__getitem__
+    move(source, target, THERE, homes)
+    source.store([delivered("late", 9)])
+    move(target, third, "elsewhere", homes)
+    with pytest.raises(NotThisHomeError, match="--to elsewhere for what is left"):
+        move(source, target, THERE, homes)
+    move(source, third, "elsewhere", homes)
+    assert "late" in everything(third)[ALICE]
+    vacate(source, third)
+    check_deed(third)
+
+
+def test_deeds_that_lead_in_a_circle_are_told_and_nothing_is_changed() -> None:
+    source, target, home = moving()
+    _, etag = read_deed(source)
+    put_deed(source, Deed(source.owner, "b"), etag)
+    put_deed(target, Deed(source.owner, "a"), None)
+    before = home.containers()
+    with pytest.raises(NotThisHomeError, match="b, a"):
+        move(source, replace(source, home=MemoryHome()), "c", {"a": source.home, "b": home}.__getitem__)
+    assert home.containers() == before
+
+
+# ---- two devices move at once ----------------------------------------------------------------------------------------
+def is_here(archive: Archive) -> bool:
+    deed, etag = read_deed(archive)
+    return etag is not None and not deed.moved_to
+
+
+def two_move(first: tuple[str, str], second: tuple[str, str], names: str) -> set[tuple[str, str]]:
+    """One device moves, and at every point of it another one, too; what came of both.
+
+    Each of them moves from a home to a home. Whatever they do, the archive is in one home, with all that is in any.
+    """
+    outcomes = set()
+    for point in count():
+        source, _, _ = moving()
+        archives = {name: source if name == "a" else replace(source, home=MemoryHome()) for name in names}
+        homes = {name: archive.home for name, archive in archives.items()}.__getitem__
+        told: dict[str, str] = {}
+
+        def run(
+            who: str,
+            way: tuple[str, str],
+            points: Points | None = None,
+            archives: dict[str, Archive] = archives,
+            homes: Callable[[str], Home] = homes,
+            told: dict[str, str] = told,
+        ) -> None:
+            old, new = (
+                replace(archives[name], home=Watched(homes(name), points)) if points else archives[name] for name in way
+            )
+            try:
+                move(old, new, way[1], homes)
+                told[who] = "done"
+            except NotThisHomeError:
+                told[who] = "told"
+
+        points = Points(point, lambda run=run: run("second", second))  # type: ignore[misc]
+        run("first", first, points)
+        if points.passed <= point:
+            break
+        outcomes.add((told["first"], told["second"]))
+        [live] = [archive for archive in archives.values() if is_here(archive)]
+        assert everything(live) == everything(filled())
+    return outcomes
+
+
+def test_of_two_devices_that_move_at_once_to_two_homes_one_moves_and_the_other_is_told() -> None:
+    assert two_move(("a", "b"), ("a", "c"), "abc") == {("told", "done"), ("done", "told")}
+
+
+def test_two_devices_that_move_at_once_to_the_same_home_both_move() -> None:
+    assert two_move(("a", "b"), ("a", "b"), "ab") == {("done", "done")}
+
+
+def test_mail_that_came_into_a_home_that_is_taken_back_goes_to_where_the_archive_is() -> None:
+    source, target, home = moving()
+    third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home}.__getitem__
+
+    def others(_: str) -> None:
+        if not is_here(third):
+            target.store([delivered("pulled into the new home", 9)])
+            move(source, third, "elsewhere", homes)
+
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        move(source, target, THERE, homes, others)
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        check_deed(target)
+    assert "pulled into the new home" in everything(third)[ALICE]
+
+
+def test_a_home_that_was_the_archives_before_is_not_taken_back() -> None:
+    source, target, home = moving()
+    take_home(target)
+    third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home}.__getitem__
+
+    def others(_: str) -> None:
+        if not is_here(third):
+            move(source, third, "elsewhere", homes)
+
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        move(source, target, THERE, homes, others)
+    check_deed(target)
+
+
+def test_a_home_that_another_device_moved_into_meanwhile_is_not_taken_back() -> None:
+    """Another device moves it elsewhere, and from there to where this one moves it: both are done."""
+    source, target, home = moving()
+    third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home}.__getitem__
+
+    def others(_: str) -> None:
+        if not is_here(third) and not read_deed(source)[0].moved_to:
+            move(source, third, "elsewhere", homes)
+            move(third, target, THERE, homes)
+
+    move(source, target, THERE, homes, others)
+    check_deed(target)
+    with pytest.raises(NotThisHomeError, match=THERE):
+        check_deed(third)
+
+
+def test_an_archive_that_moved_away_and_back_meanwhile_is_moved_from_there() -> None:
+    source, target, home = moving()
+    homes = {THERE: home, "here": source.home}.__getitem__
+    done: list[str] = []
+
+    def others(partner: str) -> None:
+        if not done:
+            done.append(partner)
+            move(source, target, THERE, homes)
+            move(target, source, "here", homes)
+
+    move(source, target, THERE, homes, others)
+    check_deed(target)
+    with pytest.raises(NotThisHomeError, match=THERE):
+        check_deed(source)
+
+
+def test_who_copies_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told() -> None:
+    outcomes = set()
+    for point in count():
+        source, target, home = moving()
+        third = replace(source, home=MemoryHome())
+        homes = {THERE: home, "elsewhere": third.home}.__getitem__
+        move(source, target, THERE, homes)
+        source.store([delivered("late", 9)])
+        points = Points(point, lambda target=target, third=third, homes=homes: move(target, third, "elsewhere", homes))  # type: ignore[misc]
+        try:
+            move(
+                replace(source, home=Watched(source.home, points)),
+                replace(target, home=Watched(home, points)),
+                THERE,
+                homes,
+            )
+            outcomes.add("went through")
+            assert points.passed <= point or "late" in everything(third)[ALICE]
+        except NotThisHomeError:
+            outcomes.add("was told")
+        if points.passed <= point:
+            break
+    assert outcomes == {"went through", "was told"}
+
+
+def test_nothing_is_removed_from_the_home_that_the_archive_is_in() -> None:
+    source, target, _ = moving()
+    before = everything(source)
+    with pytest.raises(NotThisHomeError, match="nothing was removed"):
+        vacate(source, target)
+    check_deed(source)
+    assert everything(source) == before
 
 
 def test_a_home_of_another_is_not_moved_into() -> None:
@@ -150,7 +341,7 @@ def test_a_home_of_another_is_not_moved_into() -> None:
     take_home(other)
     before = home.containers()
     with pytest.raises(NotThisHomeError, match=r"carol\.eth"):
-        move(source, target, THERE)
+        move(source, target, THERE, there(target))
     assert home.containers() == before
     check_deed(source)
 
@@ -159,7 +350,7 @@ def test_a_damaged_archive_does_not_move_and_stays_where_it_is() -> None:
     source, target, _ = moving()
     source.home.delete(conversation_key(source.filing.root, "carol.eth"))
     with pytest.raises(ContainerError, match="missing"):
-        move(source, target, THERE)
+        move(source, target, THERE, there(target))
     check_deed(source)
 
 
@@ -174,7 +365,7 @@ def test_a_new_home_that_loses_what_it_is_given_is_not_switched_to() -> None:
     target = replace(target, home=Forgetful())
     target.store([delivered("there before", -5)])
     with pytest.raises(NotCopiedError):
-        move(source, target, THERE)
+        move(source, target, THERE, there(target))
     check_deed(source)
 
 

@@ -349,7 +349,10 @@ def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not
         owner = Owner(counter)
         fill(owner)
         old, new = owner.archive(), MemoryHome()
-        points = Points(point, lambda old=old, new=new: move(old, replace(old, home=new), "elsewhere"))  # type: ignore[misc]
+        points = Points(
+            point,
+            lambda old=old, new=new: move(old, replace(old, home=new), "elsewhere", {"elsewhere": new}.__getitem__),
+        )  # type: ignore[misc]
         try:
             owner.pull(points)
             outcomes.add("went through")

@@ -103,7 +103,7 @@ def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
     whole = everything(source)
     kept, back = archive(service), archive(FolderHome(tmp_path / "new"))
     for old, new, to in ((source, kept, "https://there"), (kept, back, "new")):
-        move(old, new, to)
+        move(old, new, to, {to: new.home}.__getitem__)
         vacate(old, new)
         assert everything(new) == whole
         assert verify(new, KEYS).flaws == []
@@ -131,9 +131,9 @@ def test_whatever_answer_to_a_write_of_a_move_is_lost_the_archive_is_whole_in_it
                 raise httpx.ReadError("cut off", request=request)
 
         host.watch = lose
-        move(source, target, "https://there")
+        move(source, target, "https://there", {"https://there": service}.__getitem__)
         vacate(source, target)
-        move(target, back, "back")
+        move(target, back, "back", {"back": back.home}.__getitem__)
         vacate(target, back)
         assert everything(back) == {ALICE: [HELLO]}
         assert list(service.containers()) == [DEED]

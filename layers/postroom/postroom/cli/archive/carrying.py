@@ -1,9 +1,10 @@
 """`postroom archive export|import|move`: the archive is carried elsewhere."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,9 @@ from postroom.cli.inputs import AsJson
 from postroom.cli.network import CaFile
 from postroom.cli.output import print_either, write_private
 from postroom.cli.progress import progress
+
+if TYPE_CHECKING:
+    from postroom.client.archive import Home
 
 
 def export_file(
@@ -85,12 +89,16 @@ def move(
     with telling(), open_home(home, key, local, ca_file) as old:
         source = open_archive(old.home, key, moved=True)
         service = (at, source.owner) if at else None
-        with open_home(to, key, local, ca_file, service=service) as new:
+        with open_home(to, key, local, ca_file, service=service) as new, ExitStack() as others:
             if old.told == new.told:
                 raise UsageFault(f"--home and --to are the same: {new.told}")
             target = replace(source, home=new.home)
+
+            def open_told(told: str) -> "Home":
+                return others.enter_context(open_home(told, key, local, ca_file)).home
+
             with progress("copying", lambda: len(source.conversations())) as met:
-                carry(source, target, new.told, lambda _: met(1))
+                carry(source, target, new.told, open_told, lambda _: met(1))
             if remove:
                 vacate(source, target)
     stays = "is empty" if remove else "stays as it is until you say --remove"

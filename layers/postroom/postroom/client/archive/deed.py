@@ -47,23 +47,10 @@ def take_home(archive: Archive) -> None:
     deed, etag = read_deed(archive)
     if etag is None:
         try:
-            _write(archive, deed, None)
+            put_deed(archive, deed, None)
         except ConflictError:
             deed, _ = read_deed(archive)
     _check_here(deed)
-
-
-def write_deed(archive: Archive, deed: Deed) -> None:
-    """Say what is so from now on. Raises NotThisHomeError, as `Archive` does."""
-    while True:
-        there, etag = read_deed(archive)
-        if there == deed and etag is not None:
-            return
-        try:
-            _write(archive, deed, etag)
-        except ConflictError:
-            continue
-        return
 
 
 def read_deed(archive: Archive) -> tuple[Deed, str | None]:
@@ -74,6 +61,12 @@ def read_deed(archive: Archive) -> tuple[Deed, str | None]:
     if deed.owner != archive.owner:
         raise NotThisHomeError(f"this home holds the archive of {deed.owner}: say another --home for {archive.owner}'s")
     return deed, etag
+
+
+def put_deed(archive: Archive, deed: Deed, etag: str | None) -> str:
+    """Say what is so from now on, if nobody said anything since `etag` was read; its new one. Raises ConflictError."""
+    filing = archive.filing
+    return archive.home.put(KEY, filing.storage_key.seal(deed.encode(), KEY, filing.nonce()), etag=etag)
 
 
 def find_deed(home: Home, storage_key: StorageKey) -> tuple[Deed | None, str | None]:
@@ -94,8 +87,3 @@ def find_deed(home: Home, storage_key: StorageKey) -> tuple[Deed | None, str | N
 def _check_here(deed: Deed) -> None:
     if deed.moved_to:
         raise NotThisHomeError(f"the archive of {deed.owner} moved: say --home {deed.moved_to}")
-
-
-def _write(archive: Archive, deed: Deed, etag: str | None) -> None:
-    filing = archive.filing
-    archive.home.put(KEY, filing.storage_key.seal(deed.encode(), KEY, filing.nonce()), etag=etag)
