@@ -284,6 +284,44 @@ def test_a_home_that_another_device_moved_into_meanwhile_is_not_taken_back() -> 
         check_deed(third)
 
 
+def test_a_home_that_another_device_moves_into_just_now_is_not_taken_back() -> None:
+    source, target, home = moving()
+    third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home}.__getitem__
+
+    def others(_: str) -> None:
+        if not is_here(third):
+            move(source, third, "elsewhere", homes)
+            with pytest.raises(DiedError):
+                move(third, target, THERE, homes, lambda _: die())
+
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        move(source, target, THERE, homes, others)
+    # Otherwise the two would say of one another that the archive is there, once the other device goes on.
+    check_deed(target)
+
+
+def test_a_home_that_was_claimed_twice_is_taken_back() -> None:
+    """The archive moves elsewhere and back while it is copied, and while it is copied again, elsewhere."""
+    source, target, home = moving()
+    third = replace(source, home=MemoryHome())
+    homes = {THERE: home, "elsewhere": third.home, "here": source.home}.__getitem__
+    met: list[str] = []
+
+    def others(partner: str) -> None:
+        met.append(partner)
+        if met.count(partner) == len(met):
+            move(source, third, "elsewhere", homes)
+            move(third, source, "here", homes)
+        elif met == [*source.conversations(), partner]:
+            move(source, third, "elsewhere", homes)
+
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        move(source, target, THERE, homes, others)
+    with pytest.raises(NotThisHomeError, match="elsewhere"):
+        check_deed(target)
+
+
 def test_an_archive_that_moved_away_and_back_meanwhile_is_moved_from_there() -> None:
     source, target, home = moving()
     homes = {THERE: home, "here": source.home}.__getitem__
