@@ -112,7 +112,13 @@ def test_mail_comes_home_and_is_acknowledged(bob: Desk) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout == "2 messages came home\n  1 of them set aside: NotJson\n"
     assert bob.waiting() == 0
-    assert json.loads(bob.pull("--json").stdout) == {"kept": 0, "set_aside": {}, "left": {}, "damaged": {}}
+    assert json.loads(bob.pull("--json").stdout) == {
+        "kept": 0,
+        "set_aside": {},
+        "left": {},
+        "unopened": 0,
+        "damaged": {},
+    }
 
 
 def test_mail_of_a_domain_comes_home_too(bob: Desk) -> None:
@@ -138,6 +144,25 @@ def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: Desk) -> N
     assert f"the messages of alice.eth stay in the mailbox: the container {conversation.name}" in result.stdout
     assert f"the archive is damaged: the container {conversation.name}" in filled("list").output
     assert filled.waiting() == 1
+
+
+def test_letters_of_before_a_change_of_keys_come_home_with_the_old_key_file(
+    bob: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob.file("before")
+    new = UserKeys(USERS[BOB].signing, UserKeys.random().encryption)
+    monkeypatch.setitem(USERS, BOB, new)
+    (bob.folder / "new.json").write_text(json.dumps(new.as_json()))
+    (bob.folder / "names.json").write_text(json.dumps(names()))
+    result = bob.pull(key="new.json")
+    assert result.exit_code == 3
+    assert "1 letters stay in the mailbox" in result.stdout
+    assert "say the key file of before as --old-key" in result.stdout
+    assert json.loads(bob.pull("--json", key="new.json").stdout)["unopened"] == 1
+    result = bob.pull("--old-key", "other.json", "--old-key", "bob.json", key="new.json")
+    assert (result.exit_code, result.stdout) == (0, "1 messages came home\n")
+    assert bob.waiting() == 0
+    assert "before" in bob("show", "alice.eth", key="new.json").stdout
 
 
 REFUSED = {
@@ -329,6 +354,15 @@ def test_an_archive_moves_and_the_old_home_says_where(filled: Desk) -> None:
     assert filled("move", "--to", "new", "--remove").exit_code == 0
     assert len(list((filled.folder / "mail").glob("0x*"))) == 1
     assert filled.pull(home="new").exit_code == 0
+
+
+def test_what_is_left_in_an_old_home_is_moved_to_where_the_archive_is_now(filled: Desk) -> None:
+    assert filled("move", "--to", "new").exit_code == 0
+    assert filled("move", "--to", "newer", home="new").exit_code == 0
+    result = filled("move", "--to", "new")
+    assert (result.exit_code, f"--to {filled.folder / 'newer'} for what is left" in result.output) == (2, True)
+    assert filled("move", "--to", "newer", "--remove").exit_code == 0
+    assert len(list((filled.folder / "mail").glob("0x*"))) == 1
 
 
 def test_an_archive_does_not_move_to_where_it_is(filled: Desk) -> None:

@@ -104,7 +104,9 @@ class Owner:
         home = Watched(self.home, points) if points else self.home
         return Archive.of(home, self.name, signature, STORAGE_KEY)
 
-    def pull(self, points: Points | None = None, *, keys: Any = USERS[BOB], registry: Any = None) -> Pulled:
+    def pull(
+        self, points: Points | None = None, *, keys: Any = USERS[BOB], registry: Any = None, older: Any = ()
+    ) -> Pulled:
         """One run of the program."""
         at = points or Points()
         host = Host(self.counter, watch=self.check_acknowledged)
@@ -117,7 +119,7 @@ class Owner:
         with Mailbox(
             URL, self.name, USERS[BOB], transport=transport, clock=clock, sleep=host.sleep, chance=lambda: 1.0
         ) as mailbox:
-            receiver = Receiver(self.name, keys, Profiles(registry or self.registry, lambda: NOW))
+            receiver = Receiver(self.name, keys, Profiles(registry or self.registry, lambda: NOW), older=older)
             return pull(mailbox, self.archive(at), receiver)
 
     def check_acknowledged(self, request: httpx.Request, _: httpx.Response) -> None:

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 import pytest
-from tests.client.archive.mail import SENT_AT, STRANGER, USERS, registry, sealed
+from tests.client.archive.mail import SENT_AT, SERVICE, SERVICE_NAME, STRANGER, USERS, registry, sealed
 from tests.client.archive.pulling import DiedError, Owner, Points
 from tests.client.mailbox_net import Host
 from tests.counter.counter import SHOP, SHOP_KEY, Counter
@@ -17,18 +17,20 @@ from tests.dm3.stored_mail import ALICE, BOB
 from postroom.client.archive import Archive, MemoryHome, verify
 from postroom.client.archive.deed import NotThisHomeError
 from postroom.client.archive.moving import move
-from postroom.client.archive.pull import pull
+from postroom.client.archive.pull import Pulled, pull
 from postroom.client.archive.receiving import Receiver
 from postroom.client.archive.verify import SigningKeys
 from postroom.counter.shapes import MAX_PAGE_BYTES
 from postroom.dm3.containers import conversation_key
-from postroom.dm3.envelope import message_hash, read_envelope
+from postroom.dm3.envelope import DeliveryInformation, message_hash, read_envelope
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.message import MessageType
+from postroom.dm3.postmark import make_postmark
+from postroom.dm3.profile import UserProfile, data_uri
 from postroom.dm3.storage_key import KEY_TEXT, StorageKey
 from postroom.dm3.stored import SET_ASIDE, Received
 from postroom.errors import NotNowError, SettingsError
-from postroom.names.registry import SERVICE_KEY
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.nlweb.sign import Draft, sign, write
 from postroom.reasons import Reason
 
@@ -193,6 +195,81 @@ def test_with_keys_or_profiles_that_are_not_the_owners_nothing_is_set_aside(owne
         assert owner.archive().conversations() == ()
     owner.pull()
     owner.check_all_home()
+
+
+@dataclass
+class Changed:
+    """An owner who changes keys: `old` is what letters that wait are sealed to, `new` what the profile has since."""
+
+    owner: Owner
+    old: UserKeys
+    new: UserKeys
+
+    def pull(self, *older: UserKeys) -> Pulled:
+        return self.owner.pull(keys=self.new, registry=self.registry, older=[keys.encryption for keys in older])
+
+    @property
+    def registry(self) -> MemoryRegistry:
+        made = registry(self.owner.name)
+        profile = UserProfile(self.new.encryption.public, self.new.signing.public, (SERVICE_NAME,))
+        made.put(self.owner.name, PROFILE_KEY, data_uri(profile.as_json()))
+        return made
+
+    def seal_to_new(self, text: str, at: int) -> str:
+        USERS[self.owner.name] = self.new
+        try:
+            return sealed(text, at, to=self.owner.name)
+        finally:
+            del USERS[self.owner.name]
+
+
+@pytest.fixture
+def changed(owner: Owner) -> Changed:
+    return Changed(owner, USERS[BOB], UserKeys(USERS[BOB].signing, UserKeys.random().encryption))
+
+
+def test_letters_of_before_a_change_of_keys_stay_in_the_mailbox_and_block_nothing(changed: Changed) -> None:
+    before = changed.owner.file(sealed("before", 1, to=changed.owner.name))
+    changed.owner.file(changed.seal_to_new("after", 2))
+    pulled = changed.pull()
+    assert (pulled.kept, pulled.unopened, dict(pulled.set_aside), dict(pulled.left)) == (1, 1, {}, {})
+    assert changed.owner.left() == [before]
+    assert changed.owner.texts() == ["after"]
+
+
+def test_letters_of_before_a_change_of_keys_are_opened_with_a_key_of_before(changed: Changed) -> None:
+    changed.owner.file(sealed("before", 1, to=changed.owner.name))
+    changed.owner.file(changed.seal_to_new("after", 2))
+    assert changed.pull(UserKeys.random(), changed.old).kept == 2
+    assert changed.owner.texts() == ["before", "after"]
+    changed.owner.check_all_home()
+
+
+def test_a_letter_that_is_sealed_to_the_old_key_and_stamped_for_the_new_one_is_opened(changed: Changed) -> None:
+    """Its sender had looked up the profile before the change, its delivery service did after it."""
+    letter = read_envelope(json.loads(sealed("between", to=changed.owner.name)))
+    delivery = DeliveryInformation(changed.owner.name, ALICE)
+    stamp = make_postmark(letter.message, delivery, SENT_AT, SERVICE, changed.new.encryption.public)
+    changed.owner.file(replace(letter, postmark=stamp).encode())
+    assert changed.pull(changed.old).kept == 1
+    assert changed.owner.texts() == ["between"]
+    changed.owner.check_all_home()
+
+
+def test_what_no_key_of_before_opens_either_is_set_aside(changed: Changed) -> None:
+    changed.owner.file(sealed("x", to="carol.eth"), kept=False)
+    assert changed.pull().unopened == 1
+    assert changed.pull(changed.old).set_aside == {str(Reason.SEALED_VALUE_INVALID): 1}
+    changed.owner.check_all_home()
+
+
+def test_with_the_key_of_before_as_that_of_the_profile_nothing_is_pulled_and_it_is_told_what_to_say(
+    changed: Changed,
+) -> None:
+    changed.owner.file(sealed("before", to=changed.owner.name))
+    with pytest.raises(SettingsError, match="these as --old-key"):
+        changed.owner.pull(keys=changed.old, registry=changed.registry)
+    assert len(changed.owner.left()) == 1
 
 
 def test_the_home_of_another_key_or_name_is_left_as_it_is(counter: Counter, owner: Owner) -> None:

@@ -3,6 +3,7 @@
 Whose delivery service set the postmark stands nowhere in it: it is held against those of the receiver's profile.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,7 +21,7 @@ from postroom.dm3.message import Message, MessageMetadata, check_message
 from postroom.dm3.names import normalize
 from postroom.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
 from postroom.dm3.profile import ServiceProfile, UserProfile
-from postroom.dm3.sealing import open_sealed
+from postroom.dm3.sealing import EncryptionKey, open_sealed
 from postroom.errors import NotNowError, TheirError
 from postroom.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.nlweb.explain import Check, Explanation
@@ -31,6 +32,8 @@ _YEAR_9999_MS: Final = 253_370_764_800_000
 _LONGEST_SHOWN: Final = 120
 SENDERS_PROFILE: Final = "sender's profile"
 """The check that fails alone where nothing is wrong with a message but that nobody can say who its sender is."""
+POSTMARK: Final = "postmark"
+"""The check whether the postmark is sealed to the receiver and can be read."""
 _HASHES: Final = ("encryptedMessageHash", "messageHash")
 
 
@@ -67,9 +70,13 @@ class Opened(Explanation):
         return min(failed, key=lambda reason: reason.kind is Kind.RETRY, default=None)
 
 
-def explain(data: bytes, keys: UserKeys, profiles: ProfileSource) -> Opened:
-    """Open an envelope as it is filed (JSON text) with its receiver's keys, and check all that it says."""
+def explain(data: bytes, keys: UserKeys, profiles: ProfileSource, *, older: Sequence[EncryptionKey] = ()) -> Opened:
+    """Open an envelope as it is filed (JSON text) with its receiver's keys, and check all that it says.
+
+    `older`: keys that the receiver's profile had before, which open as well.
+    """
     told = Opened()
+    opening = (keys.encryption, *older)
     value = told.look(
         "json", "RFC 8259; RFC 7493", f"I-JSON: unique names, depth {MAX_DEPTH}", f"{len(data)} bytes",
         lambda: (parse(data, max_bytes=len(data)),),
@@ -83,8 +90,8 @@ def explain(data: bytes, keys: UserKeys, profiles: ProfileSource) -> Opened:
     if envelope is None:
         return told
     told.message_hash = message_hash(envelope)
-    told.message = _open_message(told, envelope, keys)
-    told.postmark = _open_postmark(told, envelope, keys)
+    told.message = _open_message(told, envelope, opening)
+    told.postmark = _open_postmark(told, envelope, opening)
     names = _names(told)
     if told.message:
         _look_at_hashes(told, envelope, told.message)
@@ -108,21 +115,21 @@ def _names(told: Opened) -> MessageMetadata | DeliveryInformation | None:
     return told.postmark.delivery if told.postmark else None
 
 
-def _open_message(told: Opened, envelope: Envelope, keys: UserKeys) -> Message | None:
+def _open_message(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Message | None:
     return told.look(
         "message", "dm3 §2.2.2 - §2.2.4; settlement dm3 1, 14", "sealed to your key, with what its type needs",
-        f"{len(envelope.message)} characters, sealed", lambda: open_message(envelope, [keys.encryption]),
+        f"{len(envelope.message)} characters, sealed", lambda: open_message(envelope, keys),
     )  # fmt: skip
 
 
-def _open_postmark(told: Opened, envelope: Envelope, keys: UserKeys) -> Postmark | None:
+def _open_postmark(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
     def read() -> Postmark:
         if envelope.postmark is None:
             raise TheirError(Reason.POSTMARK_INVALID, "no delivery service has set one")
-        return read_postmark(open_sealed(envelope.postmark, [keys.encryption]))
+        return read_postmark(open_sealed(envelope.postmark, keys))
 
     return told.look(
-        "postmark", "dm3 §2.2.8; settlement dm3 6", "sealed to your key by the delivery service",
+        POSTMARK, "dm3 §2.2.8; settlement dm3 6", "sealed to your key by the delivery service",
         "absent" if envelope.postmark is None else f"{len(envelope.postmark)} characters, sealed", read,
     )  # fmt: skip
 

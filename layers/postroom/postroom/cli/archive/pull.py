@@ -1,5 +1,6 @@
 """`postroom archive pull`: what waits in a mailbox comes home, and is acknowledged when it is there."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from postroom.cli.archive.homes import open_home
 from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, telling
 from postroom.cli.descriptor import Local
-from postroom.cli.dm3.inputs import RegistryFile, open_profiles
+from postroom.cli.dm3.inputs import RegistryFile, load_user_keys, open_profiles
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import CaFile
@@ -27,6 +28,14 @@ def pull(
     ],
     key: KeyFile,
     home: HomeName,
+    old_key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--old-key",
+            metavar="FILE",
+            help="Keys of dm3 that the profile had before, which open what waits since then; may be repeated.",
+        ),
+    ] = None,
     registry: RegistryFile = None,
     ca_file: CaFile = None,
     local: Local = None,
@@ -45,14 +54,15 @@ def pull(
     with telling(), open_home(home, key, local, ca_file, service=(at, name)) as place:
         archive = open_archive(place.home, key, name)
         users = keys if isinstance(keys, UserKeys) else None
-        receiver = Receiver(name, users, open_profiles(registry, local, deployment) if users else None)
+        profiles = open_profiles(registry, local, deployment) if users else None
+        receiver = Receiver(name, users, profiles, older=[load_user_keys(file).encryption for file in old_key or ()])
         with (
             open_mailbox(at, name, keys, find_way(at, local, ca_file)) as mailbox,
             progress("pulling", lambda: mailbox.status().waiting) as met,
         ):
             pulled = bring(mailbox, archive, receiver, met)
     _print(pulled, as_json=as_json)
-    if pulled.left or pulled.damaged:
+    if pulled.left or pulled.unopened or pulled.damaged:
         raise typer.Exit(Exit.NOT_FOUND_OUT)
 
 
@@ -60,7 +70,7 @@ def _print(pulled: "Pulled", *, as_json: bool) -> None:
     if as_json:
         print_json({
             "kept": pulled.kept, "set_aside": dict(pulled.set_aside),
-            "left": dict(pulled.left), "damaged": dict(pulled.damaged),
+            "left": dict(pulled.left), "unopened": pulled.unopened, "damaged": dict(pulled.damaged),
         })  # fmt: skip
         return
     print(f"{pulled.kept} messages came home")
@@ -68,5 +78,10 @@ def _print(pulled: "Pulled", *, as_json: bool) -> None:
         print(f"  {count} of them set aside: {safe(reason)}")
     for reason, count in pulled.left.items():
         print(f"{count} stay in the mailbox until it can be found out who wrote them: {safe(reason)}")
+    if pulled.unopened:
+        print(
+            f"{pulled.unopened} letters stay in the mailbox: they are sealed to another key than the profile has; "
+            "say the key file of before as --old-key"
+        )
     for partner, what in pulled.damaged.items():
         print(safe(f"the messages of {partner} stay in the mailbox: {what}"))

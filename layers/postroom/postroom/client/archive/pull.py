@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.deed import check_deed, take_home
-from postroom.client.archive.receiving import Receiver, Waiting
+from postroom.client.archive.receiving import OtherKeyError, Receiver, Waiting
 from postroom.client.mailbox import MessageGoneError
 from postroom.dm3.containers import ContainerError
 from postroom.dm3.stored import Received, StoredEnvelope, conversation_partner
@@ -40,13 +40,15 @@ class Pulled:
     """What came of it.
 
     `kept`: messages that are in the archive now. `set_aside`, of them: by reason. `left`: what stays in the mailbox,
-    because it could not be found out just now who wrote it; by reason. `damaged`: conversations that nothing can be
-    added to, whose messages stay in the mailbox, too; by partner what is wrong.
+    because it could not be found out just now who wrote it; by reason. `unopened`: letters that stay there, sealed to
+    a key that the profile has no more. `damaged`: conversations that nothing can be added to, whose messages stay in
+    the mailbox, too; by partner what is wrong.
     """
 
     kept: int = 0
     set_aside: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
+    unopened: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
 
 
@@ -70,6 +72,8 @@ def _keep(batch: list[Waiting], mail: Mail, archive: Archive, receiver: Receiver
             entry = receiver.read(message)
         except NotNowError as error:
             pulled.left[str(error.reason)] += 1
+        except OtherKeyError:
+            pulled.unopened += 1
         else:
             read[conversation_partner(entry, archive.owner)][message.id] = entry
     kept: dict[str, StoredEnvelope | Received] = {}

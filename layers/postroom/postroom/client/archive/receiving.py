@@ -2,27 +2,33 @@
 
 A message that is not what it says, or cannot be opened, is set aside: it is in no conversation, and is kept sealed as
 it came. One whose sender nobody can name (the owner lets such in) is in the conversation, and marked. What cannot be
-found out just now is no reason for anything: the message stays in the mailbox.
+found out just now is no reason for anything: the message stays in the mailbox. So does a letter that waited while
+its receiver changed keys, until the key before is there, too.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
 from postroom.dm3.envelope import read_envelope
-from postroom.dm3.explain import SENDERS_PROFILE, ProfileSource, explain
+from postroom.dm3.explain import POSTMARK, SENDERS_PROFILE, ProfileSource, explain
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.names import normalize
+from postroom.dm3.sealing import EncryptionKey
 from postroom.dm3.stored import Received, StoredEnvelope, conversation_partner, store_envelope
-from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.errors import NotNowError, PostroomError, SettingsError, TheirError
 from postroom.ijson import JsonValue, parse
 from postroom.nlweb.envelope import Envelope, check_hash
 from postroom.nlweb.envelope import read_envelope as read_nlweb_envelope
 from postroom.reasons import Kind, Reason
 
 _DM3: Final = "dm3"
+
+
+class OtherKeyError(PostroomError):
+    """A letter is sealed to a key that its owner's profile has no more; no older key was given."""
 
 
 class Waiting(Protocol):
@@ -55,19 +61,31 @@ class Waiting(Protocol):
 
 
 class Receiver:
-    """Reads the messages of one owner. `keys`, `profiles`: None where the mailbox is no user's of dm3."""
+    """Reads the messages of one owner.
 
-    def __init__(self, owner: str, keys: UserKeys | None, profiles: ProfileSource | None) -> None:
+    `keys`, `profiles`: None where the mailbox is no user's of dm3. `older`: keys that the profile had before, by which
+    letters are opened, too; with any of them a letter that none opens is set aside.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        keys: UserKeys | None,
+        profiles: ProfileSource | None,
+        *,
+        older: Sequence[EncryptionKey] = (),
+    ) -> None:
         self._owner = owner
         self._keys = keys
+        self._older = older
         self._profiles = profiles
         self._fits = False
 
     def read(self, message: Waiting) -> StoredEnvelope | Received:
         """What is kept of a message.
 
-        Raises NotNowError(PROFILE_LOOKUP_FAILED); SettingsError for a letter that these keys or profiles are not for:
-        all of them would be set aside.
+        Raises NotNowError(PROFILE_LOOKUP_FAILED); OtherKeyError; SettingsError for a letter that these keys or profiles
+        are not for: all of them would be set aside.
         """
         as_it_came = Received(
             message.id,
@@ -85,7 +103,7 @@ class Receiver:
         return as_it_came
 
     def _open(self, envelope: str) -> StoredEnvelope:
-        """A letter, opened and checked. Raises TheirError with the reason why it is to be set aside."""
+        """A letter, opened and checked. Raises TheirError with the reason why it is to be set aside, OtherKeyError."""
         if self._keys is None:
             raise SettingsError(
                 "letters of dm3 are opened with the keys of the profile: a file of `postroom dm3 keygen`"
@@ -95,8 +113,12 @@ class Receiver:
         if not self._fits:
             self._check_owner(self._keys, self._profiles)
             self._fits = True
-        told = explain(envelope.encode(), self._keys, self._profiles)
+        told = explain(envelope.encode(), self._keys, self._profiles, older=self._older)
         failed = {check.name: check.reason for check in told.checks if check.reason is not None}
+        # The owner's own delivery service sealed the postmark, to the key that the profile had then: a letter of which
+        # that opens is no older than the key, whatever a stranger sealed in it.
+        if not self._older and failed.get(POSTMARK) is Reason.SEALED_VALUE_INVALID:
+            raise OtherKeyError
         unknown = failed.pop(SENDERS_PROFILE, None)
         for reason in failed.values():
             if reason.kind is not Kind.RETRY:
@@ -121,7 +143,10 @@ class Receiver:
         except TheirError as error:
             raise SettingsError(f"{self._owner} has no profile where profiles are looked up: {error}") from None
         if (profile.encryption_key, profile.signing_key) != (keys.encryption.public, keys.signing.public):
-            raise SettingsError(f"the keys are not those that the profile of {self._owner} has")
+            raise SettingsError(
+                f"the keys are not those that the profile of {self._owner} has; if it had them before, "
+                "say its new ones as --key, and these as --old-key"
+            )
         for service in profile.delivery_services:
             try:
                 profiles.service(service)
