@@ -153,6 +153,8 @@ def _answer(request: AWSPreparedRequest, **_more: object) -> AWSResponse:
     said: dict[str, Any] = {}
     if target.endswith(".SendMessage"):
         said = {"MessageId": "m", "MD5OfMessageBody": "m"}
+    elif target.endswith(".Query"):
+        said = {"Items": [], "Count": 0}
     body = json.dumps(said).encode() if target else b""
     return AWSResponse(request.url, 200, {"Content-Length": str(len(body)), "ETag": '"e"'}, _Raw(body))
 

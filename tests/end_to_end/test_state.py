@@ -9,7 +9,7 @@ import pytest
 from postroom.cli.checkout import template_path
 from postroom.cli.story.names import BOB
 from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import BUFFER, RECEIVER, SUBJECT, Town
+from postroom.cli.story.town import BUFFER, ORDER, RECEIVER, SUBJECT, Town
 from postroom.ijson import JsonValue
 from postroom.local.stack import LocalStack
 from postroom.store.directory import Dm3Mailbox, Domain
@@ -34,7 +34,8 @@ def town_with_mail(folder: Path) -> Iterator[tuple[Town, dict[str, JsonValue], F
 def test_mail_keys_and_what_the_operator_set_survive_a_restart(tmp_path: Path) -> None:
     with town_with_mail(tmp_path) as (town, _, filed):
         town.receiver.operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
-        town.receiver.operators.remove_subject(RECEIVER, SUBJECT)
+        for subject in (SUBJECT, ORDER):
+            town.receiver.operators.remove_subject(RECEIVER, subject)
         town.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
     with LocalStack(template_path(), state_dir=tmp_path) as stack:
         again = Town(stack, tmp_path / "keys")

@@ -163,7 +163,8 @@ def _inbox() -> Any:
     environment = {
         "AWS_DEFAULT_REGION": "eu-west-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL",
         "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz", "DM3_CORS_ORIGINS": "https://a.example",
-        **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "BUCKET", "CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET"), "none"),
+        **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "LIMITS_TABLE", "BUCKET"), "none"),
+        **dict.fromkeys(("CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET"), "none"),
     }  # fmt: skip
     with patch.dict(os.environ, environment):
         from functions.inbox import app
