@@ -45,13 +45,18 @@ def read_query(query: Mapping[str, str], shape: type[S]) -> S:
 
 def read_body(asked: Asked, media_type: str, shape: type[S]) -> S:
     """The body in a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
-    given = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != media_type:
-        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {media_type}")
+    check_media_type(asked, media_type)
     try:
         return msgspec.json.decode(asked.body, type=shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise TheirError(Reason.NOT_A_REQUEST, f"body: {error}") from None
+
+
+def check_media_type(asked: Asked, media_type: str) -> None:
+    """Whether the body is of this kind. Raises TheirError(WRONG_CONTENT_TYPE)."""
+    given = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != media_type:
+        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {media_type}")
 
 
 def is_known(if_none_match: str, etag: str) -> bool:

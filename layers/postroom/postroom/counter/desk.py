@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from postroom.counter import by_hash
-from postroom.counter.asked import Asked, asks_for_bytes, is_known, read_body, read_query, read_range
+from postroom.counter.asked import Asked, is_known, read_body, read_query
 from postroom.counter.counting import Counting
 from postroom.counter.names import read_mailbox_name, read_partner
 from postroom.counter.notifications import TargetDesk
@@ -17,6 +17,7 @@ from postroom.counter.openapi import document
 from postroom.counter.opening import Opening
 from postroom.counter.operations import ID, JSON, KEY, MERGE_PATCH, NAME, Operation, find_operations
 from postroom.counter.preferences import Preferences
+from postroom.counter.ranges import whole_or_part
 from postroom.counter.rate import Rate
 from postroom.counter.reply import Reply, not_modified, refused, said, said_as_json
 from postroom.counter.sending import Sending
@@ -216,15 +217,13 @@ class Desk:
         data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
         headers, wanted = {"Accept-Ranges": "bytes"}, call.asked.headers.get("range", "")
         # Ranges are of GET alone (RFC 9110 §14.2), and without its body an answer is never too large.
-        is_head = call.asked.method == "HEAD"
-        if is_head or (len(data) <= MAX_MESSAGE_BYTES and not asks_for_bytes(wanted)):
+        if call.asked.method == "HEAD":
             return said_as_json(data, headers)
-        try:
-            first, end = read_range(wanted, len(data), MAX_MESSAGE_BYTES)
-        except TheirError as error:
-            return refused(error, {"Content-Range": f"bytes */{len(data)}"})
-        span = f"bytes {first}-{end - 1}/{len(data)}"
-        return said_as_json(data[first:end], {**headers, "Content-Range": span}, status=206)
+
+        def part(first: int, end: int, more: Mapping[str, str], status: int) -> Reply:
+            return said_as_json(data[first:end], {**headers, **more}, status=status)
+
+        return whole_or_part(wanted, len(data), MAX_MESSAGE_BYTES, part)
 
     def conversations(self, call: _Call) -> Reply:
         """Whom they are exchanged with."""

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from postroom.counter.asked import Asked, asks_for_bytes, is_known, read_range
+from postroom.counter.asked import Asked, check_media_type, is_known
 from postroom.counter.conditions import check_match, check_write
-from postroom.counter.reply import BYTES, Reply, not_modified, refused, said_as_bytes
+from postroom.counter.ranges import whole_or_part
+from postroom.counter.reply import BYTES, Reply, not_modified, said_as_bytes
 from postroom.counter.shapes import (
     MAX_CONTAINER_BYTES,
     MAX_PART_BYTES,
@@ -125,15 +126,10 @@ class Storing:
         return found
 
     def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> Reply:
-        # Of nothing there is no range, and a server may always pass over one (RFC 9110 §14.2).
-        if not found.size or (not asks_for_bytes(asked_range) and found.size <= MAX_PART_BYTES):
-            return said_as_bytes(self._storage.read(found, 0, found.size), headers)
-        try:
-            first, end = read_range(asked_range, found.size, MAX_PART_BYTES)
-        except TheirError as error:
-            return refused(error, {"Content-Range": f"bytes */{found.size}"})
-        span = f"bytes {first}-{end - 1}/{found.size}"
-        return said_as_bytes(self._storage.read(found, first, end), {**headers, "Content-Range": span}, status=206)
+        def part(first: int, end: int, more: Mapping[str, str], status: int) -> Reply:
+            return said_as_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
+
+        return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
 
     def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> store.Container | None:
         """What is under a key, if it may be written over."""
@@ -168,9 +164,7 @@ def _check_key(key: str) -> str:
 
 def _sealed(asked: Asked) -> bytes:
     """The body of a request, which is bytes."""
-    given = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != BYTES:
-        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {BYTES}")
+    check_media_type(asked, BYTES)
     if len(asked.body) > MAX_PART_BYTES:
         raise TheirError(
             Reason.CONTAINER_TOO_LARGE, f"a request has at most {MAX_PART_BYTES} bytes; larger containers come in parts"
