@@ -40,7 +40,7 @@ class Intake:
         known = self._directory.mailbox(mailbox)
         # What is handed on is not filed.
         handed_on = rule is not None and rule.treatment is Treatment.FORWARD
-        counted = not handed_on and self._room.take(known, len(envelope.encode()))
+        counted = not handed_on and self._room.take(known, envelope)
         claim_id = self._new_id()
         row = row_key(mailbox, known.shards, received_at_ms, claim_id)
         claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3, counted)

@@ -5,7 +5,7 @@ target, with tries of its own. A target is never told from whom, what, or how mu
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -84,8 +84,7 @@ class Notification:
 
 def read_waiting(value: Mapping[str, Any]) -> Waiting:
     """The same from the queue message's JSON. Raises ValueError, KeyError or TypeError: it is none of ours."""
-    _check(value, value[WAITING], value["after"], value["tries"])
-    _check(value, value["mark"])
+    _check(value, [value[WAITING], value["mark"]], [value["after"], value["tries"]])
     return Waiting(value[WAITING], value["after"], value["mark"], value["tries"])
 
 
@@ -93,14 +92,12 @@ def read_notification(value: Mapping[str, Any]) -> Notification:
     """The same from the queue message's JSON. Raises ValueError, KeyError or TypeError: it is none of ours."""
     about = value[NOTIFICATION]
     told = Notification(about["mailbox"], about["target"], about["id"], about["at"], about["challenge"], value["tries"])
-    _check(value, told.mailbox, told.at_ms, told.challenge, told.tries)
-    _check(value, told.target)
-    _check(value, told.id)
+    _check(value, [told.mailbox, told.target, told.id], [told.at_ms, told.challenge, told.tries])
     return told
 
 
-def _check(value: Mapping[str, Any], text: object, *numbers: object) -> None:
+def _check(value: Mapping[str, Any], texts: Sequence[object], numbers: Sequence[object]) -> None:
     if value["form"] != _FORM:
         raise ValueError(f"a notification of form {value['form']}; this release reads form {_FORM}")
-    if not isinstance(text, str) or any(type(number) is not int for number in numbers):
+    if not all(isinstance(text, str) for text in texts) or any(type(number) is not int for number in numbers):
         raise TypeError("a notification in which something else stands where a text or a whole number should")

@@ -42,14 +42,15 @@ class Room:
         self._held: Cached[_Held] = Cached(clock, cache_seconds)
         self._lock = Lock()
 
-    def take(self, mailbox: Mailbox, size: int) -> bool:
-        """Let a message of so many bytes in; whether it is to be counted: a quota is set.
+    def take(self, mailbox: Mailbox, envelope: str) -> bool:
+        """Let a message in; whether it is to be counted: a quota is set.
 
         Raises TheirError(MAILBOX_FULL), NotNowError(STORE_UNAVAILABLE).
         """
         quota = self._quota.of(mailbox)
         if not quota.bounded:
             return False
+        size = len(envelope.encode())
         with self._lock:
             held = self._held.get(mailbox.name, lambda: self._read(mailbox.name))
             if self._is_stale(held, quota):

@@ -112,8 +112,7 @@ class Mailboxes:
 
     def settings(self, name: str) -> StoredSettings | None:
         """The settings of a mailbox of the dm3 delivery service, as they are now; None: it is none of that."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key=_key(DM3 + name), ConsistentRead=True).get("Item")
+        item = self._item(DM3 + name)
         # Of one that the operator removed a row stays, which has neither.
         if not item or "extension" not in item:
             return None
@@ -161,11 +160,11 @@ class Mailboxes:
 
     def find(self, name: str) -> Mailbox:
         """A mailbox as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return read_mailbox(name, self._item(name))
+        return read_mailbox(name, self._item(PREFIX + name))
 
     def own_settings(self, name: str) -> str:
         """What the owner of a mailbox of NLWeb set, as it is stored now; empty: nothing yet."""
-        return _own_of(self._item(name) or {})
+        return _own_of(self._item(PREFIX + name) or {})
 
     def change_own_settings(self, name: str, old: str, new: OwnSettings) -> bool:
         """Set new settings in place of the old, as they were stored; False: these are not there any more."""
@@ -201,11 +200,9 @@ class Mailboxes:
         if given:
             self._update(name, "SET " + ", ".join(f"{value[1:]} = {value}" for value in given), given)
 
-    def _item(self, name: str) -> "Mapping[str, AttributeValueTypeDef] | None":
+    def _item(self, pk: str) -> "Mapping[str, AttributeValueTypeDef] | None":
         with passing_faults():
-            return self._dynamodb.get_item(TableName=self._table, Key=_key(PREFIX + name), ConsistentRead=True).get(
-                "Item"
-            )
+            return self._dynamodb.get_item(TableName=self._table, Key=_key(pk), ConsistentRead=True).get("Item")
 
     def _update(
         self, name: str, change: str, values: "Mapping[str, AttributeValueTypeDef]", *, condition: str = ""
