@@ -166,7 +166,11 @@ class Counter:
             data, given["content-type"] = body, (headers or {}).get("content-type", "application/octet-stream")
         else:
             data = b"" if body is None else json.dumps(body).encode()
-        return self.desk.answer(Asked(method, path, host, query or {}, given, data))
+        return self.answer(Asked(method, path, host, query or {}, given, data))
+
+    def answer(self, asked: Asked) -> Reply:
+        """What the counter answers."""
+        return self.desk.answer(asked)
 
     def challenge(self, name: str = SHOP, host: str = HOST) -> str:
         return said(self.ask("GET", f"/auth/{name}", host=host))

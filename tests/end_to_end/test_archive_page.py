@@ -1,19 +1,16 @@
 """docs/archive.md, followed by a shell: letters and mail from the town's post office come home, and are kept there."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_dm3 import call, find, https, write
 
 from postroom.cli.story.names import ALICE, BOB, MALLORY, SERVICE
 from postroom.cli.story.scenes import Story, now_ms
 from postroom.cli.story.town import RECEIVER, Town
-from postroom.cli.up import describe_stack
 from postroom.client.dm3 import Sent
 from postroom.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.dm3.message import MessageMetadata, sign_message
@@ -30,76 +27,67 @@ LETTERS, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCK
 
 
 @pytest.fixture
-def home(town: Town, own_pem: Path, tmp_path: Path) -> Path:
-    """A folder with what the page speaks of: keys, a registry; and the key of the domain's owner is set."""
-    describe_stack(town.stack).write(tmp_path / "local.json")
-    (tmp_path / f"{BOB}.json").write_bytes(town.names.key_file(BOB).read_bytes())
-    (tmp_path / "names.json").write_bytes(town.names.registry_file.read_bytes())
-    run(
-        tmp_path,
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def run(town: Town, own_pem: Path, home: Path) -> Shell:
+    """A shell in a folder with what the page speaks of: keys, a registry; and the key of the domain's owner is set."""
+    (home / f"{BOB}.json").write_bytes(town.names.key_file(BOB).read_bytes())
+    (home / "names.json").write_bytes(town.names.registry_file.read_bytes())
+    shell = open_shell(town, home, HOME=str(home), XDG_CACHE_HOME=str(home / "cache"))
+    shell(
         f"cp {own_pem} own.pem\n"
         "openssl pkey -in own.pem -pubout -out own.pub.pem\n"
         f"postroom mailbox create {RECEIVER} --key own.pub.pem\n",
     )
-    return tmp_path
+    return shell
 
 
-def run(home: Path, script: str) -> str:
-    done = subprocess.run(
-        ["sh", "-euc", script], cwd=home, capture_output=True, text=True, timeout=240, check=False,
-        env={
-            **os.environ,
-            "HOME": str(home),
-            "XDG_CACHE_HOME": str(home / "cache"),
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "POSTROOM_LOCAL": str(home / "local.json"),
-        },
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def test_mail_comes_home_and_is_kept_as_the_page_says(story: Story, town: Town, https: HttpsClient, home: Path) -> None:
+def test_mail_comes_home_and_is_kept_as_the_page_says(
+    story: Story, town: Town, https: HttpsClient, home: Path, run: Shell
+) -> None:
     find(town, write(town, https, "Good morning, Bob, at home"))
     envelope = story.envelope(town.sender, {"Text": "for the archive"})
     assert story.post(envelope)[0] == 200
     story.find_filed(town.receiver, RECEIVER, envelope)
 
-    assert "came home" in run(home, LETTERS)
+    assert "came home" in run(LETTERS)
     assert town.receiver.filed(BOB) == []
-    run(home, DOMAIN)
+    run(DOMAIN)
     assert town.receiver.filed(RECEIVER) == []
-    kept = json.loads(run(home, "postroom archive show sender.example --key own.pem --home company --json"))
-    whole = run(home, "postroom archive verify --key own.pem --home company --json")
+    kept = json.loads(run("postroom archive show sender.example --key own.pem --home company --json"))
+    whole = run("postroom archive verify --key own.pem --home company --json")
     assert json.loads(whole)["unproven"] < json.loads(whole)["messages"]
     assert envelope in [json.loads(it["received"]["envelope"]) for it in kept["messages"]]
 
-    told = run(home, READ)
+    told = run(READ)
     assert "alice.eth" in told
     assert "    Good morning, Bob, at home\n" in told
     assert json.loads((home / "alice.json").read_text())["partner"] == "alice.eth"
-    assert "Good morning, Bob, at home" in run(home, SEARCH)
-    assert "Good morning, Bob, at home" in run(home, WITHOUT)
+    assert "Good morning, Bob, at home" in run(SEARCH)
+    assert "Good morning, Bob, at home" in run(WITHOUT)
     assert list((home / "cache" / "postroom" / "archive").iterdir()) == []
-    run(home, FILE)
-    lists = [run(home, f"postroom archive list --key {BOB}.json --home {each}") for each in ("mail", "elsewhere")]
+    run(FILE)
+    lists = [run(f"postroom archive list --key {BOB}.json --home {each}") for each in ("mail", "elsewhere")]
     assert lists[0] == lists[1]
-    run(home, MOVE)
+    run(MOVE)
     assert len(list((home / "mail").glob("0x*"))) == 1
-    assert run(home, THERE).splitlines()[1:] == lists[0].splitlines()
+    assert run(THERE).splitlines()[1:] == lists[0].splitlines()
     assert len(list((home / "safe").glob("0x*"))) == 1
-    assert "0 flaws" in run(home, VERIFY)
+    assert "0 flaws" in run(VERIFY)
 
     find(town, write(town, https, "kept where it waited"))
-    run(home, LETTERS.replace("--home mail", "--home service"))
+    run(LETTERS.replace("--home mail", "--home service"))
     assert town.receiver.filed(BOB) == []
     there = f"https://dm3.{RECEIVER}/{BOB}"
-    run(home, f"postroom archive move --to back --remove --key {BOB}.json --home {there}")
-    assert "kept where it waited" in run(home, f"postroom archive show alice.eth --key {BOB}.json --home back")
+    run(f"postroom archive move --to back --remove --key {BOB}.json --home {there}")
+    assert "kept where it waited" in run(f"postroom archive show alice.eth --key {BOB}.json --home back")
 
 
 def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
-    town: Town, https: HttpsClient, home: Path
+    town: Town, https: HttpsClient, run: Shell
 ) -> None:
     """Only the receiver sees it: what the post office sees, alice.eth signed; mallory.eth's name is sealed."""
     names = town.names
@@ -113,8 +101,8 @@ def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
     )
     call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1})
     find(town, Sent(envelope, ()))
-    assert "1 of them set aside: SenderSignatureInvalid" in run(home, LETTERS)
-    assert "set aside: SenderSignatureInvalid" in run(home, ASIDE)
+    assert "1 of them set aside: SenderSignatureInvalid" in run(LETTERS)
+    assert "set aside: SenderSignatureInvalid" in run(ASIDE)
     assert town.receiver.filed(BOB) == []
 
 

@@ -1,22 +1,18 @@
 """docs/client.md and docs/outbox.md, their shell blocks, followed by an owner at the town's post office."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.cli.story.names import BOB
 from postroom.cli.story.office import until
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import RECEIVER, SUBJECT, Town
-from postroom.cli.up import describe_stack
 from postroom.nlweb.key_record import record_text, zone_line
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.schema import NLWEB
@@ -30,7 +26,6 @@ pytestmark = pytest.mark.xdist_group("town")
 DOCS = Path(__file__).parents[2] / "docs"
 SHOP = "shop.example"
 OWNER = PrivateKey.generate("ed25519")
-Shell = Callable[[str], str]
 
 
 def blocks(page: str) -> list[str]:
@@ -60,18 +55,7 @@ def shell(town: Town, shop: None, tmp_path: Path) -> Shell:
     """A shell in a folder with the keys that the pages speak of, in which `postroom` finds the town."""
     (tmp_path / "owner.pem").write_bytes(OWNER.to_pem())
     shutil.copy(town.names.key_file(BOB), tmp_path / "bob.eth.json")
-    describe_stack(town.stack).write(tmp_path / "local.json")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-    def run(script: str) -> str:
-        done = subprocess.run(
-            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(tmp_path / "local.json")},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return run
+    return open_shell(town, tmp_path)
 
 
 def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(

@@ -1,19 +1,15 @@
 """docs/counter.md, followed by a shell: what it says is done, at the town's post office."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import RECEIVER, Town
-from postroom.cli.up import describe_stack
 
 __all__ = ["tools"]
 
@@ -22,29 +18,20 @@ pytestmark = pytest.mark.xdist_group("town")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "counter.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-Shell = Callable[[str], str]
 GENERATE = "openssl genpkey -algorithm ed25519 -out own.pem"
 
 
 @pytest.fixture
 def shell(town: Town, own_pem: Path, tmp_path: Path) -> Shell:
     """A shell in which `curl` finds the town by its names, and `postroom` its deployment."""
-    host, local = f"nlweb.{RECEIVER}", tmp_path / "local.json"
-    describe_stack(town.stack).write(local)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    port = town.stack.door.port
+    host, port, opened = f"nlweb.{RECEIVER}", town.stack.door.port, open_shell(town, tmp_path)
     found = f"--cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 --fail-with-body"
 
     def run(script: str) -> str:
         # Here the key that is made is at once that of the owner, whom other pages speak of, too.
         script = script.replace(GENERATE, f"{GENERATE}\ncp {own_pem} own.pem")
         script = script.replace(f"https://{host}", f"https://{host}:{port}").replace("curl ", f"curl {found} ")
-        done = subprocess.run(
-            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(local)},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return opened(script)
 
     return run
 

@@ -22,6 +22,7 @@ from tests.post.ports import Clock
 from postroom.cli.story.office import Office, until
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import SUBJECT, Town
+from postroom.counter.asked import Asked
 from postroom.counter.reply import Reply
 from postroom.local.stack import Deployment
 from postroom.nlweb.schema import NLWEB
@@ -69,24 +70,11 @@ class FarCounter(Counter):
             base_url=f"https://127.0.0.1:{town.stack.door.port}", verify=trusted, trust_env=False, timeout=60
         )
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        token: str = "",
-        body: object = None,
-        query: dict[str, str] | None = None,
-        host: str = HOST,
-        headers: dict[str, str] | None = None,
-    ) -> Reply:
-        given = {"host": host, "content-type": "application/json", **(headers or {})}
-        if token:
-            given["authorization"] = f"Bearer {token}"
-        data = b"" if body is None else json.dumps(body).encode()
+    def answer(self, asked: Asked) -> Reply:
         answer = self.https.request(
-            method, path, params=query, headers=given, content=data, extensions={"sni_hostname": host}
-        )
+            asked.method, asked.path, params=asked.query, headers={"host": asked.host, **asked.headers},
+            content=asked.body, extensions={"sni_hostname": asked.host},
+        )  # fmt: skip
         return Reply(answer.status_code, answer.headers["content-type"], answer.content)
 
     def clear(self) -> None:

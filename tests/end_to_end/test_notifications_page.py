@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.end_to_end.shells import Shell
 from tests.end_to_end.test_counter_page import BLOCKS as COUNTER
-from tests.end_to_end.test_counter_page import Shell, shell
+from tests.end_to_end.test_counter_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.cli.story.scenes import Story

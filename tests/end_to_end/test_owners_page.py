@@ -1,22 +1,18 @@
 """docs/owners.md, followed by a shell: what it says is done, at the town's post office."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT
 from postroom.cli.story.names import SERVICE
 from postroom.cli.story.office import until
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import DM3_HOST, RECEIVER, Correspondent, Town
-from postroom.cli.up import describe_stack
 from postroom.dm3.keys import UserKeys
 from postroom.dm3.profile import UserProfile, data_uri
 from postroom.names.registry import PROFILE_KEY
@@ -34,24 +30,12 @@ SETTINGS, OPENING = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTI
 HOME, CAROL = "owners.example", "carol.eth"
 """Nobody has asked for either before: what is set for them is seen at once. The page's domain has other guests."""
 ORDERS, JUNK = f"orders.{HOME}", "mail.junk.example"
-Shell = Callable[[str], str]
 
 
 @pytest.fixture
 def shell(town: Town, tmp_path: Path) -> Shell:
     """A shell in which `postroom` finds the town."""
-    describe_stack(town.stack).write(tmp_path / "local.json")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-    def run(script: str) -> str:
-        done = subprocess.run(
-            ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(tmp_path / "local.json")},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
-
-    return run
+    return open_shell(town, tmp_path)
 
 
 def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.client.archive.mail import STORAGE_KEY, USERS, filled
 from tests.dm3.stored_mail import ALICE, BOB
+from tests.end_to_end.shells import Shell
 from tests.end_to_end.test_counter_page import BLOCKS as SIGNING_IN
-from tests.end_to_end.test_counter_page import Shell, shell
+from tests.end_to_end.test_counter_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.cli.story.town import RECEIVER, Town

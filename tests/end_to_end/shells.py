@@ -1,0 +1,30 @@
+"""A shell that follows a page of docs/: `postroom` is found in it, and finds the town."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from postroom.cli.story.town import Town
+from postroom.cli.up import describe_stack
+
+Shell = Callable[[str], str]
+_SECONDS = 240
+
+
+def open_shell(town: Town, folder: Path, **environment: str) -> Shell:
+    """A shell in a folder; it answers what a script prints, and insists that every command of it succeeds."""
+    local = folder / "local.json"
+    describe_stack(town.stack).write(local)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(script: str) -> str:
+        done = subprocess.run(
+            ["sh", "-euc", script], cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False,
+            env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(local), **environment},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
