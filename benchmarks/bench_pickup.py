@@ -99,7 +99,7 @@ def _passes(messages: int) -> Iterator[tuple[str, ...]]:
         ids += counter.file(*[text] * SEGMENT, at=number / 10, receipt=receipt)
     owner = Owner(counter)
     yield f"segments of {SEGMENT}", *_pass(counter, owner)
-    compact(counter, ids)
+    compact(counter)
     yield "a chunk", *_pass(counter, owner)
     with _asked(counter) as asked:
         for start in range(0, len(ids), 100):
@@ -147,7 +147,7 @@ def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> It
         for where, of_a_pass in units:
             seconds = min(_pass_of(counter_function, token, messages) for _ in range(passes))
             yield f"out of {where}", f"{int(of_a_pass) * 1000 / messages:.0f}", f"{seconds * 1000 / messages:.2f}"
-            compact(counter, ids)
+            compact(counter)
 
 
 def _pass_of(counter_function: ModuleType, token: str, messages: int) -> float:

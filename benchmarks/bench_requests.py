@@ -92,7 +92,9 @@ def _bills() -> Iterator[tuple[str, ...]]:
     prices = read_prices(OURS, "us-east-1")
     for batch in BATCHES:
         sums = dict.fromkeys(_LINES, 0.0)
-        items = [item for item in bill(Mail(MILLION, SMALL, batch), prices) if not (item.standing or item.sent)]
+        items = [
+            item for item in bill(Mail(MILLION, SMALL, batch), prices) if not (item.standing or item.sent or item.jobs)
+        ]
         for item in items:
             sums[next(line for line in _LINES if item.name.startswith(_LINES[line]))] += item.usd
         yield f"batches of {batch}", *(f"{usd:.2f}" for usd in (*sums.values(), sum(sums.values())))

@@ -29,6 +29,8 @@ NOT_IN_THE_FLOW = {
     "store/segments.py Objects.delete": "the same",
     "store/answered.py": "signing in: whoever was not answered does it again",
     "store/head.py Heads.raise_to": "it spares the next pass something, whether it was done or not",
+    "store/register.py Register.expire": "the job's: one step with Register.acknowledge, and repeated by the next run",
+    "store/quotas.py Usages.take_off": "the job's: of a count that the next look mends",
     "store/quotas.py Usages.correct": "a count is put right at the next look, whether it was done or not",
     "post/outbox_keeper.py": "one step with Outbox.finish: whoever died before it comes by again in the next round",
     "post/dispatch.py Dispatch._posted": "one step with Postman.post",

@@ -75,7 +75,7 @@ def test_the_readme_has_the_commands_that_are_run_here() -> None:
 
 def test_make_demo_tells_the_story(clone: Path, shell: dict[str, str]) -> None:
     told = run(BLOCKS[0], clone, shell)
-    assert "21 things happened as they should" in told
+    assert "22 things happened as they should" in told
     assert "\x1b" not in told
 
 

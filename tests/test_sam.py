@@ -4,6 +4,7 @@ aws-sam-cli lives in an environment of its own: its pins clash with ours.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,14 @@ def test_the_layer_fits_what_lambda_unpacks(built: Path) -> None:
 )
 def test_a_function_is_its_own_few_lines(built: Path, function: str, files: set[str]) -> None:
     assert {path.name for path in (built / function).rglob("*") if path.is_file()} == files
+
+
+def test_the_built_template_still_finds_the_jobs_scripts(built: Path) -> None:
+    """`sam deploy` uploads them from there."""
+    said = re.findall(r"ScriptLocation: (\S+)", (built / "template.yaml").read_text(encoding="utf-8"))
+    checkout = built.parent.parent.resolve()
+    found = {str((built / script).resolve().relative_to(checkout)) for script in said}
+    assert found == {"glue_jobs/compact_chunks.py", "glue_jobs/expire_messages.py"}
 
 
 def test_a_built_function_starts_from_the_built_layer_alone(built: Path, tmp_path: Path) -> None:

@@ -3,14 +3,20 @@
 import json
 import math
 import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from tests.aws import TEMPLATE, resources, template
 from tests.functions.lambdas import ACCOUNT, translated
 
+from postroom.cli import job_runs
 from postroom.counter.shapes import MAX_WAIT_SECONDS
+from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
 from postroom.local.intrinsics import Evaluator
 from postroom.post import keeper, wiring
 from postroom.post.worker import BEGIN_SECONDS, SUSPECT_AFTER
@@ -22,12 +28,14 @@ DAY = 86_400
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction")
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
 LETTER_QUEUES = ("LettersQueue", "CourierLettersQueue")
+JOBS = ("CompactJob", "ExpireJob")
 FORWARDS = {
     "ForwardQueueArns": "arn:aws:sqs:eu-west-1:123456789012:orders",
     "ForwardBusArns": "arn:aws:events:eu-west-1:123456789012:event-bus/orders",
     "HandlerFunctionArns": "arn:aws:lambda:eu-west-1:123456789012:function:price",
     "NotifyTopicArn": "arn:aws:sns:eu-west-1:123456789012:mail",
 }
+EACH_JOB = pytest.mark.parametrize("job", JOBS)
 EACH_FUNCTION = pytest.mark.parametrize("function", FUNCTIONS)
 
 
@@ -43,6 +51,7 @@ def evaluator(**parameters: str) -> Evaluator:
 
 
 def role_of(function: str) -> Json:
+    """Of a function or a job."""
     said = translated()["Resources"][function]["Properties"]["Role"]["Fn::GetAtt"][0]
     properties: Json = translated()["Resources"][said]["Properties"]
     return properties
@@ -65,9 +74,17 @@ def _only(statement: Json) -> str:
     """In words, the keys of rows that a statement is about, where it is not about all."""
     if "Condition" not in statement:
         return ""
-    [(test, wanted)] = statement["Condition"].items()
-    assert (test, list(wanted)) == ("ForAllValues:StringLike", ["dynamodb:LeadingKeys"])
-    return f" of {' '.join(key.removesuffix('*') for key in wanted['dynamodb:LeadingKeys'])}"
+    [(test, said)] = statement["Condition"].items()
+    [(key, wanted)] = said.items()
+    assert (test, key) in CONDITIONS
+    return f" of {' '.join(each.removesuffix('*') for each in _listed(wanted))}"
+
+
+CONDITIONS = {
+    ("ForAllValues:StringLike", "dynamodb:LeadingKeys"),
+    ("StringLikeIfExists", "s3:prefix"),
+    ("StringEquals", "s3:ResourceAccount"),
+}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -83,6 +100,8 @@ def _short(arn: str) -> str:
 
 LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")
 CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+JOB_LOGS = ("JobsLogs", "JobsOutputLogs", "JobsErrorLogs")
+SCRIPTS = "aws-sam-cli-managed-default-samclisourcebucket-*"
 EXPECTED: dict[str, set[tuple[str, str]]] = {
     "InboxFunction": {
         *((action, "logs /aws/lambda/postroom-InboxFunction-*:*") for action in LOGS),
@@ -155,26 +174,57 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("secretsmanager:GetSecretValue", "TokenKeys "),
         ("secretsmanager:GetSecretValue", "WebhookKeys "),
     },
+    "CompactJob": {
+        *((action, f"logs {group}:*") for action in LOGS for group in JOB_LOGS),
+        ("s3:GetObject", f"s3 {SCRIPTS}/* of {ACCOUNT}"),
+        ("s3:ListBucket", "s3 Bucket of seg/ chk/ jobs/lib/"),
+        *(("s3:GetObject", f"s3 Bucket/{place}/*") for place in ("seg", "chk", "jobs/lib", "jobs/reports")),
+        *(("s3:PutObject", f"s3 Bucket/{place}/*") for place in ("chk", "quarantine", "jobs/reports")),
+        *(("s3:DeleteObject", f"s3 Bucket/{place}/*") for place in ("seg", "chk")),
+        ("dynamodb:BatchGetItem", "dynamodb table/PostTable"),
+        ("dynamodb:UpdateItem", "dynamodb table/PostTable"),
+        ("dynamodb:Scan", "dynamodb table/DirectoryTable"),
+    },
+    "ExpireJob": {
+        *((action, f"logs {group}:*") for action in LOGS for group in JOB_LOGS),
+        ("s3:GetObject", f"s3 {SCRIPTS}/* of {ACCOUNT}"),
+        ("s3:ListBucket", "s3 Bucket of claim/ reply/ box/ seg/ chk/ jobs/lib/"),
+        ("s3:ListBucketMultipartUploads", "s3 Bucket"),
+        *((f"s3:{action}", f"s3 Bucket/{place}/*") for action in ("GetObject", "DeleteObject", "AbortMultipartUpload")
+          for place in ("claim", "reply", "box", "seg", "chk")),
+        *(("s3:GetObject", f"s3 Bucket/{place}/*") for place in ("jobs/lib", "jobs/reports")),
+        ("s3:PutObject", "s3 Bucket/jobs/reports/*"),
+        *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Scan", "GetItem")),
+        *((f"dynamodb:{verb}", "dynamodb table/PostTable")
+          for verb in ("Query", "GetItem", "BatchGetItem", "UpdateItem")),
+        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),
+        *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
+          for verb in ("Scan", "Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem")),
+    },
 }  # fmt: skip
+EACH_ROLE = pytest.mark.parametrize("who", EXPECTED)
 
 
-@EACH_FUNCTION
-def test_a_role_allows_what_the_function_does_and_nothing_else(function: str) -> None:
+@EACH_ROLE
+def test_a_role_allows_what_is_done_in_it_and_nothing_else(who: str) -> None:
     """tests/functions hold every call of AWS against these statements: what is here is needed, what is not fails."""
-    assert granted(function) == EXPECTED[function]
+    assert granted(who) == EXPECTED[who]
 
 
-@EACH_FUNCTION
-def test_no_managed_policy_widens_a_role(function: str) -> None:
+@EACH_ROLE
+def test_no_managed_policy_widens_a_role(who: str) -> None:
     """AWSLambdaSQSQueueExecutionRole, for one, would let a function empty every queue of the account."""
-    assert role_of(function).get("ManagedPolicyArns", []) == []
+    assert role_of(who).get("ManagedPolicyArns", []) == []
 
 
-@EACH_FUNCTION
-def test_no_action_has_a_wildcard_and_no_resource_is_everything(function: str) -> None:
-    for action, resource in granted(function, **FORWARDS):
+@EACH_ROLE
+def test_no_action_has_a_wildcard_and_no_resource_is_everything(who: str) -> None:
+    ours = r"s3 Bucket/(box|chk|claim|jobs/lib|jobs/reports|quarantine|reply|seg)/\*"
+    # Whatever bucket a pattern fits, it is of this account.
+    scripts = rf"s3 {re.escape(SCRIPTS)}/\* of {ACCOUNT}"
+    for action, resource in granted(who, **FORWARDS):
         assert "*" not in action
-        assert re.fullmatch(r"(s3 Bucket/(box|chk|claim|reply|seg)/\*|logs \S+:\*|[^*]+)", resource)
+        assert re.fullmatch(rf"({ours}|{scripts}|logs \S+:\*|[^*]+)", resource)
 
 
 def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:
@@ -189,10 +239,11 @@ def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -
     assert granted("CourierFunction", **FORWARDS) - granted("CourierFunction") == {("sns:Publish", "sns mail")}
 
 
-def test_only_lambda_and_the_schedule_take_roles() -> None:
+def test_only_lambda_glue_and_the_schedule_take_roles() -> None:
+    services = {"KeeperFunctionRoundRole": "scheduler", "CompactRole": "glue", "ExpireRole": "glue"}
     for name, role in of_type("AWS::IAM::Role").items():
         [statement] = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        service = "scheduler" if name == "KeeperFunctionRoundRole" else "lambda"
+        service = services.get(name, "lambda")
         assert _listed(statement["Principal"]["Service"]) == [f"{service}.amazonaws.com"]
     [policy] = of_type("AWS::IAM::Role")["KeeperFunctionRoundRole"]["Properties"]["Policies"]
     [statement] = policy["PolicyDocument"]["Statement"]
@@ -202,9 +253,9 @@ def test_only_lambda_and_the_schedule_take_roles() -> None:
     )
 
 
-def test_no_two_functions_share_a_role() -> None:
-    roles = [translated()["Resources"][f]["Properties"]["Role"]["Fn::GetAtt"][0] for f in FUNCTIONS]
-    assert len(set(roles)) == len(FUNCTIONS)
+def test_no_two_functions_or_jobs_share_a_role() -> None:
+    roles = [translated()["Resources"][who]["Properties"]["Role"]["Fn::GetAtt"][0] for who in EXPECTED]
+    assert len(set(roles)) == len(EXPECTED)
 
 
 # --- the door -------------------------------------------------------------------------------------------------------
@@ -392,6 +443,190 @@ def test_the_keeper_goes_round_often_enough() -> None:
     assert minutes is not None
     # A letter that was looked at is free again before the next round; one that is due is decided within the hour.
     assert keeper.LOOKED_AT_SECONDS < int(minutes[1]) * 60 <= 3600
+
+
+# --- jobs -----------------------------------------------------------------------------------------------------------
+
+
+def of_job(job: str, **parameters: str) -> Json:
+    """A job's properties, worked out."""
+    said: Json = evaluator(**parameters).value(of_type("AWS::Glue::Job")[job]["Properties"])
+    return said
+
+
+def test_there_are_no_other_jobs() -> None:
+    assert set(resources("AWS::Glue::Job")) == set(JOBS)
+
+
+@EACH_JOB
+def test_a_job_runs_in_the_spark_that_it_is_tested_with_and_costs_no_more_than_it_is_given(job: str) -> None:
+    said = of_job(job, CompactMaxWorkers="7")
+    assert (said["GlueVersion"], said["Command"]["Name"], said["Command"]["PythonVersion"]) == ("5.0", "glueetl", "3")
+    assert (said["WorkerType"], int(said["NumberOfWorkers"])) == ("G.1X", 7)
+    # What Glue takes away of workers with nothing to do is not paid for.
+    assert said["DefaultArguments"]["--enable-auto-scaling"] == "true"
+    assert template()["Parameters"]["CompactMaxWorkers"]["MinValue"] == 2  # Spark's driver is one of them
+    assert said["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
+
+
+def test_a_run_ends_before_the_next_is_due() -> None:
+    assert of_job("CompactJob")["Timeout"] * 60 * (1 + of_job("CompactJob")["MaxRetries"]) < DAY
+    assert of_job("ExpireJob")["Timeout"] * 60 * (1 + of_job("ExpireJob")["MaxRetries"]) < 7 * DAY
+
+
+SHARED = {
+    "--BUCKET": "Bucket",
+    "--POST_TABLE": "PostTable",
+    "--DIRECTORY_TABLE": "DirectoryTable",
+    "--RETAIN_SECONDS": "RetainSeconds",
+    "--READ_UNITS_PER_SECOND": "JobsReadUnitsASecond",
+    "--WRITE_UNITS_PER_SECOND": "JobsWriteUnitsASecond",
+    "--WORKERS": "CompactMaxWorkers",
+    "--LOG_GROUP": "JobsLogs",
+}
+ARGUMENTS = {
+    "CompactJob": {**SHARED, "--LAG_HOURS": "CompactLagHours"},
+    "ExpireJob": {
+        **SHARED,
+        "--LIMITS_TABLE": "LimitsTable",
+        "--STORAGE_TABLE": "StorageTable",
+        "--DM3_MESSAGE_TTL_DAYS": "Dm3MessageTtlDays",
+        "--CLOSED_DAYS": "ClosedMailboxDays",
+    },
+}
+
+
+@EACH_JOB
+def test_a_job_is_told_what_it_is_to_do_as_the_functions_are(job: str) -> None:
+    said = resources("AWS::Glue::Job")[job]["DefaultArguments"]
+    assert {name: value for name, value in said.items() if name.isupper()} == {
+        name: {"Ref": of} for name, of in ARGUMENTS[job].items()
+    }
+
+
+@EACH_JOB
+def test_a_job_is_told_the_same_on_glue_as_by_postroom_jobs(job: str) -> None:
+    said = resources("AWS::Glue::Job")[job]["DefaultArguments"]
+    for argument, output in job_runs._TOLD.items():
+        if f"--{argument}" in said:
+            assert said[f"--{argument}"] == template()["Outputs"][output]["Value"]
+    told_elsewhere = {"--WORKERS", "--LOG_GROUP"}
+    assert {name for name in said if name.isupper()} - told_elsewhere <= {f"--{name}" for name in job_runs._TOLD}
+
+
+@pytest.mark.parametrize(("job", "kind"), [("CompactJob", CompactSettings), ("ExpireJob", ExpireSettings)])
+def test_a_job_understands_what_it_is_told(job: str, kind: type[JobSettings]) -> None:
+    said = of_job(job)["DefaultArguments"]
+    # Glue says its own arguments, too, and how the job is called.
+    arguments = [str(word) for pair in {"--JOB_NAME": "night", **said}.items() for word in pair]
+    settings = parse(kind, arguments)
+    assert (settings.bucket, settings.post_table, settings.log_group) == ("Bucket", "PostTable", "JobsLogs")
+    names = {f"--{field.name.upper()}" for field in fields(kind)}
+    assert {name for name in said if name.isupper()} == names - {"--JOB_NAME", "--DRY_RUN", "--ENDPOINT_URL"}
+    defaults = {field.name: field.default for field in fields(kind)}
+    for name in defaults.keys() & {"lag_hours", "read_units_per_second", "write_units_per_second"}:
+        assert getattr(settings, name) == defaults[name]
+
+
+@EACH_JOB
+def test_a_job_starts_with_nothing_but_what_glue_has_and_the_template_installs(job: str) -> None:
+    said = resources("AWS::Glue::Job")[job]
+    modules = said["DefaultArguments"]["--additional-python-modules"].split(",")
+    script = str(TEMPLATE.parent / said["Command"]["ScriptLocation"])
+    there = ["postroom", *ON_GLUE, *(module.partition("==")[0] for module in modules)]
+    command = [sys.executable, "-c", WALLED, script, *there]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+ON_GLUE = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "dateutil", "pytz", "six", "jmespath", "urllib3")
+"""Of Glue 5.0's own packages, those that Spark and boto3 need."""
+WALLED = """
+import importlib.abc, importlib.metadata, runpy, sys
+
+class Wall(importlib.abc.MetaPathFinder):
+    missing = importlib.metadata.packages_distributions().keys() - {*sys.argv[2:]}
+
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in self.missing:
+            raise ModuleNotFoundError(f"{name} is not there", name=name)
+
+sys.meta_path.insert(0, Wall())
+assert callable(runpy.run_path(sys.argv[1])["main"])
+"""
+
+
+@EACH_JOB
+def test_a_job_has_this_library_and_the_packages_of_the_functions(job: str) -> None:
+    said = of_job(job)["DefaultArguments"]
+    project = tomllib.loads((TEMPLATE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert said["--extra-py-files"] == f"s3://Bucket/jobs/lib/postroom-{project['version']}.zip"
+    lock = (TEMPLATE.parent / "layers" / "postroom" / "requirements.txt").read_text(encoding="utf-8")
+    pinned = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
+    modules = said["--additional-python-modules"].split(",")
+    assert set(modules) <= pinned
+    # boto3's own two are as old as Glue, or as new as the day, unless they are named.
+    assert {"boto3", "botocore", "s3transfer"} <= {module.partition("==")[0] for module in modules}
+
+
+def test_the_mail_of_a_closed_mailbox_is_kept_for_as_long_as_a_copy_of_it_may_still_be_filed() -> None:
+    assert template()["Parameters"]["ClosedMailboxDays"]["MinValue"] * DAY >= RETAIN_CEILING_SECONDS
+
+
+def test_jobs_start_by_themselves_compaction_daily_and_expiry_weekly() -> None:
+    triggers = resources("AWS::Glue::Trigger")
+    assert {trigger["Actions"][0]["JobName"]["Ref"] for trigger in triggers.values()} == set(JOBS)
+    for trigger in triggers.values():
+        assert (trigger["Type"], trigger["StartOnCreation"], len(trigger["Actions"])) == ("SCHEDULED", True, 1)
+    defaults = {
+        trigger["Actions"][0]["JobName"]["Ref"]: template()["Parameters"][trigger["Schedule"]["Ref"]]["Default"]
+        for trigger in triggers.values()
+    }
+    assert re.fullmatch(r"cron\(\d+ \d+ \* \* \? \*\)", defaults["CompactJob"])
+    assert re.fullmatch(r"cron\(\d+ \d+ \? \* \w{3} \*\)", defaults["ExpireJob"])
+
+
+def test_what_jobs_write_has_an_end_and_is_this_stacks() -> None:
+    written = {
+        name: evaluator().value(said)
+        for name, said in resources("AWS::Logs::LogGroup").items()
+        if name.startswith("Jobs")
+    }
+    assert {said["LogGroupName"] for said in written.values()} == {
+        "/postroom/jobs/postroom",
+        "/postroom/jobs/postroom/output",
+        "/postroom/jobs/postroom/error",
+    }
+    assert all(
+        resources("AWS::Logs::LogGroup")[name]["RetentionInDays"] == {"Ref": "LogRetentionDays"} for name in written
+    )
+    for job in JOBS:
+        # Below the prefix Glue calls its two groups so (Logging for AWS Glue jobs, Glue 5.0).
+        assert resources("AWS::Glue::Job")[job]["DefaultArguments"]["--custom-logGroup-prefix"] == {"Ref": "JobsLogs"}
+
+
+@EACH_JOB
+@pytest.mark.parametrize("state", ["FAILED", "TIMEOUT", "ERROR"])
+def test_a_run_that_failed_is_noticed(job: str, state: str) -> None:
+    [(name, rule)] = resources("AWS::Events::Rule").items()
+    pattern = rule["EventPattern"]
+    assert (pattern["source"], pattern["detail-type"]) == (["aws.glue"], ["Glue Job State Change"])
+    assert {"Ref": job} in pattern["detail"]["jobName"]
+    assert state in pattern["detail"]["state"]
+    assert "SUCCEEDED" not in pattern["detail"]["state"]
+    alarm = resources("AWS::CloudWatch::Alarm")["JobsFailedAlarm"]
+    assert (alarm["Namespace"], alarm["Dimensions"]) == ("AWS/Events", [{"Name": "RuleName", "Value": {"Ref": name}}])
+
+
+def test_compaction_that_falls_behind_or_stops_is_noticed() -> None:
+    alarm = resources("AWS::CloudWatch::Alarm")["CompactLagAlarm"]
+    lag, behind = evaluator(CompactLagHours="30").value(alarm["Metrics"])
+    assert lag["MetricStat"]["Metric"]["MetricName"] == "JobLagHours"
+    assert (lag["ReturnData"], behind["Expression"]) == (False, f"{lag['Id']} - 30")
+    # Within a day after a run another day's segments come of age, and they are known by the hour.
+    assert 24 + 1 < alarm["Threshold"] < 2 * 24
+    assert alarm["TreatMissingData"] == "breaching"
+    assert alarm["EvaluationPeriods"] * lag["MetricStat"]["Period"] == 2 * DAY
 
 
 # --- tables, bucket, secret -------------------------------------------------------------------------------------------

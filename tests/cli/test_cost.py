@@ -9,6 +9,7 @@ import pytest
 from tests.aws import template
 from tests.cli.conftest import Postroom
 
+from postroom.cli.cost import counted
 from postroom.cli.cost.prices import OURS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -41,10 +42,12 @@ def names(told: Bill) -> set[str]:
 def test_the_sums_are_those_of_the_lines(bill: Any) -> None:
     told = bill("--messages-per-month", "3000000")
     standing = sum(item["usd"] for item in told["items"] if item["standing"])
-    others = sum(item["usd"] for item in told["items"] if not item["standing"])
+    jobs = sum(item["usd"] for item in told["items"] if item["jobs"])
+    others = sum(item["usd"] for item in told["items"] if not (item["standing"] or item["jobs"]))
     assert told["usd_standing"] == pytest.approx(standing)
-    assert told["usd_per_month"] == pytest.approx(standing + others)
+    assert told["usd_per_month"] == pytest.approx(standing + others + jobs)
     assert told["usd_per_million"] == pytest.approx(others / 3)
+    assert told["usd_per_million_jobs"] == pytest.approx(jobs / 3)
 
 
 def test_what_the_store_protocol_reckons_with_is_what_is_charged(bill: Any) -> None:
@@ -112,6 +115,50 @@ def test_what_is_not_fetched_is_not_acknowledged(bill: Any) -> None:
     # What is acknowledged is forgotten after a while, what is not stays.
     rows = "DynamoDB: rows kept, and their recovery"
     assert usd(told, rows) - usd(bill(), rows) == pytest.approx((30 - 22) / 30 * 1e6 * 258 / 2**30 * 0.45)
+
+
+def test_compaction_is_a_part_of_its_own_and_costs_a_read_for_each_line_and_a_write_for_each_that_moves(
+    bill: Any,
+) -> None:
+    told = bill("--left", "0.1", "--later", "0")
+    assert told["usd_per_million"] == bill("--left", "1")["usd_per_million"]
+    assert usd(told, "compaction: DynamoDB, looking up") == pytest.approx((1 + 6 * 0.1) * 0.125)
+    assert usd(told, "compaction: DynamoDB, moving") == pytest.approx(0.1 * 0.625)
+    assert {item["name"] for item in told["items"] if item["jobs"]} == {
+        name for name in names(told) if name.startswith("compaction: ")
+    }
+
+
+def test_what_compaction_deletes_is_not_kept_for_the_rest_of_the_month(bill: Any) -> None:
+    kept, gone = "S3: a month's mail kept for a month", "compaction: S3, segments that are gone"
+    for runs, hours in (("1", 24.5 + 12), ("24", 24.5 + 0.5)):
+        told = bill("--runs-a-day", runs)
+        assert usd(told, gone) == pytest.approx(-usd(told, kept) * (1 - hours / 24 / 30))
+
+
+def test_what_is_never_fetched_is_left_when_compaction_comes(bill: Any) -> None:
+    moving = "compaction: DynamoDB, moving"
+    shares = [usd(bill("--later", "0", *options), moving) / 0.625 for options in ((), ("--acknowledged", "0.7"))]
+    assert shares == pytest.approx([0.05, 0.3])
+
+
+def test_workers_that_wait_for_their_share_of_the_ceiling_are_paid_for(bill: Any) -> None:
+    running = "compaction: running"
+    few, many = usd(bill("--workers", "2"), running), usd(bill("--workers", "20"), running)
+    assert few < many
+    assert usd(bill("--workers", "2", "--job-reads", "4000", "--job-writes", "2000"), running) == pytest.approx(few / 2)
+
+
+def test_starting_the_jobs_costs_the_same_without_mail_and_more_with_each_run(bill: Any) -> None:
+    starting = "Glue: starting the jobs"
+    once, hourly = (usd(bill("--runs-a-day", runs), starting) for runs in ("1", "24"))
+    # Two workers for a minute; the other job comes once a week.
+    assert once == pytest.approx((30 + 30 / 7) * 2 / 60 * 0.44)
+    assert hourly == pytest.approx((24 * 30 + 30 / 7) * 2 / 60 * 0.44)
+
+
+def test_where_nothing_is_filed_nothing_is_compacted(bill: Any) -> None:
+    assert not any(item["jobs"] for item in bill("--discarded", "1")["items"])
 
 
 SENT_PARTS = {
@@ -245,6 +292,11 @@ def test_a_file_that_is_not_there_is_named(postroom: Postroom) -> None:
         (("--batch", "10", "--window", "5"), "give one of them"),
         (("--door-ms", "inf"), "'--door-ms': Input should be less than or equal to 900000"),
         (("--worker-ms", "inf"), "'--worker-ms': Input should be less than or equal to 900000"),
+        (
+            ("--acknowledged", "0.5", "--left", "0.4"),
+            "what is never fetched (--acknowledged) is left, too: at least 0.5",
+        ),
+        (("--workers", "1"), "'--workers': Input should be greater than or equal to 2"),
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
     ],
 )
@@ -302,6 +354,34 @@ def test_the_page_has_what_strangers_can_make_one_pay(bill: Any) -> None:
     by_the_door = ("HTTP API", "answers going out", "Lambda: door", "Lambda: door, running", "logs of the door")
     refused = sum(usd(forged, name) for name in by_the_door)
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PAGE
+
+
+def test_the_page_has_what_compaction_costs(bill: Any) -> None:
+    told = bill("--batch", "100")
+    starting = sum(usd(told, name) for name in ("Glue: starting the jobs", "CloudWatch metrics of the jobs"))
+    assert f": **${told['usd_per_million_jobs']:.2f}** a million with the settings as they are" in PAGE
+    assert f"they are ${starting:.2f} a month," in PAGE
+    assert f"Of it ${usd(told, 'compaction: running'):.2f} is for workers" in PAGE
+    assert f"and a slot is good for some {counted.JOB_LINES_A_SECOND:,}." in PAGE
+    assert f"What it deletes saves ${-usd(told, 'compaction: S3, segments that are gone'):.3f} a million" in PAGE
+
+
+def test_the_page_has_what_compaction_costs_by_its_settings_and_by_what_is_left(bill: Any) -> None:
+    rows = re.findall(
+        r"^\| (\d+) \| ([0-9,]+) \| ([0-9,]+) \| ([0-9.]+) \| (.*) \| (.*) \| (.*) \|$", PAGE, re.MULTILINE
+    )
+    assert len(rows) == 3
+    for workers, reads, writes, *sums in rows:
+        settings = (
+            "--workers",
+            workers,
+            "--job-reads",
+            reads.replace(",", ""),
+            "--job-writes",
+            writes.replace(",", ""),
+        )
+        told = [bill("--batch", "100", *settings, "--left", left) for left in ("0.01", "0.05", "0.2", "1")]
+        assert [f"{each['usd_per_million_jobs']:.2f}" for each in told] == sums
 
 
 def test_the_page_has_what_sending_costs(bill: Any) -> None:

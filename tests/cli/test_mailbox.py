@@ -50,7 +50,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     described = {
         "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, letters.fingerprint],
         "key_of_profile": False, "shards": 1, "closed": False, "max_messages": None, "max_bytes": None,
-        "by_owner": False,
+        "ttl_days": None, "held": False, "by_owner": False,
     }  # fmt: skip
     assert json.loads(made.stdout) == described
     assert directory.mailbox("one.example").keys == (base64(one), base64(two), letters.encode())
@@ -60,6 +60,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     assert f"the owner signs in by {one.fingerprint}, {two.fingerprint}" in shown
     assert "0 messages wait, 0 bytes, in 1 shards" in shown
     assert "it may hold as many messages as come, as many bytes as come" in shown
+    assert "messages stay without end" in shown
     assert operate("close", "one.example").stdout == "one.example: closed\n"
     assert directory.mailbox("one.example").closed
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("one.example")]
@@ -120,6 +121,45 @@ def test_a_mailbox_is_bounded_and_what_waits_in_it_is_counted(
     assert "it may hold at most 10 messages, at most 1000 bytes" in operate("show", "six.example").stdout
     operate("set", "six.example", "--max-messages", "0")
     assert json.loads(operate("show", "six.example", "--json").stdout)["max_messages"] is None
+
+
+def test_a_mailbox_keeps_messages_for_as_long_as_is_set(operate: Operate, directory: Directory) -> None:
+    told = operate("set", "seven.example", "--ttl-days", "40")
+    assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"
+    assert told.stdout.endswith("    messages stay 40 days\n")
+    assert "messages stay 40 days" in operate("show", "seven.example").stdout
+    assert json.loads(operate("show", "seven.example", "--json").stdout)["ttl_days"] == 40
+    operate("set", "seven.example", "--ttl-days", "0", "--json")
+    assert directory.mailbox("seven.example").ttl_days == 0
+    assert "messages stay without end" in operate("show", "seven.example").stdout
+
+
+@pytest.mark.parametrize("days", ["29", "1", "-1"])
+def test_no_mailbox_keeps_messages_for_less_than_30_days(operate: Operate, directory: Directory, days: str) -> None:
+    refused = operate("set", "eight.example", "--ttl-days", days)
+    assert refused.exit_code == 2
+    assert f"{days} is less than 30 days" in " ".join(refused.stderr.replace("│", " ").split())
+    assert directory.mailbox("eight.example").ttl_days is None
+
+
+def test_a_letter_stays_as_long_as_its_sender_was_told_whatever_is_set(operate: Operate) -> None:
+    operate("create", "ttl.eth", "--dm3")
+    told = operate("set", "ttl.eth", "--ttl-days", "40").stdout
+    assert told.endswith(
+        "    messages stay without end, as senders of dm3 are told (Dm3MessageTtlDays), and not only 40\n"
+    )
+
+
+def test_a_mailbox_is_held_and_released(operate: Operate, directory: Directory) -> None:
+    assert operate("hold", "nine.example").stdout == "nine.example: under legal hold\n"
+    assert directory.mailbox("nine.example").held
+    shown = operate("show", "nine.example").stdout
+    assert shown.startswith("nine.example: nlweb, open, under legal hold\n")
+    assert "messages stay as long as it is under legal hold" in shown
+    [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("nine.example")]
+    assert line.endswith("open, under legal hold")
+    assert json.loads(operate("release", "nine.example", "--json").stdout) == {"name": "nine.example", "held": False}
+    assert not directory.mailbox("nine.example").held
 
 
 def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, rooms: Rooms) -> None:

@@ -36,7 +36,7 @@ from postroom.store.answered import AnsweredChallenges
 from postroom.store.codes import CodeLimits
 from postroom.store.directory import Directory, Dm3Mailbox, Domain
 from postroom.store.ids import id_of
-from postroom.store.keys import RowKey, row_key
+from postroom.store.keys import RowKey, row_key, segment_name
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.outbox import Outbox
@@ -114,6 +114,10 @@ class Counter:
     def new_uuid(self) -> str:
         return str(UUID(int=next(self._numbers)))
 
+    def new_segment(self) -> str:
+        """The name of one."""
+        return segment_name(int(self.clock.now * 1000), self.new_id())
+
     # --- mail that is there ------------------------------------------------------------------------------------------
     def file(
         self,
@@ -128,7 +132,7 @@ class Counter:
         at_ms = int((NOW + at) * 1000)
         keys = [row_key(mailbox, shards, at_ms, self.new_id()) for _ in envelopes]
         lines = [Line(key, conversation, text, receipt) for key, text in zip(keys, envelopes, strict=True)]
-        self.put(f"seg/{self.new_id()}", lines, conversation)
+        self.put(self.new_segment(), lines, conversation)
         return [id_of(key) for key in keys]
 
     def put(self, name: str, lines: Sequence[Line], conversation: str) -> list[Row | None]:

@@ -1,7 +1,7 @@
 """The rules: whatever happens to a mailbox, its owner sees each unacknowledged message exactly once, and no other.
 
 Two devices, each in the middle of a pass of its own; messages that come in, late ones too, and again; the job of
-compaction, played; expiry; keys of the deployment that change. A model says what must be seen.
+compaction, without Spark; expiry; keys of the deployment that change. A model says what must be seen.
 """
 
 import json
@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     multiple,
     rule,
 )
-from tests.counter.compaction import collect, compact
+from tests.counter.compaction import compact
 from tests.counter.counter import NOW, SHOP, SHOP_KEY, Counter, Owner, said
 
 from postroom.store.ids import row_of
@@ -72,7 +72,7 @@ class MailboxMachine(RuleBasedStateMachine):
         before = self.counter.register.find(key)
         assert before is not None
         [elsewhere] = self.counter.put(
-            f"seg/{self.counter.new_id()}", [Line(key, "b.com", "another worker's line", {})], "b.com"
+            self.counter.new_segment(), [Line(key, "b.com", "another worker's line", {})], "b.com"
         )
         assert elsewhere == before, "the row says what became of it, and stays"
 
@@ -118,16 +118,10 @@ class MailboxMachine(RuleBasedStateMachine):
         self.owners[device] = Owner(self.counter, SHOP, SHOP_KEY)
 
     # --- what is done to the store -----------------------------------------------------------------------------------
-    @rule(data=st.data())
-    def compact(self, data: st.DataObject) -> None:
-        """Some of what waits is copied into a chunk, and its rows are swung."""
-        if self.waiting:
-            compact(self.counter, data.draw(st.lists(st.sampled_from(sorted(self.waiting)), min_size=1, unique=True)))
-
-    @rule()
-    def collect(self) -> None:
-        """Objects that no row points to are deleted."""
-        collect(self.counter)
+    @rule(nights=st.integers(0, 2))
+    def compact(self, nights: int) -> None:
+        """What waits moves into chunks, and what nobody needs is deleted."""
+        compact(self.counter, nights)
 
     @rule(message=consumes(filed))
     def expire(self, message: str) -> None:

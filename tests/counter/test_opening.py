@@ -123,7 +123,7 @@ def test_what_the_operator_closed_no_owner_opens_again(counter: Counter, closed:
     if "removed" in closed:
         assert counter.operators.remove_dm3_mailbox(EVE)
     if "closed" in closed:
-        counter.mailboxes.close(EVE)
+        counter.mailboxes.close(EVE, 1)
     counter.clock.now += 30
     before = rows(counter)
     for reply in (open_it(counter), submitted(counter)):
@@ -218,7 +218,7 @@ def test_who_cannot_sign_learns_nothing_and_makes_us_write_nothing(counter: Coun
     counter.users.keys |= {"closed.eth": EVE_KEY, "removed.eth": EVE_KEY, SHOP: EVE_KEY}
     for name in ("closed.eth", "removed.eth"):
         counter.operators.put_dm3_mailbox(Dm3Mailbox(name))
-    counter.mailboxes.close("closed.eth")
+    counter.mailboxes.close("closed.eth", 1)
     counter.operators.remove_dm3_mailbox("removed.eth")
     before, answers = counter.deployed.dump(), []
     for name in (EVE, BOB, "closed.eth", "removed.eth", SHOP, "nobody.eth", "nobody.com"):
@@ -268,7 +268,7 @@ def test_another_profile_than_the_published_one_opens_nothing(counter: Counter) 
 def test_who_submits_a_profile_is_not_told_why_it_opens_nothing(counter: Counter) -> None:
     counter.users.keys |= {"closed.eth": EVE_KEY, SHOP: EVE_KEY}
     counter.operators.put_dm3_mailbox(Dm3Mailbox("closed.eth"))
-    counter.mailboxes.close("closed.eth")
+    counter.mailboxes.close("closed.eth", 1)
     answers = [submitted(counter, name) for name in ("closed.eth", SHOP, "nobody.eth")]
     assert len({reply.body for reply in answers}) == 1
 

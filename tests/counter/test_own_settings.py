@@ -61,7 +61,7 @@ def test_keys_shards_and_closing_leave_the_owners_settings(counter: Counter, own
     said(change(owner, {"blocks": ["spam.com"]}))
     counter.mailboxes.set_keys(SHOP, [KEY])
     counter.mailboxes.raise_shards(SHOP, 3)
-    counter.mailboxes.close(SHOP)
+    counter.mailboxes.close(SHOP, 1)
     counter.clock.now += 30
     mailbox = counter.directory.mailbox(SHOP)
     assert (mailbox.blocks, mailbox.shards, mailbox.closed) == ({"spam.com"}, 3, True)
@@ -168,7 +168,7 @@ def test_a_subject_goes_into_no_mailbox_but_the_domains_own_and_those_below_that
 ) -> None:
     for name in ("other.com", "evilshop.com", "closed.shop.com", "letters.shop.com"):
         counter.mailboxes.set_keys(name, [KEY])
-    counter.mailboxes.close("closed.shop.com")
+    counter.mailboxes.close("closed.shop.com", 1)
     counter.operators.put_dm3_mailbox(Dm3Mailbox("letters.shop.com"))
     assert reason(change(owner, {"subjects": {"Order@*": target}})) == "SettingInvalid"
     assert stored(counter) == ""

@@ -93,7 +93,7 @@ def test_a_cursor_holds_under_arrival_acknowledgement_and_compaction(counter: Co
     first = owner.page(limit=2)
     owner.acknowledge(filed[1], filed[2])
     [late], [newest] = counter.file(TEXT, at=0.5), counter.file(TEXT, at=9)
-    compact(counter, filed[3:5])
+    compact(counter)
     assert ids(owner.all_pages(after=first["cursor"], limit=2)) == [*filed[3:6], newest]
     # Filed behind the cursor: the next pass shows it.
     assert ids(owner.all_pages()) == [filed[0], late, *filed[3:6], newest]
@@ -107,7 +107,7 @@ def test_what_is_swung_between_listing_and_fetching_is_shown_from_where_it_lies_
 
     def first_swing(place: object) -> bytes:
         monkeypatch.setattr(counter.objects, "get_range", get_range)
-        compact(counter, filed, delete=True)
+        compact(counter)
         return get_range(place)  # type: ignore[arg-type]
 
     monkeypatch.setattr(counter.objects, "get_range", first_swing)

@@ -64,7 +64,7 @@ def test_another_key_does_not_sign_in(counter: Counter) -> None:
 
 def test_who_has_a_mailbox_cannot_be_told_by_asking(counter: Counter) -> None:
     counter.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
-    counter.mailboxes.close("closed.com")
+    counter.mailboxes.close("closed.com", 1)
     answers = []
     for name in (SHOP, BOB, "closed.com", "nobody.com", "nobody.eth"):
         asked = counter.ask("GET", f"/auth/{name}")
@@ -235,7 +235,7 @@ def test_a_key_that_is_taken_away_takes_its_tokens_along_within_a_minute(counter
 
 def test_a_mailbox_that_is_closed_lets_nobody_in_any_more(counter: Counter) -> None:
     owner = Owner(counter)
-    counter.mailboxes.close(SHOP)
+    counter.mailboxes.close(SHOP, 1)
     counter.clock.now += 30
     assert reason(owner.ask("GET", "/status")) == "TokenInvalid"
     assert refused(counter, SHOP, counter.challenge(), SHOP_KEY) == "NotTheOwner"
@@ -272,7 +272,7 @@ def test_a_registry_that_cannot_be_asked_stops_only_those_it_might_speak_of(coun
 
 def test_while_the_registry_cannot_be_asked_all_names_are_told_the_same(counter: Counter) -> None:
     counter.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
-    counter.mailboxes.close("closed.com")
+    counter.mailboxes.close("closed.com", 1)
     counter.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
     counter.users.away = True
     stranger = PrivateKey.generate("ed25519")

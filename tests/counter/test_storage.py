@@ -453,7 +453,7 @@ def test_nobody_else_gets_at_it_or_learns_of_it(
 
 def test_a_mailbox_that_is_closed_keeps_what_it_has_and_lets_nobody_in(counter: Counter, keeper: Keeper) -> None:
     keeper.put(b"mine")
-    counter.mailboxes.close(SHOP)
+    counter.mailboxes.close(SHOP, 1)
     counter.clock.now += 60
     assert (reason(keeper.get()), reason(keeper.put(b"x", key=OTHER))) == ("TokenInvalid", "TokenInvalid")
     assert list(counter.deployed.objects().values()) == [b"mine"]

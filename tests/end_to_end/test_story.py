@@ -34,7 +34,7 @@ def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, 
     assert known["home"]["M"] == {"pk": {"S": message.row.key.pk}, "sk": {"S": message.row.key.sk}}
 
 
-@pytest.mark.parametrize("number", range(1, 13))
+@pytest.mark.parametrize("number", range(1, 14))
 def test_each_scene_of_the_demo_ends_as_it_must(story: Story, number: int) -> None:
     _, play = list(story.scenes())[number - 1]
     assert play()

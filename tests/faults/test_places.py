@@ -22,6 +22,7 @@ SPARED = {
     "store/secrets.py SigningKeys.put: self._secret.put": "operators' commands: keys",
     "store/secrets.py SigningKeys.put: self._secret.read": "operators' commands: keys",
     "store/dm3_keys.py DeliveryServiceKeys.put: self._secret.put": "operators' commands: keys",
+    "store/quotas.py Usages.take_off: self._dynamodb.update_item": "the job's: of a count that the next look mends",
     "store/quotas.py Usages.correct: self._dynamodb.update_item": "of a count that the next look mends",
     "store/gather.py": "the audit, which writes nothing",
     "store/ledger.py logged_lines: logs.get_paginator": "the audit",

@@ -90,6 +90,20 @@ def test_a_schedule_calls_its_target(two) -> None:
     assert wait_for(lambda: item(two, "tick"))["account"] == two.account
 
 
+def test_nothing_here_starts_a_job(one) -> None:
+    """The emulator would run the script as it is, without Spark, and call that a success."""
+    glue = one.client("glue")
+    assert [job["Name"] for job in glue.get_jobs()["Jobs"]] == [
+        resource.physical for resource in one.resources if resource.type == "AWS::Glue::Job"
+    ]
+    assert glue.get_triggers()["Triggers"] == []
+
+
+def test_an_alarm_that_cannot_be_created_here_does_not_keep_the_rest_away(one) -> None:
+    assert "NightAlarm" not in {resource.logical for resource in one.resources}
+    assert one.client("cloudwatch").describe_alarms()["MetricAlarms"] == []
+
+
 def test_what_functions_print_can_be_read(one, ask) -> None:
     ask(one.client, one.outputs["Door"], "where")
     assert ("Door", "somebody asked where we are") in {(line.function, line.text) for line in one.logs()}

@@ -94,6 +94,14 @@ def keep_logs(c: Clients, d: Deployed) -> None:
     c("logs").put_retention_policy(logGroupName=physical(d, "DoorLogs"), retentionInDays=1)
 
 
+def change_job(**change: object) -> Spoil:
+    return lambda c, d: c("glue").update_job(JobName=physical(d, "Night"), JobUpdate=change)
+
+
+def disable_rule(c: Clients, d: Deployed) -> None:
+    c("events").disable_rule(Name=physical(d, "NightFailures"))
+
+
 SPOILED: list[tuple[str, str, Spoil]] = [
     ("ApiRoute0", "RouteKey", drop_route),
     ("ApiApiGatewayDefaultStage", "DefaultRouteSettings", drop_stage_limits),
@@ -119,6 +127,11 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("WorkerTick", "State", disable_schedule),
     ("DoorLogs", "RetentionInDays", keep_logs),
     ("DoorRole", "Policies", add_policy),
+    ("Night", "GlueVersion", change_job(GlueVersion="4.0")),
+    ("Night", "WorkerType", change_job(WorkerType="G.2X")),
+    ("Night", "NumberOfWorkers", change_job(NumberOfWorkers=9)),
+    ("Night", "DefaultArguments", change_job(DefaultArguments={"--BUCKET": "other"})),
+    ("NightFailures", "State", disable_rule),
     ("Dead", "(existence)", lambda c, d: c("sqs").delete_queue(QueueUrl=d.outputs["Dead"])),
     (
         "Key",

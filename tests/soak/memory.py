@@ -34,12 +34,16 @@ class Memory:
 
 def emulator_pid() -> int:
     """The embedded AWS is the latest of our descendants that runs MiniStack itself, not its leash."""
-    found = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if process.cmdline()[-2:] == ["-m", "ministack"] and "leash.py" not in " ".join(process.cmdline())
-    ]
+    found = [process for process in psutil.Process().children(recursive=True) if _is_emulator(process)]
     return max(found, key=lambda process: process.create_time()).pid
+
+
+def _is_emulator(process: psutil.Process) -> bool:
+    try:
+        command = process.cmdline()
+    except psutil.Error:  # ended since we listed it, or not waited for yet by whoever began it
+        return False
+    return command[-2:] == ["-m", "ministack"] and "leash.py" not in " ".join(command)
 
 
 def own_pid() -> int:

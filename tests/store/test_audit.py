@@ -26,7 +26,7 @@ from postroom.store.gather import gather
 from postroom.store.keys import RowKey, row_key
 from postroom.store.ledger import Accepted, read_ledger
 from postroom.store.problems import Problem
-from postroom.store.register import ACKED, Register, Row
+from postroom.store.register import ACKED, CLOSED, OVER, Register, Row
 from postroom.store.segments import Line, Place, decode_line, lay_out
 
 
@@ -397,6 +397,15 @@ def test_a_row_its_line_and_its_home_in_another_mailbox_are_found(office: Office
     assert findings.problems[0].detail == f"accepted for mailbox {SHOP}, at {key.received_at_ms} ms"
 
 
+@pytest.mark.parametrize("why", [OVER, CLOSED])
+def test_what_had_its_time_or_went_with_its_mailbox_is_an_end_of_its_own(office: Office, why: str) -> None:
+    later = int(NOW) + 31 * DAY
+    office.register.expire(office.filed(), why, later + RETAIN)
+    findings = office.audit(now=later)
+    assert findings.problems == ()
+    assert findings.accepted == findings.rows == Counter({End.EXPIRED: 1})
+
+
 @pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
 def test_a_tombstone_at_another_time_is_found(office: Office, subject: str) -> None:
     key = office.filed(subject=subject)
@@ -590,7 +599,7 @@ def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
 @pytest.mark.parametrize(
     "why",
     [
-        "", "expired", "lost", "discarded:", "discarded:Because", f"discarded:{Reason.KEY_LOOKUP_FAILED}",
+        "", "spoilt", "lost", "discarded:", "discarded:Because", f"discarded:{Reason.KEY_LOOKUP_FAILED}",
         "discarded:NotOurs",
     ],
 )  # fmt: skip

@@ -73,6 +73,14 @@ def test_what_comes_and_goes_is_counted_for_each_mailbox_apart(usages: Usages) -
     assert usages.read(BOX) == Usage(2, 400, changes=2)
 
 
+def test_what_left_is_taken_off_where_anything_was_counted(usages: Usages) -> None:
+    usages.add(BOX, 3, 600)
+    usages.take_off(BOX, 2, 450)
+    assert usages.read(BOX) == Usage(1, 150, changes=2)
+    usages.take_off("without.quota", 2, 450)
+    assert usages.read("without.quota") == Usage()
+
+
 def test_a_usage_is_put_right_by_who_counted(usages: Usages) -> None:
     assert usages.correct(BOX, usages.read(BOX), 5, 50)
     assert usages.correct(BOX, usages.read(BOX), 4, 40)
@@ -97,6 +105,7 @@ def test_a_usage_that_is_right_is_not_written(usages: Usages) -> None:
 
 @pytest.mark.parametrize("call", [
     lambda it: it.read(BOX), lambda it: it.add(BOX, 1, 1), lambda it: it.correct(BOX, Usage(), 1, 1),
+    lambda it: it.take_off(BOX, 1, 1),
 ])  # fmt: skip
 def test_a_store_that_is_away_is_a_passing_fault(deployed: Deployed, call: Callable[[Usages], object]) -> None:
     def away(_operation: str) -> AbstractContextManager[object]:

@@ -4,7 +4,7 @@ from tests.aws import Deployed
 from postroom.errors import OurError
 from postroom.reasons import Reason
 from postroom.store.keys import RowKey
-from postroom.store.register import ACKED, FORWARDED, Register, Row
+from postroom.store.register import ACKED, FORWARDED, OVER, Register, Row
 from postroom.store.segments import Place
 
 KEY = RowKey("a.com#0", "m#0000000001000#one")
@@ -40,6 +40,17 @@ def test_live_to_gone_the_owner_has_it(register: Register, deployed: Deployed) -
     assert register.acknowledge(KEY, 100)
     assert deployed.rows("PostTable") == [
         {"pk": {"S": KEY.pk}, "sk": {"S": KEY.sk}, "st": {"S": "G"}, "why": {"S": "acked"}, "ttl": {"N": "100"}}
+    ]
+
+
+def test_live_to_gone_its_time_is_over(register: Register, deployed: Deployed) -> None:
+    assert register.expire(KEY, OVER, 100) == 0, "what is not there does not come to be"
+    register.file(KEY, HERE, "b.com")
+    assert register.expire(KEY, OVER, 100) == HERE.length
+    assert register.expire(KEY, OVER, 200) == 0
+    assert register.acknowledge(KEY, 200) == 0
+    assert deployed.rows("PostTable") == [
+        {"pk": {"S": KEY.pk}, "sk": {"S": KEY.sk}, "st": {"S": "G"}, "why": {"S": "expired"}, "ttl": {"N": "100"}}
     ]
 
 

@@ -242,7 +242,7 @@ def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Depl
     assert not notified()
     targets.resume(target)
     assert notified()
-    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).close(SHOP)
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).close(SHOP, 1)
     assert not notified(), "who may not pick it up is not told of it"
     Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(SHOP, ["a key"])
     assert notified()

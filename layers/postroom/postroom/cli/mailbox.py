@@ -32,6 +32,15 @@ _SEEN_BY_THEN_SECONDS = 120
 """Every instance of a function has read a changed secret by then."""
 
 
+def _check_ttl(days: int | None) -> int | None:
+    """Raise BadParameter for a time that is shorter than any message is kept."""
+    from postroom.store.expiry import FLOOR_DAYS
+
+    if days is not None and days != 0 and days < FLOOR_DAYS:
+        raise typer.BadParameter(f"{days} is less than {FLOOR_DAYS} days, which every message is kept; 0: without end")
+    return days
+
+
 KeyFiles = Annotated[
     list[Path] | None,
     typer.Option("--key", metavar="FILE", help="A public key of the owner's, as PEM; repeat it for more."),
@@ -87,19 +96,25 @@ def change(
     max_bytes: Annotated[
         int | None, typer.Option(help="How many bytes of messages it may hold; 0: as many as come.", min=0)
     ] = None,
+    ttl_days: Annotated[
+        int | None,
+        typer.Option(help="How many days it keeps a message, 30 or more; 0: without end.", callback=_check_ttl),
+    ] = None,
     stack_name: StackName = None,
     local: Local = None,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold."""
+    """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold, and how long."""
     keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
     bounds = max_messages is not None or max_bytes is not None
-    if keys or sign_out or not bounds:
+    limits = bounds or ttl_days is not None
+    if keys or sign_out or not limits:
         _open_one(office, name)
-    if not keys and not sign_out and not bounds:
+    if not keys and not sign_out and not limits:
         raise UsageFault(
-            "say what to change: --key FILE or --public-key BASE64, --sign-out, --max-messages N or --max-bytes N"
+            "say what to change: --key FILE or --public-key BASE64, --sign-out, --max-messages N, --max-bytes N or "
+            "--ttl-days N"
         )
     if keys:
         office.mailboxes().set_keys(name, keys)
@@ -109,7 +124,11 @@ def change(
         office.mailboxes().set_quota(name, messages=max_messages, size=max_bytes)
         # What is there already counts as well.
         _count(office, name)
+    if ttl_days is not None:
+        office.mailboxes().set_ttl(name, ttl_days)
     _print_one(office, name, as_json=as_json)
+    if ttl_days is not None and not as_json:
+        print(f"    {_kept(office, name)}")
 
 
 @app.command("list")
@@ -146,6 +165,7 @@ def show(
     print(f"    the owner signs in by {_told(described)}")
     print(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
     print(f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}")
+    print(f"    {_kept(office, name)}")
 
 
 @app.command("close")
@@ -159,8 +179,34 @@ def close(
     """Let nobody in any more; mail that is filed stays, and what comes in is filed."""
     office = open_office(stack_name, local, deployment)
     _open_one(office, name)
-    office.mailboxes().close(name)
+    office.mailboxes().close(name, int(time.time()))
     print_either(as_json, {"name": name, "closed": True}, f"{name}: closed")
+
+
+@app.command("hold")
+def hold(
+    name: MailboxName,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a mailbox under legal hold: nothing in it expires, and no bytes of its messages are deleted."""
+    open_office(stack_name, local, deployment).mailboxes().hold(name)
+    print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
+
+
+@app.command("release")
+def release(
+    name: MailboxName,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a mailbox no longer: what has had its time meanwhile goes with the next run of the jobs."""
+    open_office(stack_name, local, deployment).mailboxes().release(name)
+    print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 
 
 @app.command("rotate-keys")
@@ -235,6 +281,20 @@ def _most(bound: JsonValue, things: str) -> str:
     return f"at most {bound} {things}" if bound else f"as many {things} as come"
 
 
+def _kept(office: Office, name: str) -> str:
+    """How long messages stay, in words."""
+    from postroom.store.expiry import days_kept
+
+    mailbox, is_dm3 = office.directory().mailbox(name), office.mailboxes().is_of_dm3(name)
+    if mailbox.held:
+        return "messages stay as long as it is under legal hold"
+    days = days_kept(mailbox.ttl_days, office.dm3_message_ttl_days if is_dm3 else None)
+    stay = f"messages stay {days} days" if days else "messages stay without end"
+    if is_dm3 and mailbox.ttl_days and mailbox.ttl_days != days:
+        return f"{stay}, as senders of dm3 are told (Dm3MessageTtlDays), and not only {mailbox.ttl_days}"
+    return stay
+
+
 def _describe(office: Office, name: str) -> dict[str, JsonValue]:
     from postroom.counter.owner_keys import read_owner_key
 
@@ -249,6 +309,8 @@ def _describe(office: Office, name: str) -> dict[str, JsonValue]:
         "closed": mailbox.closed,
         "max_messages": quota.messages or None,
         "max_bytes": quota.bytes or None,
+        "ttl_days": mailbox.ttl_days,
+        "held": mailbox.held,
         "by_owner": letters is not None and letters.by_owner,
     }
 
@@ -261,7 +323,8 @@ def _print_one(office: Office, name: str, *, as_json: bool) -> None:
 def _state(described: dict[str, JsonValue]) -> str:
     """Whether it is open, and who opened it where no operator did, in words."""
     state = "closed" if described["closed"] else "open"
-    return f"{state}, its owner opened it" if described["by_owner"] else state
+    opened = ", its owner opened it" if described["by_owner"] else ""
+    return f"{state}{opened}{', under legal hold' if described['held'] else ''}"
 
 
 def _told(described: dict[str, JsonValue]) -> str:

@@ -53,8 +53,16 @@ DeploymentName = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
+class LocalAccount:
+    """An account of a local stack: where it is asked, and its twelve digits."""
+
+    endpoint_url: str
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
 class Office:
-    """A deployment: the outputs of its stack, and clients of the account it lives in."""
+    """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS."""
 
     outputs: Mapping[str, str]
     dynamodb: "DynamoDBClient"
@@ -62,24 +70,25 @@ class Office:
     secrets: "SecretsManagerClient"
     sqs: "SQSClient"
     logs: "CloudWatchLogsClient"
+    local: "LocalAccount | None" = None
 
     def operators(self) -> "Operators":
         """What writes the directory."""
         from postroom.store.operators import Operators
 
-        return Operators(self.dynamodb, self._output("DirectoryTable"))
+        return Operators(self.dynamodb, self.output("DirectoryTable"))
 
     def directory(self) -> "Directory":
         """What reads the directory."""
         from postroom.store.directory import Directory
 
-        return Directory(self.dynamodb, self._output("DirectoryTable"), clock=time.monotonic, cache_seconds=0)
+        return Directory(self.dynamodb, self.output("DirectoryTable"), clock=time.monotonic, cache_seconds=0)
 
     def mailboxes(self) -> "Mailboxes":
         """What writes who picks mail up."""
         from postroom.store.mailboxes import Mailboxes
 
-        return Mailboxes(self.dynamodb, self._output("DirectoryTable"))
+        return Mailboxes(self.dynamodb, self.output("DirectoryTable"))
 
     def counting(self) -> "Counting":
         """What keeps count of how much mailboxes hold."""
@@ -88,37 +97,37 @@ class Office:
 
         # Of a deployment of the release before, none is told: it has none.
         quota = Quota(*(int(self.outputs.get(name, "0")) for name in ("MailboxMaxMessages", "MailboxMaxBytes")))
-        return Counting(self.directory(), Usages(self.dynamodb, self._output("LimitsTable")), quota)
+        return Counting(self.directory(), Usages(self.dynamodb, self.output("LimitsTable")), quota)
 
     def register(self) -> "Register":
         """The rows of mailboxes."""
         from postroom.store.register import Register
 
-        return Register(self.dynamodb, self._output("PostTable"))
+        return Register(self.dynamodb, self.output("PostTable"))
 
     def reader(self) -> "Reader":
         """What lists and fetches."""
         from postroom.store.reader import Reader
 
-        return Reader(self.dynamodb, self._output("PostTable"), self.register(), self.objects())
+        return Reader(self.dynamodb, self.output("PostTable"), self.register(), self.objects())
 
     def objects(self) -> "Objects":
         """The bucket."""
         from postroom.store.segments import Objects
 
-        return Objects(self.s3, self._output("Bucket"))
+        return Objects(self.s3, self.output("Bucket"))
 
     def signing_keys(self) -> "SigningKeys":
         """The private keys of the deployment's domains."""
         from postroom.store.secrets import SigningKeys
 
-        return SigningKeys(self.secrets, self._output("SigningKeysSecret"), time.monotonic)
+        return SigningKeys(self.secrets, self.output("SigningKeysSecret"), time.monotonic)
 
     def token_keys(self) -> "TokenKeys":
         """What signs owners' tokens."""
         from postroom.store.token_keys import TokenKeys
 
-        return TokenKeys(self.secrets, self._output("TokenKeysSecret"), time.time)
+        return TokenKeys(self.secrets, self.output("TokenKeysSecret"), time.time)
 
     def targets(self) -> "TargetDesk":
         """Who is told that something waits: what the counter does for owners."""
@@ -130,11 +139,11 @@ class Office:
         from postroom.store.webhook_keys import WebhookKeys
 
         return TargetDesk(
-            targets=Targets(self.dynamodb, self._output("DirectoryTable")),
-            codes=CodeLimits(self.dynamodb, self._output("LimitsTable")),
-            keys=WebhookKeys(self.secrets, self._output("WebhookKeysSecret"), time.time),
-            courier=Queue(self.sqs, self._output("CourierQueueUrl")),
-            offer=Offer(int(self._output("OutboundPort")), self._output("NotifyTopicArn")),
+            targets=Targets(self.dynamodb, self.output("DirectoryTable")),
+            codes=CodeLimits(self.dynamodb, self.output("LimitsTable")),
+            keys=WebhookKeys(self.secrets, self.output("WebhookKeysSecret"), time.time),
+            courier=Queue(self.sqs, self.output("CourierQueueUrl")),
+            offer=Offer(int(self.output("OutboundPort")), self.output("NotifyTopicArn")),
             clock=time.time,
             new_id=new_id,
         )
@@ -143,7 +152,7 @@ class Office:
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""
         from postroom.store.secret import Secret
 
-        return Secret(self.secrets, self._output("DeliveryServiceKeysSecret"), time.monotonic)
+        return Secret(self.secrets, self.output("DeliveryServiceKeysSecret"), time.monotonic)
 
     def premises(self) -> "Premises":
         """The store, as an audit looks at it."""
@@ -151,24 +160,31 @@ class Office:
 
         return Premises(
             self.dynamodb, self.s3, self.sqs,
-            self._output("PostTable"), self._output("SeenTable"), self._output("Bucket"),
-            ClaimQueues(*(self._output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "Letters"))),
-            notice_queues=[self._output(f"{name}QueueUrl") for name in ("Courier", "CourierLetters")],
+            self.output("PostTable"), self.output("SeenTable"), self.output("Bucket"),
+            ClaimQueues(*(self.output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "Letters"))),
+            notice_queues=[self.output(f"{name}QueueUrl") for name in ("Courier", "CourierLetters")],
         )  # fmt: skip
 
     @property
     def retain_seconds(self) -> int:
         """How long the deployment remembers identities and tombstones."""
-        return int(self._output("RetainSeconds"))
+        return int(self.output("RetainSeconds"))
+
+    @property
+    def dm3_message_ttl_days(self) -> int:
+        """How long letters are kept, as their senders are told; 0: without end."""
+        # Of a deployment of the release before, none is told.
+        return int(self.outputs.get("Dm3MessageTtlDays", "0"))
 
     def door_log(self, *, since: float, until: float) -> Iterator[str]:
         """The door's log lines of the messages that it queued. `since`, `until`: epoch seconds."""
         from postroom.store.ledger import logged_lines
 
-        group = f"/aws/lambda/{self._output('InboxFunction')}"
+        group = f"/aws/lambda/{self.output('InboxFunction')}"
         return logged_lines(self.logs, group, since_ms=int(since * 1000), until_ms=int(until * 1000))
 
-    def _output(self, name: str) -> str:
+    def output(self, name: str) -> str:
+        """What the stack says of itself under this name. Raises UsageFault where it does not."""
         if name not in self.outputs:
             raise UsageFault(f"the stack has no output {name}: it is not a deployment of postroom, or an older one")
         return self.outputs[name]
@@ -226,5 +242,5 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
     clients = Clients(stack.endpoint, deployment.account)
     return Office(
         deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"),
-        clients("sqs"), clients("logs"),
+        clients("sqs"), clients("logs"), LocalAccount(stack.endpoint, deployment.account),
     )  # fmt: skip

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_glue import GlueClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
@@ -66,6 +67,8 @@ class Clients:
     def __call__(self, service: Literal["dynamodb"]) -> "DynamoDBClient": ...
     @overload
     def __call__(self, service: Literal["events"]) -> "EventBridgeClient": ...
+    @overload
+    def __call__(self, service: Literal["glue"]) -> "GlueClient": ...
     @overload
     def __call__(self, service: Literal["lambda"]) -> "LambdaClient": ...
     @overload

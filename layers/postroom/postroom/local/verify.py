@@ -13,9 +13,15 @@ What cannot be seen by asking, and what no code may rely on here:
 | Lambda permissions (who may invoke) | kept, never asked | AccessDenied without them |
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
 | policies: a condition on aws:SecureTransport | turned round: plain loopback is secure | HTTPS is secure |
+| policies: logs:CreateLogStream | asked of the group's ARN as it is | of the ARN with `:*` |
+| S3: an object that is not there, without s3:ListBucket | NoSuchKey | AccessDenied |
 | bucket lifecycle rules | kept; nothing expires | within a day or two |
 | a table's TTL | rows are swept in the background at some time | within days |
+| alarms on metric math | left out: they could not be created | evaluated |
 | schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
+| Glue: schedules of jobs | left out: `postroom jobs` runs the jobs | started |
+| Glue: ExecutionProperty, ExecutionClass | dropped | one run at a time |
+| Glue: StartJobRun | runs the script without Spark, or says SUCCEEDED without running it | runs the job |
 """
 
 import json
@@ -255,6 +261,24 @@ def _role(resource: Resource, clients: Clients) -> Iterator[Answer]:
     yield "Policies", expected, sorted(client.list_role_policies(RoleName=resource.physical)["PolicyNames"])
 
 
+def _job(resource: Resource, clients: Clients) -> Iterator[Answer]:
+    said = resource.properties
+    has: Any = clients("glue").get_job(JobName=resource.physical)["Job"]
+    for name in ("Role", "Command", "GlueVersion", "WorkerType"):
+        yield name, said[name], has.get(name)
+    for name in ("NumberOfWorkers", "Timeout", "MaxRetries"):
+        # The emulator keeps the text of a parameter.
+        yield name, int(said[name]), int(has[name])
+    yield "DefaultArguments", said["DefaultArguments"], has.get("DefaultArguments")
+
+
+def _rule(resource: Resource, clients: Clients) -> Iterator[Answer]:
+    said = resource.properties
+    has: Any = clients("events").describe_rule(Name=resource.physical)
+    yield "EventPattern", said["EventPattern"], json.loads(has["EventPattern"])
+    yield "State", said.get("State", "ENABLED"), has["State"]
+
+
 _QUESTIONS = {
     "AWS::Lambda::Function": _function,
     "AWS::Lambda::EventSourceMapping": _mapping,
@@ -269,6 +293,8 @@ _QUESTIONS = {
     "AWS::Scheduler::Schedule": _schedule,
     "AWS::SecretsManager::Secret": _secret,
     "AWS::IAM::Role": _role,
+    "AWS::Glue::Job": _job,
+    "AWS::Events::Rule": _rule,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.store.evidence import Evidence, Standing
 from postroom.store.problems import Problem
-from postroom.store.register import ACKED, FORWARDED
+from postroom.store.register import ACKED, EXPIRED, FORWARDED
 
 
 class End(StrEnum):
@@ -17,7 +17,8 @@ class End(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     FORWARDED = "forwarded"
     EXPIRED = "expired"
-    """Its row is live, and has a time that is over: nobody is shown it, and somebody else than us gave it that time."""
+    """It had its time, or its mailbox was closed long ago. Or its row is live, and has a time that is over: nobody is
+    shown it, and somebody else than us gave it that time."""
     DISCARDED = "discarded"
     COPY = "copy"
     """Its message has the row of another claim, or was answered as a synchronous request."""
@@ -28,7 +29,7 @@ class End(StrEnum):
 
 
 ENDS_OF_ROWS: Final = (End.FILED, End.ACKNOWLEDGED, End.FORWARDED, End.EXPIRED, End.DISCARDED)
-_GONE: Final = {ACKED: End.ACKNOWLEDGED, FORWARDED: End.FORWARDED}
+_GONE: Final = {ACKED: End.ACKNOWLEDGED, FORWARDED: End.FORWARDED, **dict.fromkeys(EXPIRED, End.EXPIRED)}
 
 
 @dataclass(frozen=True, slots=True)

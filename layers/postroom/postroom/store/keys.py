@@ -26,6 +26,8 @@
 | courier's queue | message group: sha256("out", mailbox), 32 digits of it | whose messages, going out |
 | courier's queue | message group: sha256("notify", mailbox), 32 digits of it | whose targets |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
+| bucket | `chk/<yyyy/mm/dd/hh>/<random>.jsonl` | lines that were still unread after a day, sorted |
+| bucket | `quarantine/<name of an object>.json` | what was damaged in that object |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
 | bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
 
@@ -40,6 +42,8 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 
 ROW_PREFIX = "m#"
+SEGMENTS, CHUNKS, QUARANTINE, CLAIMS, REPLIES = "seg/", "chk/", "quarantine/", "claim/", "reply/"
+"""Of the names of objects."""
 VERIFIED, UNVERIFIED = "d#", "u#"
 """Before the keys of dm3 messages in `seen`, by whether the sender was verified."""
 
@@ -141,17 +145,36 @@ def conversation_shelf(mailbox: str, partner: str) -> str:
 
 def segment_name(at_ms: int, random_id: str) -> str:
     """A fresh segment; `random_id` is the writer's own and never used again."""
-    return f"seg/{_hour(at_ms)}/{random_id}.jsonl"
+    return f"{SEGMENTS}{_hour(at_ms)}/{random_id}.jsonl"
+
+
+def chunk_name(at_ms: int, random_id: str) -> str:
+    """A fresh chunk, by when it is written; `random_id` is the writer's own and never used again."""
+    return f"{CHUNKS}{_hour(at_ms)}/{random_id}.jsonl"
+
+
+def hour_of(name: str) -> int:
+    """The beginning of the hour that an object's name, or its prefix, tells of: epoch milliseconds.
+
+    Raises ValueError for one of another form.
+    """
+    hour = datetime.strptime(name.partition("/")[2][:13], "%Y/%m/%d/%H").replace(tzinfo=UTC)
+    return round(hour.timestamp() * 1000)
+
+
+def quarantine_name(object_name: str) -> str:
+    """Where it stands what was damaged in an object."""
+    return f"{QUARANTINE}{object_name}.json"
 
 
 def claim_name(received_at_ms: int, claim_id: str) -> str:
     """The object of a claim too large for the queue."""
-    return f"claim/{_hour(received_at_ms)}/{claim_id}"
+    return f"{CLAIMS}{_hour(received_at_ms)}/{claim_id}"
 
 
 def reply_name(at_ms: int, random_id: str) -> str:
     """The object of a synchronous reply too large for its row."""
-    return f"reply/{_hour(at_ms)}/{random_id}"
+    return f"{REPLIES}{_hour(at_ms)}/{random_id}"
 
 
 def _digest(*parts: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from postroom.dm3.extension import ProfileExtension
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.aws import RefusedError, conditional, passing_faults
 
@@ -22,20 +21,30 @@ class Mailbox:
     """A mailbox, whether its owner is known or not.
 
     `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `sign_outs`: how often all
-    devices were signed out. `closed`: nobody picks anything up. `max_messages`, `max_bytes`: how much it may hold
-    (`store.quotas`); 0: as much as comes, None: as the deployment has it. The rest is the owner's, of NLWeb. `blocks`:
-    who is not let in, as `nlweb.blocks` reads them. `subjects`: what of the domain's messages goes into which mailbox.
+    devices were signed out. `closed_at`: since when nobody picks anything up, epoch seconds; 0: since a time that is
+    not known, None: it is open. `max_messages`, `max_bytes`: how much it may hold (`store.quotas`); 0: as much as
+    comes, None: as the deployment has it. `ttl_days`: how long it keeps a message (`store.expiry`); 0: without end,
+    None: as the deployment has it. `held`: under legal hold, nothing of it expires. The rest is the owner's, of NLWeb.
+    `blocks`: who is not let in, as `nlweb.blocks` reads them. `subjects`: what of the domain's messages goes into which
+    mailbox.
     """
 
     name: str
     keys: tuple[str, ...] = ()
     shards: int = 1
     sign_outs: int = 0
-    closed: bool = False
+    closed_at: int | None = None
     max_messages: int | None = None
     max_bytes: int | None = None
+    ttl_days: int | None = None
+    held: bool = False
     blocks: frozenset[str] = frozenset()
     subjects: tuple[SubjectRule, ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody picks anything up."""
+        return self.closed_at is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +75,11 @@ def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") 
         tuple(json.loads(item["owner_keys"]["S"])) if "owner_keys" in item else (),
         int(item["shards"]["N"]) if "shards" in item else 1,
         int(item["sign_outs"]["N"]) if "sign_outs" in item else 0,
-        "closed" in item,
+        _closed_at(item),
         _whole_of(item, "max_messages"),
         _whole_of(item, "max_bytes"),
+        _whole_of(item, "ttl_days"),
+        "held" in item,
         blocks=frozenset(own.blocks),
         subjects=tuple(SubjectRule(pattern, Treatment.MAILBOX, target) for pattern, target in own.subjects.items()),
     )
@@ -98,9 +109,12 @@ class Mailboxes:
         """Say which keys are the owner's; the mailbox is open from now on."""
         self._update(name, "SET owner_keys = :keys REMOVE closed", {":keys": {"S": json.dumps(list(keys))}})
 
-    def close(self, name: str) -> None:
-        """Let nobody in any more; what is filed stays, until its time is over."""
-        self._update(name, "SET closed = :true", {":true": {"BOOL": True}})
+    def close(self, name: str, now: int) -> None:
+        """Let nobody in any more, from `now` (epoch seconds) on; what is filed stays, until its time is over.
+
+        Of one that was closed before, the time stays as it was.
+        """
+        self._update(name, "SET closed = if_not_exists(closed, :now)", {":now": {"N": str(now)}})
 
     def revoke_tokens(self, name: str) -> None:
         """Let no token count that was given before. Counted, not timed: the clocks of who gives tokens differ."""
@@ -141,6 +155,9 @@ class Mailboxes:
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
+        # Jobs read mailboxes, too, and have not all that dm3 needs.
+        from postroom.dm3.extension import ProfileExtension
+
         try:
             with conditional():
                 self._dynamodb.put_item(
@@ -157,6 +174,10 @@ class Mailboxes:
         except RefusedError as stands:
             return "removed" not in stands.item
         return True
+
+    def is_of_dm3(self, name: str) -> bool:
+        """Whether a mailbox is, or was, one of the dm3 delivery service. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._item(DM3 + name) is not None
 
     def find(self, name: str) -> Mailbox:
         """A mailbox as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -200,6 +221,18 @@ class Mailboxes:
         if given:
             self._update(name, "SET " + ", ".join(f"{value[1:]} = {value}" for value in given), given)
 
+    def set_ttl(self, name: str, days: int) -> None:
+        """Say how long a mailbox keeps a message (0: without end)."""
+        self._update(name, "SET ttl_days = :days", {":days": {"N": str(days)}})
+
+    def hold(self, name: str) -> None:
+        """Let nothing of a mailbox expire, nor its bytes go."""
+        self._update(name, "SET held = :true", {":true": {"BOOL": True}})
+
+    def release(self, name: str) -> None:
+        """Hold a mailbox no longer."""
+        self._update(name, "REMOVE held", {})
+
     def _item(self, pk: str) -> "Mapping[str, AttributeValueTypeDef] | None":
         with passing_faults():
             return self._dynamodb.get_item(TableName=self._table, Key=_key(pk), ConsistentRead=True).get("Item")
@@ -211,8 +244,9 @@ class Mailboxes:
             "TableName": self._table,
             "Key": _key(PREFIX + name),
             "UpdateExpression": change,
-            "ExpressionAttributeValues": values,
         }
+        if values:
+            update["ExpressionAttributeValues"] = values
         if condition:
             update["ConditionExpression"] = condition
         self._dynamodb.update_item(**update)
@@ -220,6 +254,16 @@ class Mailboxes:
 
 def _whole_of(item: "Mapping[str, AttributeValueTypeDef]", name: str) -> int | None:
     return int(item[name]["N"]) if name in item else None
+
+
+def _closed_at(item: "Mapping[str, AttributeValueTypeDef]") -> int | None:
+    """Whatever stands there, it is closed; what is no time tells no time."""
+    if "closed" not in item:
+        return None
+    try:
+        return max(0, int(item["closed"]["N"]))
+    except (KeyError, ValueError):
+        return 0
 
 
 def _own_of(item: "Mapping[str, AttributeValueTypeDef]") -> str:

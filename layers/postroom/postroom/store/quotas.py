@@ -1,9 +1,10 @@
 """How much a mailbox may hold, and how much it holds: row `usage#<mailbox>` of table `limits`.
 
-The usage is counted by whoever files and acknowledges, once for each batch and mailbox, after the rows are written:
+The usage is counted by whoever files, acknowledges or lets expire, once for each batch and mailbox, after the rows:
 who dies in between leaves it wrong by what he did. Whoever counts a whole mailbox puts it right.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -71,6 +72,17 @@ class Usages:
                 Key=_key(mailbox),
                 UpdateExpression="ADD n :n, b :b, changes :one",
                 ExpressionAttributeValues={":n": {"N": str(messages)}, ":b": {"N": str(size)}, ":one": {"N": "1"}},
+            )
+
+    def take_off(self, mailbox: str, messages: int, size: int) -> None:
+        """Count what left, where anything was ever counted. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with suppress(RefusedError), conditional():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_key(mailbox),
+                UpdateExpression="ADD n :n, b :b, changes :one",
+                ConditionExpression="attribute_exists(changes)",
+                ExpressionAttributeValues={":n": {"N": str(-messages)}, ":b": {"N": str(-size)}, ":one": {"N": "1"}},
             )
 
     def correct(self, mailbox: str, found: Usage, messages: int, size: int) -> bool:

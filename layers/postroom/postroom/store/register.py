@@ -20,6 +20,10 @@ GONE: Final = "G"
 ACKED: Final = "acked"
 FORWARDED: Final = "forwarded"
 DISCARDED: Final = "discarded:"
+OVER: Final = "expired"
+CLOSED: Final = "closed"
+EXPIRED: Final = frozenset({OVER, CLOSED})
+"""Why a message is gone that nobody picked up: its time was over, or its mailbox was closed long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,19 @@ class Register:
 
     def acknowledge(self, key: RowKey, forget_at: int) -> int | None:
         """The owner has it: live → gone. How many bytes left; 0: it was gone before. None: there is no such row."""
+        return self._bury_if_live(key, ACKED, forget_at)
+
+    def expire(self, key: RowKey, why: str, forget_at: int) -> int:
+        """It has had its time, or its mailbox: live → gone. How many bytes left; 0: it was gone before."""
+        return self._bury_if_live(key, why, forget_at) or 0
+
+    def find(self, key: RowKey) -> Row | None:
+        """The row, read consistently; None: absent."""
+        with passing_faults():
+            item = self._dynamodb.get_item(TableName=self._table, Key=_key(key), ConsistentRead=True).get("Item")
+        return read_row(item) if item else None
+
+    def _bury_if_live(self, key: RowKey, why: str, forget_at: int) -> int | None:
         try:
             with conditional():
                 was = self._dynamodb.update_item(
@@ -90,7 +107,7 @@ class Register:
                     ExpressionAttributeNames={"#ttl": "ttl"},
                     ExpressionAttributeValues={
                         ":gone": {"S": GONE},
-                        ":why": {"S": ACKED},
+                        ":why": {"S": why},
                         ":live": {"S": LIVE},
                         ":ttl": {"N": str(forget_at)},
                     },
@@ -100,12 +117,6 @@ class Register:
         except RefusedError as refused:
             return 0 if refused.item else None
         return int(was["Attributes"]["len"]["N"])
-
-    def find(self, key: RowKey) -> Row | None:
-        """The row, read consistently; None: absent."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key=_key(key), ConsistentRead=True).get("Item")
-        return read_row(item) if item else None
 
     def _bury_if_absent(self, key: RowKey, why: str, forget_at: int) -> Row | None:
         return self._put_if_absent(key, {"st": {"S": GONE}, "why": {"S": why}, "ttl": {"N": str(forget_at)}})

@@ -55,9 +55,13 @@ class Place:
 
 def lay_out(lines: Sequence[Line], name: str) -> tuple[bytes, list[Place]]:
     """The bytes of a segment (JSON Lines), and the place of each line in it."""
+    return lay_out_encoded([line.encode() for line in lines], name)
+
+
+def lay_out_encoded(lines: Iterable[bytes], name: str) -> tuple[bytes, list[Place]]:
+    """The same of lines as they are stored."""
     places, parts, offset = [], [], 0
-    for line in lines:
-        data = line.encode()
+    for data in lines:
         places.append(Place(name, offset, len(data)))
         parts.append(data + b"\n")
         offset += len(data) + 1

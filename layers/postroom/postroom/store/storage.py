@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.errors import NotNowError, TheirError
+from postroom.errors import NotNowError, OurError, TheirError
 from postroom.reasons import Reason
 from postroom.store.aws import CancelledError, passing_faults, transacting
 from postroom.store.segments import Objects, Place
@@ -78,6 +78,11 @@ class Part:
     id: str
     piece: Piece
     at: int
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All that its row names."""
+        return (self.piece,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +311,19 @@ class Storage:
         }
         with passing_faults():
             return self._dynamodb.query(**query)
+
+
+def read_kept(item: "Mapping[str, AttributeValueTypeDef]") -> Container | Part | None:
+    """What a row of the table keeps; None: it counts. Raises OurError for one of no form that is known."""
+    sk = item["sk"]["S"]
+    with suppress(KeyError, ValueError):
+        if sk.startswith(_CONTAINER):
+            return _container(item)
+        if sk.startswith(_PART):
+            return _part(item)
+    if sk == _USE:
+        return None
+    raise OurError(f"row {item['pk']['S']} {sk} of the storage table is of no form that this release knows")
 
 
 def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:

@@ -41,6 +41,31 @@ def cost(
     sent: Annotated[
         int, typer.Option(min=0, help="Messages that owners send through the outbox, of as many bytes.")
     ] = 0,
+    left: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of what is filed that nobody acknowledged when compaction comes [default: what is never "
+            "fetched, and 0.05 at least].",
+        ),
+    ] = None,
+    later: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of that which is acknowledged from one look of compaction at a chunk to the next."
+        ),
+    ] = 0.2,
+    runs: Annotated[int, typer.Option("--runs-a-day", min=1, max=24, help="Of compaction: CompactSchedule.")] = (
+        counted.COMPACT_RUNS_A_DAY
+    ),
+    workers: Annotated[int, typer.Option(min=2, max=1000, help="CompactMaxWorkers.")] = counted.JOB_WORKERS,
+    reads: Annotated[int, typer.Option("--job-reads", min=1, help="JobsReadUnitsASecond.")] = (
+        counted.JOB_READS_A_SECOND
+    ),
+    writes: Annotated[int, typer.Option("--job-writes", min=1, help="JobsWriteUnitsASecond.")] = (
+        counted.JOB_WRITES_A_SECOND
+    ),
     front: Annotated[
         str, typer.Option(metavar="FRONT", help="http-api, function-url, or cloudfront (before a Function URL).")
     ] = "http-api",
@@ -60,6 +85,7 @@ def cost(
 ) -> None:
     """Tell what a month's mail costs on AWS, line by line, and a million of such messages."""
     from postroom.cli.cost.model import Front, Mail, bill, gathered, largest_batch
+    from postroom.cli.cost.nights import LEFT, Nights
     from postroom.cli.cost.prices import OURS, read_prices
 
     if front not in set(Front):
@@ -68,6 +94,9 @@ def cost(
         raise UsageFault("--discarded and --duplicates are shares of the same messages: together at most 1")
     if batch is not None and window is not None:
         raise UsageFault("--window is for what gathers a batch, --batch says how large it is: give one of them")
+    never = 1 - acknowledged
+    if left is not None and left < never:
+        raise UsageFault(f"--left is {left}; what is never fetched (--acknowledged) is left, too: at least {never:g}")
     come = batch or gathered(messages, window or counted.WINDOW_SECONDS)
     mail = Mail(
         messages=messages,
@@ -80,6 +109,14 @@ def cost(
         door_ms=door_ms,
         worker_ms=worker_ms,
         sent=sent,
+        nights=Nights(
+            left=max(never, LEFT) if left is None else left,
+            later=later,
+            runs_a_day=runs,
+            workers=workers,
+            reads=reads,
+            writes=writes,
+        ),
     )
     known = read_prices(prices or OURS, region)
     items = [item for item in bill(mail, known) if item.amount]
@@ -99,13 +136,14 @@ def _print_json(mail: "Mail", prices: "Prices", region: str, items: "list[Item]"
         "items": [
             {
                 "name": item.name, "amount": item.amount, "unit": item.unit, "usd": item.usd,
-                "standing": item.standing, "sent": item.sent,
+                "standing": item.standing, "sent": item.sent, "jobs": item.jobs,
             }
             for item in items
         ],
         "usd_per_month": _sum(items),
         "usd_standing": _sum([item for item in items if item.standing]),
-        "usd_per_million": _per_million(mail, _sum([item for item in items if not (item.standing or item.sent)])),
+        "usd_per_million": _per_million(mail, _sum(_at_once(items))),
+        "usd_per_million_jobs": _per_million(mail, _sum([item for item in items if item.jobs])),
         "usd_per_million_sent": _sum([item for item in items if item.sent]) / (mail.sent or 1) * 1_000_000,
     })  # fmt: skip
 
@@ -115,18 +153,28 @@ def _print(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> 
         f"{mail.messages:,} messages of {mail.size:,} bytes a month, {mail.batch:.1f} in a batch, in {region}; "
         f"US dollars, prices of {prices.noted}"
     )
-    by_message = [item for item in items if not (item.standing or item.sent)]
+    by_message, jobs = _at_once(items), [item for item in items if item.jobs]
     sent = [item for item in items if item.sent]
     standing = [item for item in items if item.standing]
     rows = [
-        *((item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in by_message),
-        ("all that", "", f"{_sum(by_message):.2f}", f"{_per_million(mail, _sum(by_message)):.3f}"),
+        *_rows_by_message(mail, by_message, "all that"),
+        *_rows_by_message(mail, jobs, "compaction"),
         *_rows_of_sent(mail, sent),
         *((item.name, _amount(item), f"{item.usd:.2f}", "") for item in standing),
         ("whether or not there is mail", "", f"{_sum(standing):.2f}", ""),
         ("together", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
     ]
     print_table(("", "a month", "$ a month", "$ a million messages"), rows)
+
+
+def _at_once(items: "list[Item]") -> "list[Item]":
+    """What is reckoned by a million messages that come in, from the door until they are acknowledged."""
+    return [item for item in items if not (item.standing or item.sent or item.jobs)]
+
+
+def _rows_by_message(mail: "Mail", items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
+    rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in items]
+    return [*rows, (total, "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}")] if items else []
 
 
 def _rows_of_sent(mail: "Mail", items: "list[Item]") -> list[tuple[str, str, str, str]]:
@@ -138,7 +186,7 @@ def _rows_of_sent(mail: "Mail", items: "list[Item]") -> list[tuple[str, str, str
 
 
 def _amount(item: "Item") -> str:
-    return f"{item.amount:,.0f} {item.unit}" if item.amount >= 100 else f"{item.amount:.3g} {item.unit}"
+    return f"{item.amount:,.0f} {item.unit}" if abs(item.amount) >= 100 else f"{item.amount:.3g} {item.unit}"
 
 
 def _sum(items: "list[Item]") -> float:

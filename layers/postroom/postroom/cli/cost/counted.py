@@ -68,12 +68,37 @@ SENT_BATCH_LOG_BYTES: Final = 205
 """And of each batch."""
 SENT_METRICS: Final = 2
 
+# --- the jobs ------------------------------------------------------------------------------------------------------
+JOB_LAG_HOURS: Final = 24
+JOB_WORKERS: Final = 2
+"""As many as a run may grow to; of G.1X, a DPU each."""
+JOB_SLOTS: Final = 4
+"""Tasks at a time of each worker but one, which is Spark's driver."""
+JOB_READS_A_SECOND: Final = 2000
+JOB_WRITES_A_SECOND: Final = 1000
+"""Units, shared among the slots of all workers but the driver."""
+JOB_LEAST_WORKERS: Final = 2
+JOB_LEAST_SECONDS: Final = 60
+"""Glue bills no less."""
+COMPACT_RUNS_A_DAY: Final = 1
+EXPIRE_RUNS_A_WEEK: Final = 1
+JOB_METRICS: Final = 9
+"""Of each job; CloudWatch bills them by the hour in which they come."""
+JOB_SHARES: Final = 16
+"""Of an hour that has more than one page of segments: a task each."""
+JOB_TASK_BYTES: Final = 64 * 1024 * 1024
+"""What one task sorts, and cuts into chunks:"""
+CHUNK_BYTES: Final = 8_400_000
+"""Of a chunk, about: 8 to 10 MB, and what is left over at the end of each task."""
+JOB_WALKS: Final = 40
+"""Of S3: lists in which a run finds the hours: one for each day that has segments, or chunks of a month; about."""
+
 # --- rows -----------------------------------------------------------------------------------------------------------
 SEEN_BYTES: Final = 224
 ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
-ALARMS: Final = 7
+ALARMS: Final = 10
 SECRETS: Final = 4
 QUEUES_POLLED: Final = 4
 COURIER_BATCH: Final = 5
@@ -96,6 +121,12 @@ WORKER_CPU_MS: Final = 3.2
 """Of a message of 2,000 bytes in a batch of 100, 2026-11-21: the least of many runs; a busy machine takes longer."""
 SENT_CPU_MS: Final = 4.5
 """The counter's, of a message that an owner sends, 2026-11-22: of `PostOffice.send` in tests/cost, by no benchmark."""
+JOB_LINES_A_SECOND: Final = 3_000
+"""Of 2,000 bytes, for each slot of a worker: read, looked up, and told of or handed on. An estimate, 2026-11-23."""
+JOB_SWINGS_A_SECOND: Final = 600
+"""Of rows, for each slot: an UpdateItem takes boto3 as long as half of WORKER_CPU_MS. An estimate."""
+JOB_START_SECONDS: Final = 60
+"""Until Spark is up and the library is installed. An estimate."""
 DOOR_CPU_MS_PER_MB: Final = 20.0
 WORKER_CPU_MS_PER_MB: Final = 19.0
 """Of each further million bytes: the large messages of the same benchmark."""

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from postroom.cli.cost import counted
+from postroom.cli.cost.nights import Nights, run_of, segments_kept_days
 from postroom.cli.cost.prices import Prices
 from postroom.store.queues import MAX_BODY_BYTES
 
@@ -14,6 +15,7 @@ MILLION: Final = 1_000_000
 GB: Final = 2**30
 _MONTH_DAYS: Final = 30
 _MONTH_SECONDS: Final = _MONTH_DAYS * 86_400
+_MONTH_HOURS: Final = _MONTH_DAYS * 24
 _SQS_REQUEST_BYTES: Final = 65_536
 _RECEIVED_AT_ONCE: Final = 10
 """Messages that one request of SQS receives, or deletes."""
@@ -74,12 +76,13 @@ class Mail:
     door_ms: float | None = None
     worker_ms: float | None = None
     sent: int = 0
+    nights: Nights = field(default_factory=Nights)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """A line of the bill. `amount`, in `unit`s, and `usd` are of a month. `standing`: not by the message; `sent`: by
-    the message that goes out."""
+    the message that goes out; `jobs`: by the message, after it was filed."""
 
     name: str
     amount: float
@@ -87,6 +90,7 @@ class Item:
     usd: float
     standing: bool = False
     sent: bool = False
+    jobs: bool = False
 
 
 def gathered(messages: int, window_seconds: float) -> float:
@@ -108,7 +112,8 @@ def parts(batch: float, size: int) -> float:
 def bill(mail: Mail, prices: Prices) -> list[Item]:
     """Every line of a month's bill. What was not counted or is under a cent a month is not in it (docs/cost.md)."""
     return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
-            *_told(mail, prices), *_logs(mail, prices), *_sent(mail, prices), *_standing(mail, prices)]  # fmt: skip
+            *_told(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
+            *_standing(mail, prices)]  # fmt: skip
 
 
 def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
@@ -214,6 +219,29 @@ def _logs(mail: Mail, prices: Prices) -> Iterator[Item]:
         yield Item(name, size / GB, "GB", size / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
 
 
+def _compacted(mail: Mail, prices: Prices) -> Iterator[Item]:
+    """What compaction costs beyond that it runs, and what it saves. Of chunks, what their first month asks for."""
+    filed, runs = _filed(mail), mail.nights.runs_a_day * _MONTH_DAYS
+    if not filed:
+        return
+    run = run_of(filed / _MONTH_DAYS, mail.size, parts(mail.batch, mail.size) / mail.batch, mail.nights)
+    hours = runs * (run.survey.dpu_hours + run.move.dpu_hours)
+    reads, writes = runs * run.reads, runs * run.writes
+    gets, puts = runs * run.gets, runs * (run.puts + run.lists)
+    chunks = runs * run.survivors * (mail.size + counted.LINE_BYTES_BESIDE) / GB
+    gone = filed * (mail.size + counted.LINE_BYTES_BESIDE) / GB * (1 - segments_kept_days(mail.nights) / _MONTH_DAYS)
+    for name, amount, unit, usd in (
+        ("running", hours, "DPU hours", hours * prices.glue_per_dpu_hour),
+        ("DynamoDB, looking up", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million),
+        ("DynamoDB, moving", writes, "write units", writes / MILLION * prices.dynamodb_writes_per_million),
+        ("S3, get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand),
+        ("S3, put and list", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand),
+        ("S3, chunks kept for a month", chunks, "GB", chunks * prices.s3_per_gb_month),
+        ("S3, segments that are gone", -gone, "GB", -gone * prices.s3_per_gb_month),
+    ):
+        yield Item(f"compaction: {name}", amount, unit, usd, jobs=True)
+
+
 def _sent(mail: Mail, prices: Prices) -> Iterator[Item]:
     """What owners send: taken in by the counter, carried by the courier, taken by its receiver at the first try."""
     of_each = (*_sent_through_counter(mail, prices), *_sent_by_courier(mail, prices), *_sent_kept(mail, prices))
@@ -263,6 +291,12 @@ def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
     rounds = _MONTH_DAYS * 24 * 60 / counted.KEEPER_ROUND_MINUTES
     for item in _function("keeper", rounds, counted.KEEPER_SECONDS * 1000, counted.DOOR_MEMORY_MB, prices):
         yield Item(item.name, item.amount, item.unit, item.usd, standing=True)
+    compactions, expiries = mail.nights.runs_a_day * _MONTH_DAYS, _MONTH_DAYS / 7 * counted.EXPIRE_RUNS_A_WEEK
+    least = counted.JOB_LEAST_WORKERS * max(counted.JOB_START_SECONDS, counted.JOB_LEAST_SECONDS) / 3600
+    hours = (compactions + expiries) * least
+    yield Item("Glue: starting the jobs", hours, "DPU hours", hours * prices.glue_per_dpu_hour, standing=True)
+    reported = counted.JOB_METRICS * (compactions + expiries) / _MONTH_HOURS
+    yield Item("CloudWatch metrics of the jobs", reported, "metrics", reported * prices.metric_per_month, standing=True)
     metrics = len(counted.STEADY_METRICS)
     metrics += counted.DUPLICATE_METRICS * (mail.duplicates > 0) + counted.DISCARD_METRICS * (mail.discarded > 0)
     metrics += counted.SENT_METRICS * (mail.sent > 0)

@@ -37,6 +37,7 @@ class Prices:
     metric_per_month: float
     alarm_per_month: float
     secret_per_month: float
+    glue_per_dpu_hour: float
 
 
 NAMES: Final = tuple(field.name for field in fields(Prices) if field.name != "noted")

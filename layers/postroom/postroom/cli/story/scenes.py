@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from postroom.cli.story import archive, owners, webhooks
+from postroom.cli.story import archive, nights, owners, webhooks
 from postroom.cli.story.lookups import why_not_believed
 from postroom.cli.story.names import ALICE, BOB, MALLORY
 from postroom.cli.story.office import Office, envelope_of, until
@@ -64,6 +64,7 @@ class Story:
         yield "bob.eth picks his mail up over HTTPS, on two devices", self.picked_up
         yield "bob.eth keeps his mail at home, sealed: it is searched, and carried to a third device", self.kept
         yield "An order comes in, and the owner's webhook is told that something waits", self.told
+        yield "The night: what is still unread moves into a chunk (Spark), and nobody notices", self.compacted
 
     def filed(self) -> list[Told]:
         """Scene 1."""
@@ -291,6 +292,16 @@ class Story:
             return sent
 
         return webhooks.told_of_an_order(self.town, order, self._say)
+
+    def compacted(self) -> list[Told]:
+        """Scene 13."""
+
+        def write() -> None:
+            sent = self.envelope(self.town.sender, {"Text": "Good night"})
+            self.post(sent)
+            self.find_filed(self.town.receiver, RECEIVER, sent)
+
+        return nights.compacted(self.town.receiver, SENDER, write, self._say)
 
     def write_to_bob(self, text: str) -> None:
         """alice.eth's letter is taken in for bob.eth."""

@@ -1,0 +1,104 @@
+"""A store of local files for the jobs: what compaction costs without S3 and DynamoDB. All rows are live."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from benchmarks.mail import Plan, segments
+
+from postroom.jobs.bucket import Found, Share
+from postroom.jobs.moving import Mover
+from postroom.jobs.quarantine import Quarantine
+from postroom.jobs.survey import Survey, Terms
+from postroom.jobs.tally import Tally
+from postroom.store.cutting import Kept
+from postroom.store.keys import RowKey, chunk_name
+from postroom.store.register import Row
+from postroom.store.segments import Place
+
+
+class Wherever:
+    """The place of a line, whichever is asked for."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place)
+
+
+class AllLive:
+    """Registers that say of each line that it is needed, and move without a word."""
+
+    def find_all(self, keys: Sequence[RowKey]) -> Mapping[RowKey, Row]:
+        return {key: Row(key, Wherever()) for key in keys}  # type: ignore[arg-type]
+
+    def swing(self, _key: RowKey, _source: str, _place: Place) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Files:
+    """A bucket that is a folder; what is written goes into another, and nothing is deleted."""
+
+    folder: str
+    into: str
+
+    def objects(self, share: Share) -> Iterator[Found]:
+        for path in sorted(Path(self.folder, share.hour).iterdir()):
+            yield Found(share.hour + path.name, path.stat().st_size)
+
+    def read(self, name: str) -> Iterator[bytes]:
+        yield Path(self.folder, name).read_bytes()
+
+    def put_new(self, name: str, data: bytes, _content_type: str) -> bool:
+        path = Path(self.into, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return True
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        """They are read again in the next round."""
+
+
+@dataclass(frozen=True)
+class FileReach:
+    """The way to such a store."""
+
+    folder: str
+    into: str
+
+    def bucket_of(self, _tally: Tally) -> Files:
+        return Files(self.folder, self.into)
+
+    def registers(self, _tally: Tally) -> AllLive:
+        return AllLive()
+
+
+def shares_of(folder: Path) -> list[Share]:
+    """All that is there, hour by hour."""
+    hours = sorted({path.parent.relative_to(folder).as_posix() for path in folder.rglob("*.jsonl")})
+    return [Share(f"{hour}/", "", "") for hour in hours]
+
+
+def lay_down(plan: Plan, folder: Path) -> int:
+    """Write the mail of a plan into a folder; how many bytes it has."""
+    size = 0
+    for segment in segments(plan, rows=False):
+        path = folder / segment.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(segment.data)
+        size += len(segment.data)
+    return size
+
+
+def in_one_process(bucket: object, registers: object, terms: Terms, shares: Sequence[Share], pool: Executor) -> None:
+    """The same job without Spark: threads read, all lines are sorted in memory, threads write."""
+    tally = Tally()
+    survey = Survey(bucket, registers, Quarantine(bucket, tally, dry_run=True), terms, tally, pool)  # type: ignore[arg-type]
+    found = survey.survey(found for share in shares for found in bucket.objects(share))  # type: ignore[attr-defined]
+    kept = sorted((each for each in found if isinstance(each, Kept)), key=lambda line: line.order)
+    mover = Mover(bucket, registers, tally, pool, lambda: chunk_name(terms.now, uuid4().hex), dry_run=False)  # type: ignore[arg-type]
+    for _ in mover.move(kept):
+        pass

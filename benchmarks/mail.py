@@ -1,0 +1,478 @@
+"""Mail as the door and the worker leave it behind, made up, for the jobs of compaction: in S3 and in table `post`.
+
+    written = write(Plan(messages=100_000, seed=7, mailboxes=1_000, ends_at_ms=…), s3, bucket, dynamodb, post_table)
+    for segment in segments(plan):      # writes nothing, and holds one segment at a time
+        …
+
+The same plan gives the same bytes. Mailboxes and senders are drawn so that number n of N has a share of about
+1 / (n ln N), as in Zipf's law: a few hold much, and most conversations have one to three messages. The size of
+envelopes is log-normal.
+"""
+
+import hashlib
+import math
+from base64 import b64encode
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import cycle
+from random import Random
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from postroom.names.dnssec.evidence import Evidence, Link, Window
+from postroom.nlweb.schema import HANDSHAKE, NLWEB
+from postroom.nlweb.timestamp import write_timestamp
+from postroom.reasons import Reason
+from postroom.settings import Settings
+from postroom.store.aws import passing_faults
+from postroom.store.keys import RowKey, row_key, segment_name
+from postroom.store.past import Stand
+from postroom.store.register import ACKED, DISCARDED, GONE, LIVE, Row
+from postroom.store.segments import Line, Objects, lay_out
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, WriteRequestUnionTypeDef
+    from mypy_boto3_s3 import S3Client
+
+RETAIN_SECONDS: Final = Settings().retain_seconds
+CROWDED: Final = "shop-1.example"
+"""The mailbox of the one conversation, which is also the one that is drawn most."""
+CROWD: Final = "crowd.example"
+"""Who writes the one conversation, and nothing else."""
+
+_HOUR_MS: Final = 3_600_000
+_SIGNED_FROM, _SIGNED_UNTIL = 1_795_000_000, 1_796_000_000
+_LATE_HOURS: Final = (1, 6)
+"""Between the door and the segment, of what is filed late."""
+_SOON_MS: Final = 1_000
+"""Between the door and the segment, of what is not."""
+_SIGMA: Final = 1.0
+"""Of the sizes' logarithm: one envelope in a hundred has ten times the median."""
+_LEAST_SEALED: Final = 16
+_FURTHER_BYTES: Final = 1 << 20
+"""Of random text beside that of the largest envelope: so two of the largest are not the same."""
+_FRAME_BYTES: Final = 236
+"""Of an envelope beside its Header and what is sealed in it."""
+_SELECTOR: Final = "pk1"
+_SCHEMA: Final = NLWEB.schema
+_REASONS: Final = (Reason.SIGNATURE_INVALID, Reason.KEY_NOT_FOUND, Reason.UNEXPECTED_SUBJECT)
+_OWNER: Final = "OWNER"
+_EVIDENCE: Final = orjson.dumps(
+    Evidence(
+        owner=_OWNER,
+        rdtype="TXT",
+        aliases=(),
+        chain=tuple(
+            Link(zone, 2, f"{tag:064x}", Window(13, tag, _SIGNED_FROM, _SIGNED_UNTIL))
+            for zone, tag in ((".", 20326), ("example.", 4711), ("sender.example.", 815))
+        ),
+        signed=Window(13, 815, _SIGNED_FROM, _SIGNED_UNTIL),
+    ).as_json()
+).decode()
+"""Of each sender's key, as receipts hold it."""
+_SHARES: Final = ("acknowledged", "discarded", "late", "redelivered", "orphans", "corrupt")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What mail there is to be; everything is dated before `ends_at_ms`. Raises ValueError where that cannot be.
+
+    `messages`: how many the door took, orphans not counted; of them `one_conversation` are of one sender to one
+    mailbox, spread over the whole time. `spans_hours`: over how long they were filed. `median_bytes`, `most_bytes`: of
+    an envelope, which has some 450 at least. `batch`: lines of a segment.
+
+    Shares are of 1: `discarded` of all messages but the one conversation's; `acknowledged`, `late` (filed hours after
+    it came in) and `redelivered` (the next segment has the line again) of those that were filed; `corrupt` of lines;
+    `orphans` of segments (beside them comes another, whose lines have no row, or none that points to them).
+    """
+
+    messages: int
+    seed: int
+    mailboxes: int
+    ends_at_ms: int
+    spans_hours: int = 24
+    median_bytes: int = 2_000
+    most_bytes: int = 1_000_000
+    batch: int = 100
+    acknowledged: float = 0.1
+    discarded: float = 0.02
+    late: float = 0.02
+    redelivered: float = 0.02
+    orphans: float = 0.02
+    corrupt: float = 0.001
+    one_conversation: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what would be another plan than was meant."""
+        for name in ("mailboxes", "spans_hours", "median_bytes", "most_bytes", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in _SHARES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; a share is 0 to 1")
+        if not 0 <= self.one_conversation <= self.messages:
+            raise ValueError(f"one_conversation is {self.one_conversation}; it is 0 to messages ({self.messages})")
+
+
+class Origin(StrEnum):
+    """How a segment came to be."""
+
+    FILED = "filed"
+    COPIED = "copied"
+    """By a worker that died before the rows: they point to the segment of whoever came next."""
+    WAITING = "waiting"
+    """The same, and nobody has come yet: no row, and one may still be written."""
+    ABANDONED = "abandoned"
+    """No row, and its claims are older than RETAIN: nobody will come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One object, and the rows that were written after it.
+
+    `rows`: those that point into it, and tombstones; none where rows were not asked for. `stands`: how many of its
+    lines stand how to their rows. Of `damaged`, which are rows, the lines here are none, and stand to nothing.
+    """
+
+    name: str
+    data: bytes
+    rows: Sequence[Row]
+    stands: Counter[Stand]
+    damaged: frozenset[RowKey]
+    origin: Origin
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        return self.stands.total() + len(self.damaged)
+
+    @property
+    def held(self) -> bool:
+        """Whether compaction may not delete it: a line is damaged, or its row may still be written."""
+        return bool(self.damaged or self.stands[Stand.TO_COME])
+
+
+@dataclass(slots=True)
+class Written:
+    """What a plan came to: the numbers that the report of a job is held against.
+
+    Rows: `live`, with a line that can be read; `unreadable`, live and with a damaged one; `acknowledged`;
+    `discarded`. Lines: how many stand how to their rows, before any job; and those that are `corrupt`. Segments: those
+    that are `held` (see Segment). `shown`: the rows that an owner must be shown; None: they were not kept.
+    """
+
+    segments: int = 0
+    lines: int = 0
+    bytes: int = 0
+    live: int = 0
+    unreadable: int = 0
+    acknowledged: int = 0
+    discarded: int = 0
+    stands: Counter[Stand] = field(default_factory=Counter)
+    corrupt: int = 0
+    held: int = 0
+    shown: set[RowKey] | None = None
+
+    def add(self, segment: Segment) -> None:
+        """Count one more."""
+        self.segments += 1
+        self.lines += segment.lines
+        self.bytes += len(segment.data)
+        self.corrupt += len(segment.damaged)
+        self.stands.update(segment.stands)
+        self.held += segment.held
+        for row in segment.rows:
+            if not row.live:
+                self.acknowledged += row.why == ACKED
+                self.discarded += row.why != ACKED
+            elif row.key in segment.damaged:
+                self.unreadable += 1
+            else:
+                self.live += 1
+                if self.shown is not None:
+                    self.shown.add(row.key)
+
+
+def segments(plan: Plan, *, rows: bool = True) -> Iterator[Segment]:
+    """The mail of a plan, one segment after another. `rows`: make their rows, too; the bytes are the same without."""
+    return _Office(plan, rows=rows).segments()
+
+
+THREADS: Final = 8
+_AHEAD: Final = 2 * THREADS
+"""Segments that are made before the first of them is written."""
+_ITEMS: Final = 25
+"""The most that BatchWriteItem takes."""
+
+
+def write(
+    plan: Plan,
+    s3: "S3Client",
+    bucket: str,
+    dynamodb: "DynamoDBClient",
+    post_table: str,
+    *,
+    rows: bool = True,
+    keep_truth: bool = False,
+) -> Written:
+    """Put the mail of a plan into a store. `rows`: table `post`, too. `keep_truth`: keep `shown`, some 300 bytes a row.
+
+    Rows are put over what stands there: nobody else may be at work. Raises NotNowError(STORE_UNAVAILABLE), also where
+    the same plan was written before.
+    """
+    objects = Objects(s3, bucket)
+    written = Written(shown=set() if keep_truth else None)
+
+    def put(segment: Segment) -> None:
+        objects.put(segment.name, segment.data)
+        for start in range(0, len(segment.rows), _ITEMS):
+            _put_rows(dynamodb, post_table, segment.rows[start : start + _ITEMS])
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        under_way: deque[Future[None]] = deque()
+        for segment in segments(plan, rows=rows):
+            written.add(segment)
+            under_way.append(pool.submit(put, segment))
+            if len(under_way) > _AHEAD:
+                under_way.popleft().result()
+        for each in under_way:
+            each.result()
+    return written
+
+
+def _put_rows(dynamodb: "DynamoDBClient", table: str, rows: Sequence[Row]) -> None:
+    left: Mapping[str, Sequence[WriteRequestUnionTypeDef]] = {
+        table: [{"PutRequest": {"Item": item_of(row)}} for row in rows]
+    }
+    while left:
+        with passing_faults():
+            left = dynamodb.batch_write_item(RequestItems=left)["UnprocessedItems"]
+
+
+def item_of(row: Row) -> "dict[str, AttributeValueTypeDef]":
+    """A row as `store/register.py` writes it."""
+    key: dict[str, AttributeValueTypeDef] = {"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}}
+    if row.place is None:
+        return {**key, "st": {"S": GONE}, "why": {"S": row.why}, "ttl": {"N": str(row.ttl)}}
+    return {
+        **key,
+        "st": {"S": LIVE},
+        "o": {"S": row.place.object},
+        "off": {"N": str(row.place.offset)},
+        "len": {"N": str(row.place.length)},
+        "c": {"S": row.conversation},
+    }
+
+
+def _without(member: str) -> Callable[[bytes], bytes]:
+    def damage(line: bytes) -> bytes:
+        return orjson.dumps({name: value for name, value in orjson.loads(line).items() if name != member})
+
+    return damage
+
+
+def _with_numbers(line: bytes) -> bytes:
+    return orjson.dumps({**orjson.loads(line), "pk": 1, "sk": 2})
+
+
+DAMAGES: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "cut short": lambda line: line[: len(line) // 2],
+    "no JSON": lambda line: b"\0" * len(line),
+    "an array": lambda line: b"[" + line + b"]",
+    "a string": lambda _line: b'"line"',
+    "null": lambda _line: b"null",
+    "no pk": _without("pk"),
+    "no sk": _without("sk"),
+    "no envelope": _without("envelope"),
+    "numbers for texts": _with_numbers,
+    "not UTF-8": lambda line: line.replace(b"example", b"ex\xffmple"),
+}
+"""What may have become of a line: bytes that are none, and hold no newline."""
+_DAMAGES: Final = tuple(DAMAGES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Damaged(Line):
+    """A line that lies there otherwise than it was written."""
+
+    how: str
+
+    def encode(self) -> bytes:
+        return DAMAGES[self.how](Line.encode(self))
+
+
+class _Taken(NamedTuple):
+    """A line for a segment. `why`: its row is gone; empty: live. `again`: the row was written for another segment."""
+
+    line: Line
+    why: str = ""
+    again: bool = False
+
+
+class _Office:
+    """Door, worker and owners. One stream of chance for everything, which flows the same whatever is asked for."""
+
+    def __init__(self, plan: Plan, *, rows: bool) -> None:
+        self._plan = plan
+        self._rows = rows
+        self._random = Random(plan.seed)
+        self._chance = self._random.random
+        self._sealed = b64encode(self._random.randbytes((plan.most_bytes + _FURTHER_BYTES) // 4 * 3)).decode()
+        self._orphans = cycle((Origin.COPIED, Origin.WAITING, Origin.ABANDONED))
+
+    def segments(self) -> Iterator[Segment]:
+        """What `segments` gives."""
+        plan = self._plan
+        filed_at_ms = self._filed_at_ms(0)
+        batch: list[_Taken] = []
+        again: list[_Taken] = []
+        tombstones: list[Row] = []
+        for number in range(plan.messages):
+            crowd = _is_one_of(plan.one_conversation, plan.messages, number)
+            # The last is filed in any case: tombstones come with a segment.
+            if self._chance() < plan.discarded and not crowd and number + 1 < plan.messages:
+                tombstones.append(self._discarded(filed_at_ms))
+                continue
+            while len(batch) >= plan.batch:
+                yield from self._closed(batch, tombstones, filed_at_ms)
+                batch, again, tombstones = again, [], []
+                filed_at_ms = self._filed_at_ms(number)
+            line = self._line(filed_at_ms, late_ms=self._late_ms(), crowd=crowd)
+            taken = _Taken(line, ACKED if self._chance() < plan.acknowledged else "")
+            batch.append(taken)
+            if self._chance() < plan.redelivered:
+                again.append(taken._replace(again=True))
+        while batch:
+            yield from self._closed(batch, tombstones, filed_at_ms)
+            batch, again, tombstones = again, [], []
+
+    def _filed_at_ms(self, number: int) -> int:
+        spans_ms = self._plan.spans_hours * _HOUR_MS
+        return self._plan.ends_at_ms - spans_ms + spans_ms * number // max(1, self._plan.messages)
+
+    def _late_ms(self) -> int:
+        if self._chance() >= self._plan.late:
+            return 0
+        return int(_HOUR_MS * self._random.uniform(*_LATE_HOURS))
+
+    def _closed(self, batch: Sequence[_Taken], tombstones: list[Row], filed_at_ms: int) -> Iterator[Segment]:
+        """The segment of a batch, and perhaps an orphan before it."""
+        if self._chance() < self._plan.orphans:
+            yield self._orphan(batch, filed_at_ms)
+        segment = self._segment(batch, filed_at_ms, Origin.FILED)
+        yield replace(segment, rows=[*tombstones, *segment.rows]) if self._rows else segment
+
+    def _orphan(self, batch: Sequence[_Taken], filed_at_ms: int) -> Segment:
+        origin = next(self._orphans)
+        if origin is Origin.ABANDONED:
+            filed_at_ms -= RETAIN_SECONDS * 1000 + self._plan.spans_hours * _HOUR_MS
+        if origin is not Origin.COPIED:
+            batch = [_Taken(self._line(filed_at_ms)) for _ in batch]
+        return self._segment(batch, filed_at_ms, origin)
+
+    def _segment(self, batch: Sequence[_Taken], filed_at_ms: int, origin: Origin) -> Segment:
+        name = segment_name(filed_at_ms, self._new_id())
+        lying = [self._as_it_lies(taken.line) for taken in batch]
+        data, places = lay_out(lying, name)
+        rows = [
+            Row(line.row, why=why, ttl=filed_at_ms // 1000 + RETAIN_SECONDS)
+            if why
+            else Row(line.row, place, line.conversation)
+            for (line, why, again), place in zip(batch, places, strict=True)
+            if self._rows and origin is Origin.FILED and not again
+        ]
+        damaged = frozenset(line.row for line in lying if isinstance(line, _Damaged))
+        stands = Counter(self._stand(taken, origin) for taken in batch if taken.line.row not in damaged)
+        return Segment(name, data, rows, stands, damaged, origin)
+
+    def _stand(self, taken: _Taken, origin: Origin) -> Stand:
+        if origin is Origin.ABANDONED:
+            return Stand.FORGOTTEN
+        if origin is Origin.WAITING or not self._rows:
+            return Stand.TO_COME
+        if taken.why:
+            return Stand.ACKED
+        return Stand.HERE if origin is Origin.FILED and not taken.again else Stand.MOVED
+
+    def _as_it_lies(self, line: Line) -> Line:
+        if self._chance() >= self._plan.corrupt:
+            return line
+        return _Damaged(line.row, line.conversation, line.envelope, line.receipt, self._random.choice(_DAMAGES))
+
+    def _discarded(self, judged_at_ms: int) -> Row:
+        mailbox, _ = self._parties(crowd=False)
+        row = self._row(mailbox, judged_at_ms)
+        reason = self._random.choice(_REASONS)
+        return Row(row, why=f"{DISCARDED}{reason}", ttl=row.received_at_ms // 1000 + RETAIN_SECONDS)
+
+    def _line(self, filed_at_ms: int, *, late_ms: int = 0, crowd: bool = False) -> Line:
+        mailbox, sender = self._parties(crowd=crowd)
+        row = self._row(mailbox, filed_at_ms - late_ms)
+        key_name = NLWEB.key_name(sender, _SELECTOR)
+        receipt = {
+            "claim": row.claim_id,
+            "received_at_ms": row.received_at_ms,
+            "verified_at_ms": filed_at_ms,
+            "protocol": "nlweb",
+            "dialect": _SCHEMA,
+            "source": "192.0.2.1",
+            "selector": _SELECTOR,
+            "key_name": key_name,
+            "key_algorithm": "ed25519",
+            "key_fingerprint": f"SHA256:{self._sealed[:43]}",
+            "key_refetched": False,
+            "evidence": orjson.Fragment(_EVIDENCE.replace(_OWNER, key_name)),
+        }
+        return Line(row, sender, self._envelope(mailbox, sender, row.received_at_ms), receipt)
+
+    def _envelope(self, mailbox: str, sender: str, sent_at_ms: int) -> str:
+        """An envelope as it is posted, its Hash right, its Signature none."""
+        some = self._new_id()
+        correlation = f"{some[:8]}-{some[8:12]}-4{some[13:16]}-8{some[17:20]}-{some[20:]}"
+        header = (
+            f'{{"Correlation":"{correlation}","DKIM":"{_SELECTOR}","From":"{sender}","Subject":"Order@Shop",'
+            f'"Timestamp":"{write_timestamp(sent_at_ms)}","To":"{mailbox}"}}'
+        )
+        size = self._plan.median_bytes * math.exp(_SIGMA * self._random.gauss(0, 1))
+        room = min(int(size), self._plan.most_bytes) - len(header) - _FRAME_BYTES
+        body = f'{{"Sealed":"{self._some_sealed(max(room, _LEAST_SEALED))}"}}'
+        # Members stand in the order of RFC 8785: it is the text that is hashed.
+        digest = hashlib.sha256(f'{{"Body":{body},"Header":{header}}}'.encode()).hexdigest()
+        signature = self._some_sealed(84)
+        return (
+            f'{{"{HANDSHAKE}":"{_SCHEMA}","Header":{header},"Body":{body},"Hash":"{digest}",'
+            f'"Signature":"{signature}AA=="}}'
+        )
+
+    def _some_sealed(self, size: int) -> str:
+        """So many digits of base64, or up to three fewer, from somewhere in the random text."""
+        size -= size % 4
+        start = int(self._chance() * (len(self._sealed) - size)) // 4 * 4
+        return self._sealed[start : start + size]
+
+    def _parties(self, *, crowd: bool) -> tuple[str, str]:
+        """A mailbox, and who writes to it."""
+        if crowd:
+            return CROWDED, CROWD
+        plan = self._plan
+        return f"shop-{self._zipf(plan.mailboxes)}.example", f"sender-{self._zipf(plan.messages)}.example"
+
+    def _zipf(self, most: int) -> int:
+        return int((most + 1) ** self._chance())
+
+    def _row(self, mailbox: str, before_ms: int) -> RowKey:
+        """The row of a claim that came in at the door soon before."""
+        return row_key(mailbox, 1, before_ms - 1 - int(_SOON_MS * self._chance()), self._new_id())
+
+    def _new_id(self) -> str:
+        return f"{self._random.getrandbits(128):032x}"
+
+
+def _is_one_of(some: int, all_: int, number: int) -> bool:
+    """Whether this one is of some that are spread evenly over all."""
+    return (number + 1) * some // all_ > number * some // all_

@@ -1,0 +1,211 @@
+"""Compaction: segments that are older than a day become few sorted chunks (store protocol, Compact).
+
+    spark-submit glue_jobs/compact_chunks.py --JOB_NAME compact --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
+        --RETAIN_SECONDS 1900800 [--LAG_HOURS 24] [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 1000] \
+        [--WORKERS 10] [--DRY_RUN true] [--LOG_GROUP …] [--ENDPOINT_URL http://…]
+
+The same file on Glue 5 and on a laptop (`postroom jobs compact`). Spark moves and sorts; what is done to bucket and
+registers is in `postroom.jobs`, and may be done by any number of runs at once. The bytes of a line cross Spark once:
+
+    shares of hours ─▶ survey ══▶ by conversation, sorted ─▶ chunks, swings ══▶ evidence by object ─▶ collected
+                       GET, look-ups                         PUT, updates                             DELETE
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from postroom.jobs.bucket import Share
+from postroom.jobs.collecting import Collector
+from postroom.jobs.due import due_hours
+from postroom.jobs.evidence import Evidence, added_up
+from postroom.jobs.holds import held_mailboxes
+from postroom.jobs.moving import Mover
+from postroom.jobs.quarantine import Quarantine
+from postroom.jobs.reach import Reach
+from postroom.jobs.report import Report
+from postroom.jobs.settings import CompactSettings, parse, slots_of
+from postroom.jobs.survey import Survey, Terms
+from postroom.jobs.tally import Adding, Counts, Tally
+from postroom.jobs.tasks import counted
+from postroom.jobs.telling import last_began, tell
+from postroom.store.cutting import Kept
+from postroom.store.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
+from postroom.store.rounds import HOUR_MS, is_segment_due
+
+_LINES = pa.schema(
+    {
+        "mailbox": pa.string(), "conversation": pa.string(), "sk": pa.string(), "shard": pa.int32(),
+        "source": pa.string(), "number": pa.int32(), "size": pa.int64(), "data": pa.binary(),
+    }
+)  # fmt: skip
+"""What a survey finds, sorted by the first three. Evidence has no mailbox, so that it comes first; `conversation`
+spreads it, and `number` is how many lines there are."""
+_EVIDENCE = pa.schema({"source": pa.string(), "lines": pa.int32(), "size": pa.int64(), "past": pa.binary()})
+
+_BATCH_LINES, _BATCH_BYTES = 32, 4_000_000
+"""What crosses between Python and Spark at a time. A line may have 5 MB: of what Spark hands over only the number of
+lines is bounded."""
+_PARTITION_BYTES = 64 * 1024 * 1024
+"""What one task sorts and cuts: the last chunk of each is not full."""
+_SHARES_AT_ONCE = 96
+_TASKS_A_SLOT = 4
+_PARTS_A_SHARE = 8
+_FEWEST_PARTS, _MOST_PARTS = 16, 4_000
+"""That the lines are hashed into; small ones are put together when their sizes are known."""
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
+    """Compact what is due at `now` (epoch milliseconds)."""
+    slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
+    reach = Reach.of(settings, slots)
+    began, tally = time.time(), Tally()
+    bucket = reach.bucket_of(tally)
+    since = last_began("compact", reach.documents())
+    lag_ms = settings.lag_hours * HOUR_MS
+    hours = list(due_hours(bucket, lag_ms=lag_ms, since=since, now=now))
+    counts: Counts = Counter()
+    shares = (share for hour in hours for share in bucket.shares(hour))
+    # Oldest first, and each part to its end: a run that is late, and is ended half way, has done half of it.
+    while some := list(islice(shares, _SHARES_AT_ONCE)):
+        terms = Terms(now, settings.retain_seconds, held_mailboxes(reach.directory(tally)))
+        counts.update(compact(spark, reach, terms, some, dry_run=settings.dry_run))
+    counts.update(tally.take())
+    ended = now + round((time.time() - began) * 1000)
+    # What an earlier run came to is not late: lines that wait for their rows keep their segments.
+    segments = [hour_of(hour) for hour in hours if hour.startswith(SEGMENTS)]
+    late = [hour for hour in segments if not is_segment_due(hour, lag_ms, since)]
+    return Report("compact", now, ended, settings.dry_run, counts, now - min(late, default=now))
+
+
+def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
+    """Compact these shares of hours; what was counted."""
+    parts = min(max(_PARTS_A_SHARE * len(shares), _FEWEST_PARTS), _MOST_PARTS)
+    for name, value in {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(_PARTITION_BYTES),
+        "spark.sql.adaptive.coalescePartitions.initialPartitionNum": str(parts),
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_LINES),
+    }.items():
+        spark.conf.set(name, value)
+    counts = spark.sparkContext.accumulator(Counter[str](), Adding())
+
+    def survey(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        bucket = reach.bucket_of(tally)
+        surveyor = Survey(
+            bucket, reach.registers(tally), Quarantine(bucket, tally, dry_run=dry_run), terms, tally, pool
+        )
+        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        found = surveyor.survey(found for number in numbers for found in bucket.objects(shares[number]))
+        # What nobody needs goes at once: a run that dies before its end has done that much.
+        yield from batches_of(Collector(bucket, tally, dry_run=dry_run).passed(found))
+
+    def move(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        def new_name() -> str:
+            return chunk_name(terms.now, uuid4().hex)
+
+        mover = Mover(reach.bucket_of(tally), reach.registers(tally), tally, pool, new_name, dry_run=dry_run)
+        passed: list[Evidence] = []
+        moved: list[Evidence] = []
+        for evidence in mover.move(kept_in(batches, passed)):
+            moved.append(evidence)
+            if len(moved) + len(passed) >= 10_000:
+                yield evidence_batch(moved + passed)
+                moved.clear()
+                passed.clear()
+        yield evidence_batch(moved + passed)
+
+    def collect(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        known = (
+            added_up(row["source"], [Evidence(row["source"], row["lines"], past, row["size"]) for past in row["past"]])
+            for batch in batches
+            for row in batch.to_pylist()
+        )
+        Collector(reach.bucket_of(tally), tally, dry_run=dry_run).collect(known)
+        yield from ()
+
+    # In the order of time: what Spark splits of a large conversation is apart in time.
+    tasks = min(len(shares), max(_TASKS_A_SLOT * spark.sparkContext.defaultParallelism, len(shares) // 2))
+    sources = spark.range(0, len(shares), 1, tasks)
+    lines = sources.mapInArrow(counted(counts, survey), ddl(_LINES))
+    # Hashed by conversation, small ones together and large ones split, as it turns out, by sizes that are known then:
+    # to sort over all would take a look at all of it beforehand.
+    sorted_lines = spark.sql("SELECT /*+ REBALANCE(mailbox, conversation) */ * FROM {lines}", lines=lines)
+    evidence = sorted_lines.sortWithinPartitions("mailbox", "conversation", "sk").mapInArrow(
+        counted(counts, move), ddl(_EVIDENCE)
+    )
+    by_object = evidence.groupBy("source").agg(
+        f.max("lines").alias("lines"), f.max("size").alias("size"), f.collect_list("past").alias("past")
+    )
+    by_object.mapInArrow(counted(counts, collect), "nothing int").write.format("noop").mode("overwrite").save()
+    return counts.value
+
+
+def batches_of(found: Iterable[Kept | Evidence]) -> Iterator[pa.RecordBatch]:
+    """Lines and evidence, as Spark takes them."""
+    rows: list[tuple[object, ...]] = []
+    size = 0
+    for each in found:
+        if isinstance(each, Evidence):
+            rows.append(("", each.source, "", 0, each.source, each.lines, each.size, each.past))
+            size += len(each.past)
+        else:
+            mailbox, _, shard = each.row.pk.rpartition("#")
+            rows.append((mailbox, each.conversation, each.row.sk, int(shard), each.source, each.number, 0, each.data))
+            size += len(each.data)
+        if size >= _BATCH_BYTES:
+            yield batch_of(rows, _LINES)
+            rows, size = [], 0
+    if rows:
+        yield batch_of(rows, _LINES)
+
+
+def kept_in(batches: Batches, passed: list[Evidence]) -> Iterator[Kept]:
+    """The lines of what `batches_of` made; the evidence between them is put aside."""
+    for batch in batches:
+        columns = (column.to_pylist() for column in batch.columns)
+        for mailbox, conversation, sk, shard, source, number, size, data in zip(*columns, strict=True):
+            if sk:
+                yield Kept(RowKey(partition(mailbox, shard), sk), conversation, source, number, data)
+            else:
+                passed.append(Evidence(source, number, data, size))
+
+
+def evidence_batch(known: Iterable[Evidence]) -> pa.RecordBatch:
+    """Evidence, as Spark takes it."""
+    return batch_of([(each.source, each.lines, each.size, each.past) for each in known], _EVIDENCE)
+
+
+def batch_of(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def ddl(schema: pa.Schema) -> str:
+    """A schema, as Spark writes it."""
+    kinds = {pa.string(): "string", pa.int32(): "int", pa.int64(): "long", pa.binary(): "binary"}
+    return ", ".join(f"{field.name} {kinds[field.type]}" for field in schema)
+
+
+def main(arguments: list[str]) -> None:
+    """Run once, and report. Raises SettingsError, NotNowError(STORE_UNAVAILABLE)."""
+    settings = parse(CompactSettings, arguments)
+    spark = SparkSession.builder.appName(settings.job_name).getOrCreate()
+    tell(run(spark, settings, now=round(time.time() * 1000)), settings)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

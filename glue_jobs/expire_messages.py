@@ -1,0 +1,139 @@
+"""Expiry: messages that have had their time, and what nobody will ask for (store protocol, Acknowledge and Collect).
+
+    spark-submit glue_jobs/expire_messages.py --JOB_NAME expire --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
+        --LIMITS_TABLE … --STORAGE_TABLE … --RETAIN_SECONDS 1900800 [--DM3_MESSAGE_TTL_DAYS 0] [--CLOSED_DAYS 30] \
+        [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 1000] [--WORKERS 10] [--DRY_RUN true] \
+        [--LOG_GROUP …] [--ENDPOINT_URL http://…]
+
+The same file on Glue 5 and on a laptop (`postroom jobs expire`). What goes is said by `store/expiry.py`; how it goes is
+in `postroom.jobs`, and any number of runs at once may do it. Spark spreads names over tasks; no bytes cross it:
+
+    parts of the directory ─▶ mailboxes ══▶ rows live → gone
+    shares of old hours ─▶ survey ─▶ collected
+    claims, replies, uploads, parts and containers of archives: here, one after the other
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from postroom.jobs.collecting import Collector
+from postroom.jobs.evidence import Evidence
+from postroom.jobs.expire_reach import ExpireReach
+from postroom.jobs.expiring import Went
+from postroom.jobs.holds import held_mailboxes
+from postroom.jobs.quarantine import Quarantine
+from postroom.jobs.reach import Reach
+from postroom.jobs.report import Report
+from postroom.jobs.settings import ExpireSettings, parse, slots_of
+from postroom.jobs.survey import Survey, Terms
+from postroom.jobs.sweeping import old_hours
+from postroom.jobs.tally import Adding, Tally
+from postroom.jobs.tasks import counted
+from postroom.jobs.telling import last_began, tell
+from postroom.store.expiry import ORPHAN_DAYS
+from postroom.store.keys import CHUNKS, SEGMENTS, hour_of
+from postroom.store.rounds import is_chunk_due
+
+MOST_SHOWN = 100
+"""Of what went, or would: for people."""
+_TASKS_A_SLOT = 4
+"""One mailbox may hold more than a thousand others: who is done early takes the next."""
+_BATCH_NAMES = 1000
+_NAMES = "name string"
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
+    """Let go what has had its time at `now` (epoch milliseconds)."""
+    slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
+    reach, began, tally = Reach.of(settings, slots), time.time(), Tally()
+    own = ExpireReach(reach, settings)
+    counts = spark.sparkContext.accumulator(Counter[str](), Adding())
+    shown = spark.sparkContext.accumulator(list[str](), Shown())
+
+    def mailboxes(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        candidates = own.candidates(tally)
+        names = (name for segment in values_in(batches) for name in candidates.names(segment, slots))
+        while some := list(islice(names, _BATCH_NAMES)):
+            yield pa.RecordBatch.from_arrays([pa.array(some)], ["name"])
+
+    def expire(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        shown.add(first(own.expirer(tally, pool, now=now).expire(values_in(batches))))
+        yield from ()
+
+    def collect(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        bucket = reach.bucket_of(tally)
+        # Of what is damaged, compaction has told.
+        quarantine = Quarantine(bucket, tally, dry_run=True)
+        survey = Survey(bucket, reach.registers(tally), quarantine, terms, tally, pool, moves=False)
+        found = survey.survey(found for number in values_in(batches) for found in bucket.objects(shares[number]))
+        Collector(bucket, tally, dry_run=settings.dry_run).collect(each for each in found if isinstance(each, Evidence))
+        yield from ()
+
+    sweeper = own.sweeper(tally, now=now)
+    swept = first(chain(sweeper.handed_on(), sweeper.uploads(), sweeper.parts(), sweeper.containers()))
+    segments = spark.range(0, slots, 1, slots)
+    names = segments.mapInArrow(counted(counts, mailboxes), _NAMES).repartition(slots * _TASKS_A_SLOT)
+    done(names.mapInArrow(counted(counts, expire), _NAMES))
+    # What is gone by now leaves its bytes to be collected; but of who is held by now.
+    terms = Terms(now, settings.retain_seconds, held_mailboxes(reach.directory(tally)))
+    since, bucket = last_began("expire", reach.documents()), reach.bucket_of(tally)
+    hours = chain.from_iterable(old_hours(bucket, prefix, ORPHAN_DAYS, now) for prefix in (SEGMENTS, CHUNKS))
+    due = (hour for hour in hours if is_chunk_due(hour_of(hour), since, now))
+    shares = [share for hour in due for share in bucket.shares(hour)]
+    if shares:
+        done(spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, collect), _NAMES))
+    counts.add(tally.take())
+    ended = now + round((time.time() - began) * 1000)
+    return Report("expire", now, ended, settings.dry_run, counts.value, shown=(shown.value + swept)[:MOST_SHOWN])
+
+
+def done(frame: DataFrame) -> None:
+    """Have all of it done; nothing comes of it."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def values_in(batches: Batches) -> Iterator[Any]:
+    """Those of the only column."""
+    return (value for batch in batches for value in batch.column(0).to_pylist())
+
+
+class Shown:
+    """How Spark puts together what tasks show: what it calls an accumulator's parameter."""
+
+    def zero(self, _value: list[str]) -> list[str]:
+        """Nothing yet."""
+        return []
+
+    def addInPlace(self, one: list[str], other: list[str]) -> list[str]:  # noqa: N802 - the name is Spark's
+        """As much of both as is shown."""
+        return (one + other)[:MOST_SHOWN]
+
+
+def first(went: Iterable[Went]) -> list[str]:
+    """All of it is done; what is said of it is bounded."""
+    lines: list[str] = []
+    for each in went:
+        if len(lines) < MOST_SHOWN:
+            lines.append(str(each))
+    return lines
+
+
+def main(arguments: list[str]) -> None:
+    """Run once, and report. Raises SettingsError, NotNowError(STORE_UNAVAILABLE)."""
+    settings = parse(ExpireSettings, arguments)
+    spark = SparkSession.builder.appName(settings.job_name).getOrCreate()
+    tell(run(spark, settings, now=round(time.time() * 1000)), settings)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,127 @@
+"""`postroom jobs`: the Glue jobs, on this machine, and what they need on AWS."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from postroom.cli.descriptor import Local
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_either, print_json, print_table, safe
+from postroom.ijson import JsonValue
+
+app = typer.Typer(help="Compaction and expiry: here, or what they need on AWS.", no_args_is_help=True)
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
+SHOWN: Final = (
+    "mailboxes", "expired", "lines", "dropped", "left", "chunks", "objects", "parts", "uploads", "quarantined", "bytes",
+    "units", "s3",
+)  # fmt: skip
+
+
+@app.command()
+def compact(
+    lag_hours: Annotated[
+        int | None,
+        typer.Option(
+            metavar="HOURS",
+            min=0,
+            max=24 * 365,
+            help="Leave segments alone that are younger; as deployed, unless said. 0: take all.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn segments into few sorted chunks, and delete what nobody needs: the job of each night, run here.
+
+    It may be killed, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
+    Java: `pip install 'postroom[glue]'` brings both.
+    """
+    office = open_office(stack_name, local, deployment)
+    lag = int(office.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
+    # Imported when it runs: it loads boto3.
+    from postroom.cli.job_runs import run
+
+    _print(run(office.outputs, office.local, "compact", dry_run=dry_run, more={"LAG_HOURS": lag}), as_json=as_json)
+
+
+@app.command()
+def expire(
+    dry_run: DryRun = False,
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let go what has had its time, what closed mailboxes held, and what nobody will ask for: the job of each week.
+
+    Whatever is set, what was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may
+    be killed, and run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
+    """
+    office = open_office(stack_name, local, deployment)
+    from postroom.cli.job_runs import run
+
+    _print(run(office.outputs, office.local, "expire", dry_run=dry_run), as_json=as_json)
+
+
+@app.command()
+def publish(stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None) -> None:
+    """Put this library where the jobs of a deployment look for it: after each `sam deploy`."""
+    from importlib.metadata import version
+
+    from postroom.local.package import zip_folder
+
+    office = open_office(stack_name, local, deployment)
+    name = f"jobs/lib/postroom-{version('postroom')}.zip"
+    data = zip_folder(Path(__file__).parents[1], under="postroom")
+    office.objects().replace(name, data, "application/zip")
+    print(f"s3://{office.output('Bucket')}/{name}: {len(data):,} bytes")
+
+
+@app.command()
+def last(
+    job: Annotated[str, typer.Argument(metavar="compact|expire", help="Which job.")],
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the report of the last run that came to its end."""
+    from postroom.jobs.telling import latest
+
+    if job not in ("compact", "expire"):
+        raise UsageFault(f"there is no job {job!r}: say compact or expire")
+    try:
+        found = open_office(stack_name, local, deployment).objects().get(latest(job))
+    except KeyError:
+        print_either(as_json, None, f"no run of {job} has come to its end yet")
+        return
+    _print(json.loads(found), as_json=as_json)
+
+
+def _print(report: dict[str, JsonValue], *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    seconds, lag = report["seconds"], report["lag_hours"]
+    print(f"{report['job']}{', dry run' if report['dry_run'] else ''}: began {report['began']}, took {seconds} s")
+    if lag:
+        print(f"the oldest segment to work off was {lag} hours old")
+    went = report.get("shown", [])
+    if isinstance(went, list):
+        for line in went:
+            print(f"{'would go' if report['dry_run'] else 'gone'}: {safe(str(line))}")
+    rows = []
+    for group in SHOWN:
+        counts = report.get(group)
+        if isinstance(counts, dict):
+            rows += [(group if name == "all" else f"{group}, {name}", f"{count:,}") for name, count in counts.items()]
+    print_table(("", ""), rows)

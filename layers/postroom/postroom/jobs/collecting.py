@@ -1,0 +1,46 @@
+"""Compact 5: objects of which all lines are past are deleted."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from postroom.jobs.bucket import MOST_DELETED, Bucket
+from postroom.jobs.evidence import Evidence
+from postroom.jobs.patience import again
+from postroom.jobs.tally import Tally
+
+T = TypeVar("T")
+
+
+class Collector:
+    """Deletes, many at once. `dry_run`: only counts. Raises NotNowError(STORE_UNAVAILABLE)."""
+
+    def __init__(self, bucket: Bucket, tally: Tally, *, dry_run: bool) -> None:
+        self._bucket = bucket
+        self._tally = tally
+        self._dry_run = dry_run
+
+    def collect(self, known: Iterable[Evidence]) -> None:
+        """Delete what is known to be needed by nobody; of each object all evidence is added up before."""
+        for _ in self.passed(known):
+            self._tally.add("objects.left")
+
+    def passed(self, found: Iterable[T | Evidence]) -> Iterator[T | Evidence]:
+        """What is found, without what is known by now to be needed by nobody: that is deleted."""
+        names: list[str] = []
+        for each in found:
+            if not (isinstance(each, Evidence) and each.complete):
+                yield each
+                continue
+            self._tally.add("objects.collected")
+            self._tally.add("bytes.collected", each.size)
+            names.append(each.source)
+            if len(names) == MOST_DELETED:
+                self._delete(names)
+                names = []
+        if names:
+            self._delete(names)
+
+    def _delete(self, names: list[str]) -> None:
+        if not self._dry_run:
+            with self._tally.timed("collect"):
+                again(lambda: self._bucket.delete_all(names), self._tally)

@@ -1,0 +1,40 @@
+"""What is known of the lines of an object: which of them are past. Whoever knows all of them to be may delete it.
+
+What was past stays past, so that evidence only grows: what tasks found at different times, and found twice, adds up.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Of one object. `lines`: how many it has; 0: that is not known here. `past`: a bit for each line, first line
+    first, from the lowest bit of the first byte on. `size`: of the object, in bytes; 0: that is not known here."""
+
+    source: str
+    lines: int
+    past: bytes
+    size: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of its lines are past."""
+        return self.lines > 0 and self.past == bits(range(self.lines))
+
+
+def bits(numbers: Iterable[int]) -> bytes:
+    """These lines, as bits; no zeros at the end."""
+    value = 0
+    for number in numbers:
+        value |= 1 << number
+    return value.to_bytes((value.bit_length() + 7) // 8, "little")
+
+
+def added_up(source: str, parts: Iterable[Evidence]) -> Evidence:
+    """All that is known of an object."""
+    value, lines, size = 0, 0, 0
+    for part in parts:
+        value |= int.from_bytes(part.past, "little")
+        lines, size = max(lines, part.lines), max(size, part.size)
+    return Evidence(source, lines, value.to_bytes((value.bit_length() + 7) // 8, "little"), size)

@@ -1,0 +1,66 @@
+"""How a task of expire_messages reaches what no other job needs."""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from uuid import uuid4
+
+from postroom.jobs.expiring import Candidates, Expirer
+from postroom.jobs.pace import Pace
+from postroom.jobs.patience import Patience
+from postroom.jobs.reach import Reach, dynamodb_client, s3_client
+from postroom.jobs.scanning import Table
+from postroom.jobs.settings import ExpireSettings
+from postroom.jobs.sweeping import Sweeper
+from postroom.jobs.tally import Tally
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.quotas import Usages
+from postroom.store.segments import Objects
+from postroom.store.storage import Storage, Use
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireReach:
+    """What a task needs to know. `common`: what every job's has."""
+
+    common: Reach
+    settings: ExpireSettings
+
+    def candidates(self, tally: Tally) -> Candidates:
+        """The mailboxes of which something may go."""
+        return Candidates(self.common.directory(tally), self._mailboxes(), self._reads(tally))
+
+    def expirer(self, tally: Tally, pool: Executor, *, now: int) -> Expirer:
+        """What lets messages go. `now`: when the run began, epoch milliseconds."""
+        dynamodb = dynamodb_client(self.common.endpoint_url)
+        return Expirer(
+            self.common.registers(tally),
+            self._mailboxes(),
+            Usages(dynamodb, self.settings.limits_table),
+            self.settings.periods,
+            tally,
+            pool,
+            reads=self._reads(tally),
+            writes=Patience("write", Pace(self.common.writes_per_second), tally),
+            now=now,
+            retain_seconds=self.settings.retain_seconds,
+            dry_run=self.settings.dry_run,
+        )
+
+    def sweeper(self, tally: Tally, *, now: int) -> Sweeper:
+        """What deletes what nobody will ask for. `now`: when the run began, epoch milliseconds."""
+        dynamodb, table = dynamodb_client(self.common.endpoint_url), self.settings.storage_table
+        objects = Objects(s3_client(self.common.endpoint_url), self.common.bucket)
+        return Sweeper(
+            self.common.bucket_of(tally),
+            Storage(dynamodb, table, objects, Use(), lambda: uuid4().hex),
+            Table(dynamodb, table, self._reads(tally)),
+            tally,
+            now=now,
+            dry_run=self.settings.dry_run,
+        )
+
+    def _mailboxes(self) -> Mailboxes:
+        return Mailboxes(dynamodb_client(self.common.endpoint_url), self.common.directory_table)
+
+    def _reads(self, tally: Tally) -> Patience:
+        return Patience("read", Pace(self.common.reads_per_second), tally)

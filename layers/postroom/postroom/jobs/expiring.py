@@ -1,0 +1,152 @@
+"""Messages that have had their time: the mailboxes that may have some, and their rows, live → gone.
+
+Their bytes leave with the objects that hold them, as those of acknowledged messages do (`survey`, `collecting`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from postroom.jobs.patience import Patience
+from postroom.jobs.registers import Registers
+from postroom.jobs.scanning import Table
+from postroom.jobs.tally import Tally
+from postroom.store.expiry import Ends, Periods, ends_of
+from postroom.store.keys import partition
+from postroom.store.mailboxes import DM3, Mailbox, Mailboxes
+from postroom.store.mailboxes import PREFIX as MAILBOX
+from postroom.store.quotas import Usages
+from postroom.store.register import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Went:
+    """What went of one mailbox or place, or would: how many, and why; `size` in bytes."""
+
+    where: str
+    count: int
+    why: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.count} {self.why}, {self.size} bytes"
+
+
+class Candidates:
+    """Which mailboxes may have messages that have had their time. Raises NotNowError(STORE_UNAVAILABLE)."""
+
+    def __init__(self, table: Table, mailboxes: Mailboxes, reads: Patience) -> None:
+        self._table = table
+        self._mailboxes = mailboxes
+        self._reads = reads
+
+    def names(self, segment: int, segments: int) -> Iterator[str]:
+        """Their names, each once: of one of so many parts of the directory."""
+        own = "begins_with(pk, :mailbox) AND (attribute_exists(ttl_days) OR attribute_exists(closed))"
+        rows = self._table.rows(
+            segment=segment,
+            segments=segments,
+            only=f"begins_with(pk, :dm3) OR ({own})",
+            values={":dm3": {"S": DM3}, ":mailbox": {"S": MAILBOX}},
+        )
+        for row in rows:
+            kind, _, name = row["pk"]["S"].partition("#")
+            # A mailbox of the delivery service has a row there, by which alone it is found.
+            if f"{kind}#" == DM3 or not self._is_of_dm3(name):
+                yield name
+
+    def _is_of_dm3(self, name: str) -> bool:
+        return self._reads.ask(lambda: self._mailboxes.is_of_dm3(name))
+
+
+class Expirer:
+    """Lets messages go. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
+
+    Raises NotNowError(STORE_UNAVAILABLE): then some are gone, and the next run goes on.
+    """
+
+    def __init__(
+        self,
+        registers: Registers,
+        mailboxes: Mailboxes,
+        usages: Usages,
+        periods: Periods,
+        tally: Tally,
+        pool: Executor,
+        *,
+        reads: Patience,
+        writes: Patience,
+        now: int,
+        retain_seconds: int,
+        dry_run: bool,
+    ) -> None:
+        self._registers = registers
+        self._mailboxes = mailboxes
+        self._usages = usages
+        self._periods = periods
+        self._tally = tally
+        self._pool = pool
+        self._reads = reads
+        self._writes = writes
+        self._now = now
+        # As the counter's, when a message is acknowledged.
+        self._forget_at = now // 1000 + retain_seconds
+        self._dry_run = dry_run
+
+    def expire(self, names: Iterable[str]) -> Iterator[Went]:
+        """What went of these mailboxes; those of which nothing did are left out."""
+        for name in names:
+            self._tally.add("mailboxes.seen")
+            with self._tally.timed("expire"):
+                counts, sizes = Counter[str](), Counter[str]()
+                for why, size in self._gone(name):
+                    counts[why] += 1
+                    sizes[why] += size
+            yield from (Went(name, count, f"messages {why}", sizes[why]) for why, count in counts.items())
+
+    def _gone(self, name: str) -> Iterator[tuple[str, int]]:
+        is_dm3 = self._reads.ask(lambda: self._mailboxes.is_of_dm3(name))
+        mailbox = self._find(name)
+        if mailbox is None:
+            self._tally.add("mailboxes.unreadable")
+            return
+        if mailbox.held:
+            self._tally.add("mailboxes.held")
+        if mailbox.closed_at == 0:
+            self._tally.add("mailboxes.closed at an unknown time")
+        before = self._ends(mailbox, is_dm3=is_dm3).before
+        for shard in range(mailbox.shards if before else 0):
+            for rows in self._registers.live_before(partition(name, shard), before):
+                # A hold, or a longer time, that is set while we are at it holds for all that is still there.
+                current = self._find(name)
+                if current:
+                    yield from self._let_go(name, rows, self._ends(current, is_dm3=is_dm3))
+
+    def _let_go(self, name: str, rows: Sequence[Row], ends: Ends) -> list[tuple[str, int]]:
+        over = [(row, why) for row in rows if (why := ends.why(row.key.received_at_ms))]
+        if self._dry_run:
+            sizes = [row.place.length if row.place else 0 for row, _ in over]
+        else:
+            sizes = list(
+                self._pool.map(lambda each: self._registers.expire(each[0].key, each[1], self._forget_at), over)
+            )
+        # Of those that somebody else let go meanwhile, he keeps the count.
+        gone = [(why, size) for (_, why), size in zip(over, sizes, strict=True) if size]
+        if gone and not self._dry_run:
+            freed = sum(size for _, size in gone)
+            self._writes.ask(lambda: self._usages.take_off(name, len(gone), freed))
+        for why, size in gone:
+            self._tally.add(f"expired.{why}")
+            self._tally.add("bytes.expired", size)
+        return gone
+
+    def _ends(self, mailbox: Mailbox, *, is_dm3: bool) -> Ends:
+        return ends_of(mailbox, is_dm3=is_dm3, periods=self._periods, now=self._now)
+
+    def _find(self, name: str) -> Mailbox | None:
+        """A mailbox as it is now; None: its row is of no form that this release knows."""
+        try:
+            return self._reads.ask(lambda: self._mailboxes.find(name))
+        except (KeyError, TypeError, ValueError):
+            return None

@@ -1,0 +1,58 @@
+"""A ceiling for what a task takes of a table, so that a night's run never throttles the day's mail."""
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+SLOWEST: Final = 1.0
+"""Units a second that are asked for whatever happens: who stopped asking would never learn that there is room again."""
+_BURST_SECONDS: Final = 0.5
+_GAIN: Final = 0.1
+"""Of the ceiling, won back in each second without being throttled."""
+
+
+class Pace:
+    """Hands out units at a rate. Throttled, it goes on at half of it, and wins the rest back slowly. Safe to share.
+
+    `most`: units a second. `clock`: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        most: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._most = max(most, SLOWEST)
+        self._rate = self._most
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = Lock()
+        self._there = self._most * _BURST_SECONDS
+        self._at = clock()
+        self._throttled_at = self._at
+
+    def take(self, units: int) -> None:
+        """Wait until so many may be taken."""
+        with self._lock:
+            self._pass_time()
+            # Whoever takes more than there is owes it: the next one waits for both.
+            self._there -= units
+            wait = -self._there / self._rate
+        if wait > 0:
+            self._sleep(wait)
+
+    def throttled(self) -> None:
+        """The table could not keep up: slower. Within a second of the last time it is the same event."""
+        with self._lock:
+            self._pass_time()
+            if self._at - self._throttled_at >= 1 or self._rate == self._most:
+                self._rate = max(self._rate / 2, SLOWEST)
+                self._throttled_at = self._at
+
+    def _pass_time(self) -> None:
+        now = self._clock()
+        passed, self._at = now - self._at, now
+        self._rate = min(self._rate + passed * _GAIN * self._most, self._most)
+        self._there = min(self._there + passed * self._rate, self._rate * _BURST_SECONDS)

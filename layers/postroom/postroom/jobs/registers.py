@@ -1,0 +1,150 @@
+"""The registers, as a job works on them: read by the hundred, moved one by one, never faster than its pace."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from postroom.errors import NotNowError, OurError
+from postroom.jobs.pace import Pace
+from postroom.jobs.patience import Patience
+from postroom.jobs.tally import Tally
+from postroom.reasons import Reason
+from postroom.store.aws import RefusedError, conditional, passing_faults
+from postroom.store.head import Heads
+from postroom.store.keys import ROW_PREFIX, RowKey
+from postroom.store.register import LIVE, Register, Row, read_row
+from postroom.store.segments import Place
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef,
+        KeysAndAttributesTypeDef,
+        QueryInputTypeDef,
+        QueryOutputTypeDef,
+    )
+
+MOST_READ: Final = 100
+"""By one BatchGetItem."""
+_PAGE_ROWS: Final = 1000
+"""Of a partition: whoever dies over a page leaves the usage of its mailbox wrong by as many at most."""
+
+
+class Registers:
+    """Table `post`. All of it raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries. Safe to share."""
+
+    def __init__(
+        self,
+        dynamodb: "DynamoDBClient",
+        table: str,
+        *,
+        reads: Pace,
+        writes: Pace,
+        tally: Tally,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._register = Register(dynamodb, table)
+        self._heads = Heads(dynamodb, table)
+        self._reading = Patience("read", reads, tally, sleep)
+        self._writing = Patience("write", writes, tally, sleep)
+        self._tally = tally
+
+    def find_all(self, keys: Sequence[RowKey]) -> Mapping[RowKey, Row | OurError | None]:
+        """The rows of at most `MOST_READ` keys, read consistently; None: absent."""
+        # DynamoDB refuses a key that is asked for twice.
+        wanted = list(dict.fromkeys(keys))
+        found: dict[RowKey, Row | OurError | None] = dict.fromkeys(wanted)
+        asked: list[Mapping[str, AttributeValueTypeDef]] = [_key(key) for key in wanted]
+
+        def read() -> None:
+            nonlocal asked
+            rows, asked = self._read(asked)
+            for item in rows:
+                found[RowKey(item["pk"]["S"], item["sk"]["S"])] = _row(item)
+            if asked:
+                raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+        self._reading.keep_asking(read, lambda: len(asked))
+        return found
+
+    def swing(self, key: RowKey, source: str, place: Place) -> bool:
+        """Point a row that is live at `source` to `place`; False: it has moved on meanwhile (and never comes back)."""
+        try:
+            self._writing.ask(lambda: self._swing(key, source, place))
+        except RefusedError:
+            return False
+        return True
+
+    def live_before(self, pk: str, before: int) -> Iterator[Sequence[Row]]:
+        """The live rows of a partition that were received before a time (epoch milliseconds), page by page.
+
+        Not read consistently: what is missed is there the next time.
+        """
+        begin, end = self._reading.ask(lambda: self._heads.read(pk)).sk, f"{ROW_PREFIX}{before:013d}"
+        if begin >= end:
+            return
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :begin AND :end",
+            "FilterExpression": "st = :live",
+            "ExpressionAttributeValues": {
+                ":pk": {"S": pk}, ":begin": {"S": begin}, ":end": {"S": end}, ":live": {"S": LIVE},
+            },
+            "Limit": _PAGE_ROWS,
+            "ReturnConsumedCapacity": "TOTAL",
+        }  # fmt: skip
+        while True:
+            page = self._reading.ask(lambda: self._query(query))
+            self._reading.owe(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
+            rows = [row for item in page["Items"] if isinstance(row := _row(item), Row)]
+            self._tally.add("rows.unreadable", len(page["Items"]) - len(rows))
+            yield rows
+            if "LastEvaluatedKey" not in page:
+                return
+            query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def expire(self, key: RowKey, why: str, forget_at: int) -> int:
+        """Let a message go that is live. How many bytes left; 0: it was gone. `forget_at`: epoch seconds."""
+        return self._writing.ask(lambda: self._register.expire(key, why, forget_at))
+
+    def _swing(self, key: RowKey, source: str, place: Place) -> None:
+        with conditional():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_key(key),
+                UpdateExpression="SET o = :o, off = :off, len = :len",
+                ConditionExpression="st = :live AND o = :src",
+                ExpressionAttributeValues={
+                    ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
+                    ":live": {"S": LIVE}, ":src": {"S": source},
+                },
+            )  # fmt: skip
+
+    def _query(self, query: "QueryInputTypeDef") -> "QueryOutputTypeDef":
+        with passing_faults():
+            return self._dynamodb.query(**query)
+
+    def _read(
+        self, keys: "Sequence[Mapping[str, AttributeValueTypeDef]]"
+    ) -> "tuple[Sequence[Mapping[str, AttributeValueTypeDef]], list[Mapping[str, AttributeValueTypeDef]]]":
+        request: KeysAndAttributesTypeDef = {"Keys": keys, "ConsistentRead": True}
+        with passing_faults():
+            answer = self._dynamodb.batch_get_item(RequestItems={self._table: request})
+        left = answer.get("UnprocessedKeys", {}).get(self._table, {"Keys": []})["Keys"]
+        # A consistent read of a row, which is under 4 kB, is one unit.
+        self._tally.add("units.read", len(keys) - len(left))
+        self._tally.add("dynamodb.read")
+        return answer["Responses"].get(self._table, []), list(left)
+
+
+def _row(item: "Mapping[str, AttributeValueTypeDef]") -> Row | OurError:
+    try:
+        return read_row(item)
+    except (OurError, KeyError, ValueError):
+        return OurError(f"row {item['pk']['S']} {item['sk']['S']} is of no form that this release knows")
+
+
+def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}

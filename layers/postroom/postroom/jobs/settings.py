@@ -1,0 +1,126 @@
+"""What a job is told: by Glue's convention, `--BUCKET name --LAG_HOURS 24 …`. Typed; units in the names."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Final, TypeVar
+
+from postroom.errors import SettingsError
+from postroom.settings import DAY_SECONDS, RETAIN_CEILING_SECONDS, SQS_LONGEST_LIFE_SECONDS
+from postroom.store.expiry import FLOOR_DAYS, Periods
+
+S = TypeVar("S", bound="JobSettings")
+
+LEAST_RETAIN_SECONDS: Final = SQS_LONGEST_LIFE_SECONDS + DAY_SECONDS
+"""A horizon of no time at all, and for how long a message of SQS may live on."""
+_CORES_A_WORKER: Final = 4
+_TRUTH: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """What every job is told.
+
+    `workers`: machines, among whose cores the ceilings are shared; 0: as many cores as Spark says.
+    `endpoint_url`: of a local stack; empty: AWS. `log_group`: where the report goes, too; empty: nowhere else.
+    """
+
+    job_name: str
+    bucket: str
+    post_table: str
+    directory_table: str
+    retain_seconds: int
+    read_units_per_second: int = 2000
+    write_units_per_second: int = 1000
+    workers: int = 0
+    dry_run: bool = False
+    endpoint_url: str = ""
+    log_group: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for what cannot be."""
+        for name in ("read_units_per_second", "write_units_per_second"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"--{name.upper()} must be at least 1")
+        # A line whose row may still be written is taken for garbage otherwise.
+        if not LEAST_RETAIN_SECONDS <= self.retain_seconds < RETAIN_CEILING_SECONDS:
+            raise SettingsError(
+                f"--RETAIN_SECONDS is {self.retain_seconds}; it must be at least {LEAST_RETAIN_SECONDS} and less than "
+                f"{RETAIN_CEILING_SECONDS}: say what the stack says"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactSettings(JobSettings):
+    """What `compact_chunks` is told. `lag_hours`: segments younger than that are left alone."""
+
+    lag_hours: int = 24
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for what cannot be."""
+        JobSettings.__post_init__(self)
+        if self.lag_hours < 0:
+            raise SettingsError("--LAG_HOURS must not be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireSettings(JobSettings):
+    """What `expire_messages` is told. `dm3_message_ttl_days`: what senders of dm3 letters are told; 0: without end.
+
+    `closed_days`: how long a mailbox that was closed keeps what it has.
+    """
+
+    limits_table: str
+    storage_table: str
+    dm3_message_ttl_days: int = 0
+    closed_days: int = FLOOR_DAYS
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for what cannot be."""
+        JobSettings.__post_init__(self)
+        if self.dm3_message_ttl_days and self.dm3_message_ttl_days < FLOOR_DAYS:
+            raise SettingsError(f"--DM3_MESSAGE_TTL_DAYS must be at least {FLOOR_DAYS}, or 0: without end")
+        if self.closed_days < FLOOR_DAYS:
+            raise SettingsError(f"--CLOSED_DAYS must be at least {FLOOR_DAYS}")
+
+    @property
+    def periods(self) -> Periods:
+        """What the rules are held to."""
+        return Periods(self.dm3_message_ttl_days, self.closed_days)
+
+
+def slots_of(workers: int) -> int:
+    """How many tasks run at a time on so many machines of Glue (G.1X), one of them the driver's; 0: nobody knows."""
+    return max(workers - 1, 1) * _CORES_A_WORKER if workers else 0
+
+
+def parse(kind: type[S], arguments: Sequence[str]) -> S:
+    """The settings in a job's arguments; Glue adds many of its own, which are passed over.
+
+    Raises SettingsError, which names the argument.
+    """
+    parser = argparse.ArgumentParser(prog=kind.__name__, add_help=False, allow_abbrev=False, exit_on_error=False)
+    for each in fields(kind):
+        parser.add_argument(f"--{each.name.upper()}", dest=each.name)
+    try:
+        given, _ = parser.parse_known_args(list(arguments))
+    except argparse.ArgumentError as error:
+        raise SettingsError(f"{error.argument_name}: {error.message}") from None
+    values: dict[str, object] = {}
+    for each in fields(kind):
+        text = getattr(given, each.name)
+        if text is not None:
+            values[each.name] = _read(each.name, text, each.type)
+        elif each.default is MISSING:
+            raise SettingsError(f"--{each.name.upper()} is missing: say it in the job's arguments")
+    return kind(**values)  # type: ignore[arg-type]
+
+
+def _read(name: str, text: str, kind: object) -> object:
+    try:
+        if kind is bool:
+            return _TRUTH[text.lower()]
+        return int(text) if kind is int else text
+    except (KeyError, ValueError):
+        expected = "true or false" if kind is bool else "a whole number"
+        raise SettingsError(f"--{name.upper()} is {text!r}; it must be {expected}") from None

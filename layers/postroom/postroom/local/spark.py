@@ -1,0 +1,75 @@
+"""A Glue job on this machine: the same file, by this Python, in a Spark of its own."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from postroom.errors import OurError
+from postroom.local.java import java_home
+
+_SUBMIT: Final = (
+    "--master local[{cores},{tries}] --driver-memory {memory} --conf spark.ui.enabled=false "
+    "--conf spark.ui.showConsoleProgress=false pyspark-shell"
+)
+_TASK_TRIES: Final = 4
+"""As on a cluster: a task that fails in passing is done again."""
+_MEMORY: Final = "2g"
+_SHOWN_LINES: Final = 15
+
+
+def command_of(
+    script: Path, arguments: Sequence[str], environment: Mapping[str, str], *, cores: str = "*"
+) -> tuple[list[str], dict[str, str]]:
+    """The command that runs a job, and its whole environment. `environment`: beside what Spark needs.
+
+    Raises OurError where there is no Spark or no Java.
+    """
+    if not find_spec("pyspark"):
+        raise OurError("jobs need Spark, and it is not installed: `pip install 'postroom[glue]'`")
+    submit = _SUBMIT.format(cores=cores, tries=_TASK_TRIES, memory=_MEMORY)
+    whole = {**environment, **spark_environment(), "PYSPARK_SUBMIT_ARGS": submit}
+    return [sys.executable, str(script), *arguments], whole
+
+
+def spark_environment() -> dict[str, str]:
+    """What Spark is told here by its environment: this Python, the loopback, and where Java is.
+
+    Raises OurError where there is none.
+    """
+    home = java_home()
+    java = {"JAVA_HOME": str(home)} if home else {}
+    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", **java}
+
+
+def run_job(script: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Run a job to its end; the last line that it printed, which is its report.
+
+    `environment`: as `command_of` takes it. Raises OurError as that does, and where the job failed: then its last words
+    are shown.
+    """
+    command, whole = command_of(script, arguments, environment)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        ran = subprocess.run(command, env=whole, stdout=subprocess.PIPE, stderr=log, text=True, check=False)  # noqa: S603
+        if ran.returncode:
+            log.seek(0)
+            last = "".join(log.readlines()[-_SHOWN_LINES:])
+            raise OurError(f"the job {script.stem} failed; the end of what it said:\n{last.rstrip()}")
+    return ran.stdout.rstrip().rpartition("\n")[2]
+
+
+def environment_of(account: str, region: str) -> dict[str, str]:
+    """This process's environment, for a job in an account of a local stack: nothing of the caller's AWS set-up."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {
+        **kept,
+        "AWS_ACCESS_KEY_ID": account,
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_DEFAULT_REGION": region,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }

@@ -1,0 +1,48 @@
+"""When an object is looked at by a job, and when its lines move. Pure; times in epoch milliseconds.
+
+To look at a chunk costs a read for each of its lines. So it is looked at when its age has doubled, and then every 30
+days: half of it cannot be garbage for longer than it was not, and what was acknowledged is gone 30 days later.
+"""
+
+from typing import Final
+
+from postroom.store.cutting import FULL_BYTES
+
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+MONTH_MS: Final = 30 * DAY_MS
+_LOOKS: Final = (1 * DAY_MS, 2 * DAY_MS, 4 * DAY_MS, 8 * DAY_MS, 16 * DAY_MS, MONTH_MS)
+
+
+def is_segment_due(hour: int, lag_ms: int, now: int) -> bool:
+    """Whether segments of the hour that begins then are worked off: all that is in them is older than the lag.
+
+    Without a lag whatever is there is: the lag is thrift, as most mail is acknowledged within a day.
+    """
+    return not lag_ms or hour + HOUR_MS + lag_ms <= now
+
+
+def is_chunk_due(hour: int, since: int, now: int) -> bool:
+    """Whether a chunk that was written in the hour that begins then is looked at.
+
+    `since`: when the last run began that looked at all that was due; 0: nobody knows, and all that is a day old is due.
+    """
+    written = hour + HOUR_MS
+    return _looks(now - written) > _looks(since - written)
+
+
+def moves(size: int, kept: int, age: int) -> bool:
+    """Whether the lines of a chunk are copied into another: half of it is garbage, or, after 30 days, any of it is, or
+    it could share a chunk with others.
+
+    `size`: of the object, in bytes; `kept`: of its lines that are live there.
+    """
+    if kept == 0:
+        return False
+    return 2 * kept <= size or (age >= MONTH_MS and (kept < size or 2 * size < FULL_BYTES))
+
+
+def _looks(age: int) -> int:
+    """How often a chunk of this age was due."""
+    early = sum(look <= age for look in _LOOKS)
+    return early + max(0, age // MONTH_MS - 1)

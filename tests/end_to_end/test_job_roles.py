@@ -1,0 +1,153 @@
+"""A job as Glue runs it: with the arguments that the template gives it, and no more than its role allows."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from postroom.cli.checkout import template_path
+from postroom.local.clients import REGION, clean_session
+from postroom.local.spark import environment_of, run_job
+from postroom.local.stack import Deployment, LocalStack
+from postroom.store.keys import RowKey, claim_name, row_key, segment_name
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.quotas import Usages
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects, lay_out
+from postroom.store.storage import Storage, Use
+
+MAILBOX = "receiver.example"
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[Deployment]:
+    with LocalStack(template_path()) as stack:
+        yield stack.deploy("night")
+
+
+def job_of(deployment: Deployment, job: str) -> dict[str, Any]:
+    return dict(deployment.client("glue").get_job(JobName=deployment.outputs[job])["Job"])
+
+
+def session_of(deployment: Deployment, job: str) -> dict[str, str]:
+    """What the job's role signs with, as the environment says it."""
+    sts = clean_session().client(
+        "sts",
+        endpoint_url=deployment.client.endpoint,
+        aws_access_key_id=deployment.account,
+        aws_secret_access_key="local",
+    )
+    given = sts.assume_role(RoleArn=job_of(deployment, job)["Role"], RoleSessionName="night")["Credentials"]
+    return {
+        "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": given["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": given["SessionToken"],
+    }
+
+
+def run(deployment: Deployment, job: str) -> None:
+    said = job_of(deployment, job)
+    arguments = said["DefaultArguments"] | {
+        "--JOB_NAME": said["Name"],
+        "--ENDPOINT_URL": deployment.client.endpoint,
+        # The emulator asks for CreateLogStream of the group's ARN without `:*`, which AWS does not.
+        "--LOG_GROUP": "",
+    }
+    environment = environment_of(deployment.account, REGION) | session_of(deployment, job)
+    script = template_path().parent / said["Command"]["ScriptLocation"]
+    run_job(script, [word for argument in arguments.items() for word in argument], environment)
+
+
+def file_two_days_ago(deployment: Deployment, count: int) -> list[RowKey]:
+    """Messages in one segment; the first is acknowledged."""
+    at_ms = round(time.time() * 1000) - 2 * 86_400_000
+    rows = [row_key(MAILBOX, 1, at_ms, f"{number:032x}") for number in range(count)]
+    name = segment_name(at_ms, os.urandom(16).hex())
+    data, places = lay_out([Line(row, "news", "{}", {}) for row in rows], name)
+    deployment.client("s3").put_object(Bucket=deployment.outputs["Bucket"], Key=name, Body=data)
+    for row, place in zip(rows, places, strict=True):
+        gone = {"st": {"S": "G"}, "why": {"S": "acked"}, "ttl": {"N": str(at_ms // 1000 + 22 * 86_400)}}
+        live = {
+            "st": {"S": "L"},
+            "c": {"S": "news"},
+            "o": {"S": place.object},
+            "off": {"N": str(place.offset)},
+            "len": {"N": str(place.length)},
+        }
+        deployment.client("dynamodb").put_item(
+            TableName=deployment.outputs["PostTable"],
+            Item={"pk": {"S": row.pk}, "sk": {"S": row.sk}, **(gone if row == rows[0] else live)},
+        )
+    return rows
+
+
+def names(deployment: Deployment) -> list[str]:
+    found = deployment.client("s3").list_objects_v2(Bucket=deployment.outputs["Bucket"])
+    return [entry["Key"] for entry in found.get("Contents", [])]
+
+
+def object_of(deployment: Deployment, row: RowKey) -> str | None:
+    key = {"pk": {"S": row.pk}, "sk": {"S": row.sk}}
+    found = deployment.client("dynamodb").get_item(TableName=deployment.outputs["PostTable"], Key=key)
+    return found["Item"].get("o", {}).get("S")
+
+
+def test_compaction_does_its_work_in_its_role(deployment: Deployment) -> None:
+    acknowledged, *waiting = file_two_days_ago(deployment, 3)
+    run(deployment, "CompactJob")
+    left = names(deployment)
+    [chunk] = [name for name in left if name.startswith("chk/")]
+    assert [object_of(deployment, row) for row in waiting] == [chunk, chunk]
+    assert object_of(deployment, acknowledged) is None
+    assert [name for name in left if name.startswith("seg/")] == []
+    assert "jobs/reports/compact/latest.json" in left
+
+
+FORBIDDEN = [
+    ("CompactJob", "list_objects_v2", {"Prefix": "box/"}),
+    ("CompactJob", "put_object", {"Key": "seg/2026/01/01/00/x.jsonl", "Body": b""}),
+    ("CompactJob", "delete_object", {"Key": "box/x"}),
+    ("ExpireJob", "list_objects_v2", {"Prefix": "registry/"}),
+    ("ExpireJob", "put_object", {"Key": "chk/2026/01/01/00/x.jsonl", "Body": b""}),
+    ("ExpireJob", "delete_object", {"Key": "registry/names.yaml"}),
+]
+
+
+@pytest.mark.parametrize(("job", "call", "request_"), FORBIDDEN)
+def test_what_a_job_has_no_business_with_it_may_not(
+    deployment: Deployment, job: str, call: str, request_: dict[str, object]
+) -> None:
+    signed = {name.lower(): value for name, value in session_of(deployment, job).items()}
+    client = clean_session().client("s3", endpoint_url=deployment.client.endpoint, **signed)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        getattr(client, call)(Bucket=deployment.outputs["Bucket"], **request_)
+
+
+def test_expiry_does_its_work_in_its_role(deployment: Deployment) -> None:
+    dynamodb, s3, outputs = deployment.client("dynamodb"), deployment.client("s3"), deployment.outputs
+    mailboxes = Mailboxes(dynamodb, outputs["DirectoryTable"])
+    mailboxes.set_ttl("over.example", 40)
+    mailboxes.hold("held.example")
+    at_ms = round(time.time() * 1000) - 41 * 86_400_000
+    row = row_key("over.example", 1, at_ms, "f" * 32)
+    name = segment_name(at_ms, os.urandom(16).hex())
+    data, [place] = lay_out([Line(row, "news", "{}", {})], name)
+    s3.put_object(Bucket=outputs["Bucket"], Key=name, Body=data)
+    Register(dynamodb, outputs["PostTable"]).file(row, place, "news")
+    Usages(dynamodb, outputs["LimitsTable"]).add("over.example", 1, place.length)
+    objects = Objects(s3, outputs["Bucket"])
+    storage = Storage(dynamodb, outputs["StorageTable"], objects, Use(), lambda: os.urandom(16).hex())
+    storage.add_part("over.example", b"stale", at_ms // 1000)
+    s3.put_object(Bucket=outputs["Bucket"], Key=claim_name(at_ms, "old"), Body=b"")
+    s3.create_multipart_upload(Bucket=outputs["Bucket"], Key="box/large")
+    run(deployment, "ExpireJob")
+    assert object_of(deployment, row) is None
+    assert Usages(dynamodb, outputs["LimitsTable"]).read("over.example").messages == 0
+    assert storage.use("over.example") == Use()
+    left = names(deployment)
+    assert name not in left
+    assert [each for each in left if each.startswith(("claim/", "box/"))] == []
+    assert "jobs/reports/expire/latest.json" in left

@@ -1,0 +1,63 @@
+"""docs/jobs.md, followed by a shell, at the town's post office: the jobs of the night on what other tests have left."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.shells import open_shell
+
+from postroom.cli import jobs
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import RECEIVER, Town
+from postroom.jobs.reading import Damage
+from postroom.store.past import Stand
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-8")
+HERE, ON_AWS, HOLD = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: Town, tmp_path: Path) -> None:
+    shell = open_shell(town, tmp_path)
+    story.filed()
+    town.receiver.settle()
+    before = [(each.row.key, each.line) for each in town.receiver.filed(RECEIVER)]
+    assert before
+    said = shell(HERE)
+    assert said.count("compact, dry run: began") == 1
+    assert said.count("compact: began") == 2
+    assert said.count("expire, dry run: began") == 1
+    assert said.count("expire: began") == 1
+    after = town.receiver.filed(RECEIVER)
+    assert [(each.row.key, each.line) for each in after] == before
+    assert {each.row.place.object[:4] for each in after if each.row.place} == {"chk/"}
+    last = json.loads(shell("postroom jobs last compact --json"))
+    assert last["lines"]["swung"] >= len(before)
+
+
+def test_the_library_is_put_where_the_jobs_look_for_it(town: Town, tmp_path: Path) -> None:
+    said = open_shell(town, tmp_path)(ON_AWS.replace(" --stack-name NAME", ""))
+    name = re.search(r"(jobs/lib/\S+\.zip)", said)
+    assert name
+    assert town.receiver.objects.get(name[1])[:2] == b"PK"
+
+
+def test_a_mailbox_is_held_and_released(town: Town, tmp_path: Path) -> None:
+    shell = open_shell(town, tmp_path)
+    hold, release = HOLD.strip().splitlines()
+    shell(hold)
+    assert town.receiver.mailboxes.find(RECEIVER).held
+    shell(release)
+    assert not town.receiver.mailboxes.find(RECEIVER).held
+
+
+def test_the_page_names_every_reason_and_every_group_of_a_report() -> None:
+    for damage in Damage:
+        assert f"| `{damage}` |" in PAGE
+    for stand in Stand:
+        assert stand is Stand.HERE or f"`{stand}`" in PAGE
+    for group in jobs.SHOWN:
+        assert f"`{group}`" in PAGE

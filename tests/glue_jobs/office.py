@@ -1,0 +1,120 @@
+"""A deployment in the embedded AWS, filled with mail, as jobs find it; and what its owners see."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.mail import Plan, Written, write
+from tests.aws import Deployed
+
+from postroom.jobs.settings import CompactSettings
+from postroom.jobs.tally import Counts
+from postroom.settings import Settings
+from postroom.store.audit import audit
+from postroom.store.findings import Findings
+from postroom.store.gather import gather
+from postroom.store.reader import Filed, Reader, runs_of
+from postroom.store.register import Register, Row
+from postroom.store.segments import Objects
+
+RETAIN_SECONDS = Settings().retain_seconds
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class Office:
+    """A deployment of one account. `endpoint_url`: of the embedded AWS."""
+
+    deployed: Deployed
+    endpoint_url: str
+    account: str
+
+    def fill(self, *, messages: int, seed: int, mailboxes: int = 20, **more: float) -> Written:
+        """Mail of yesterday; what is to be shown is kept."""
+        ends_at_ms = now_ms() - DAY_MS - 3_600_000
+        plan = Plan(messages=messages, seed=seed, mailboxes=mailboxes, ends_at_ms=ends_at_ms, **more)  # type: ignore[arg-type]
+        aws, table = self.deployed.clients, self.deployed.tables["PostTable"]
+        return write(plan, aws.s3, self.deployed.bucket, aws.dynamodb, table, keep_truth=True)
+
+    def settings(self, **other: object) -> CompactSettings:
+        """A job's settings, here."""
+        said = {
+            "job_name": "test", "bucket": self.deployed.bucket, "post_table": self.deployed.tables["PostTable"],
+            "directory_table": self.deployed.tables["DirectoryTable"], "retain_seconds": RETAIN_SECONDS,
+            "read_units_per_second": 100_000, "write_units_per_second": 100_000, "endpoint_url": self.endpoint_url,
+        }  # fmt: skip
+        return CompactSettings(**{**said, **other})  # type: ignore[arg-type]
+
+    def arguments(self, **other: object) -> list[str]:
+        """The same, as a job's arguments."""
+        settings = self.settings(**other)
+        names = CompactSettings.__dataclass_fields__
+        return [word for name in names for word in (f"--{name.upper()}", str(getattr(settings, name)))]
+
+    def mailboxes(self) -> list[str]:
+        """Those that have rows."""
+        return sorted({item["pk"]["S"].rpartition("#")[0] for item in self.deployed.rows("PostTable")})
+
+    def shown(self) -> dict[str, list[tuple[str, str]]]:
+        """What each owner is shown, in order: row and envelope."""
+        return {mailbox: list(self._shown(mailbox)) for mailbox in self.mailboxes()}
+
+    def stored(self) -> object:
+        """Everything in tables and bucket."""
+        return {name: self.deployed.rows(name) for name in self.deployed.tables}, self.deployed.objects()
+
+    def rows(self, mailbox: str) -> list[Row]:
+        """What an owner's list is made from."""
+        return list(self._reader().list(mailbox, 1, now=int(time.time())))
+
+    def requests(self) -> int:
+        """How many requests to S3 it takes to read all mail, mailbox by mailbox."""
+        return sum(len(runs_of(self.rows(mailbox))) for mailbox in self.mailboxes())
+
+    def names(self, prefix: str) -> list[str]:
+        """The objects below a prefix."""
+        pages = self.deployed.clients.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self.deployed.bucket, Prefix=prefix
+        )
+        return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+
+    def audit(self) -> Findings:
+        """What an audit finds; there are no identities (`seen`) of made-up mail."""
+        return audit(gather(self.deployed.premises, now=int(time.time()), retain_seconds=RETAIN_SECONDS))
+
+    def empty(self) -> None:
+        """Take everything away, for the next test."""
+        clients = self.deployed.clients
+        names = self.names("")
+        for start in range(0, len(names), 1000):
+            clients.s3.delete_objects(
+                Bucket=self.deployed.bucket, Delete={"Objects": [{"Key": name} for name in names[start : start + 1000]]}
+            )
+        for name in ("PostTable", "DirectoryTable"):
+            for item in self.deployed.rows(name):
+                clients.dynamodb.delete_item(TableName=name, Key={key: item[key] for key in ("pk", "sk")})
+
+    def _shown(self, mailbox: str) -> Iterator[tuple[str, str]]:
+        reader, rows = self._reader(), self.rows(mailbox)
+        found = {each.row.key: each for run in runs_of(rows) for each in reader.fetch_run(run) if each is not None}
+        for row in rows:
+            filed = found.get(row.key)
+            if isinstance(filed, Filed):
+                yield row.key.sk, json.dumps([filed.line.envelope, filed.line.conversation, filed.line.receipt])
+
+    def _reader(self) -> Reader:
+        dynamodb, table = self.deployed.clients.dynamodb, self.deployed.tables["PostTable"]
+        return Reader(
+            dynamodb, table, Register(dynamodb, table), Objects(self.deployed.clients.s3, self.deployed.bucket)
+        )
+
+
+def now_ms() -> int:
+    """The clock."""
+    return round(time.time() * 1000)
+
+
+def of(counts: Counts, group: str) -> dict[str, int]:
+    """The counts of a group, by what follows it."""
+    return {name.partition(".")[2]: count for name, count in counts.items() if name.partition(".")[0] == group}

@@ -1,0 +1,122 @@
+"""A job that is killed in the middle, whole or in part: run again, nothing is missing, doubled or left over."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.glue_jobs.office import DAY_MS, Office, now_ms
+from tests.glue_jobs.test_compact_chunks import compact
+
+from postroom.local.spark import command_of, run_job
+from postroom.store.problems import Problem
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+SCRIPT = Path(__file__).parents[2] / "glue_jobs" / "compact_chunks.py"
+PATIENCE_SECONDS = 120
+
+
+@contextmanager
+def a_slow_run(office: Office, environment: dict[str, str]) -> Iterator[tuple[psutil.Process, subprocess.Popen[str]]]:
+    """A run whose swings take ten seconds, at its half: chunks are written, and some rows point to them."""
+    command, whole = command_of(SCRIPT, office.arguments(write_units_per_second=25), environment, cores="2")
+    with subprocess.Popen(command, env=whole, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as started:
+        job = psutil.Process(started.pid)
+        try:
+            until(lambda: swung(office) > 10)
+            assert swung(office) < len(office.deployed.rows("PostTable")) / 2
+            yield job, started
+            started.communicate()
+        finally:
+            for process in [*job.children(recursive=True), job] if job.is_running() else []:
+                process.kill()
+
+
+def until(look: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not look():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def swung(office: Office) -> int:
+    return sum(item.get("o", {}).get("S", "").startswith("chk/") for item in office.deployed.rows("PostTable"))
+
+
+def wrong(office: Office) -> list[object]:
+    """What an audit finds, but that made-up mail has no identities."""
+    return [each for each in office.audit().problems if each.problem not in (Problem.NOT_HOME, Problem.NOT_IN_LEDGER)]
+
+
+def is_all_there_and_nothing_else(spark: object, office: Office, before: object) -> None:
+    """After runs that nobody disturbs: two that come to what is due, later."""
+    assert office.shown() == before
+    assert not wrong(office)
+    compact(spark, office)  # type: ignore[arg-type]
+    compact(spark, office, now=now_ms() + 2 * DAY_MS)  # type: ignore[arg-type]
+    assert office.shown() == before
+    assert not wrong(office)
+    pointed = {item["o"]["S"] for item in office.deployed.rows("PostTable") if "o" in item}
+    assert set(office.names("seg/")) | set(office.names("chk/")) == pointed
+
+
+def test_kill_9_of_the_jvm(spark: object, office: Office, environment: dict[str, str]) -> None:
+    office.fill(messages=250, seed=21, corrupt=0, orphans=0)
+    before = office.shown()
+    with a_slow_run(office, environment) as (job, started):
+        [jvm] = [process for process in job.children(recursive=True) if process.name() == "java"]
+        jvm.kill()
+    assert started.returncode != 0
+    is_all_there_and_nothing_else(spark, office, before)
+
+
+def test_kill_9_of_all_of_it(spark: object, office: Office, environment: dict[str, str]) -> None:
+    office.fill(messages=250, seed=22, corrupt=0, orphans=0)
+    before = office.shown()
+    with a_slow_run(office, environment) as (job, _):
+        for process in [job, *job.children(recursive=True)]:
+            process.kill()
+    is_all_there_and_nothing_else(spark, office, before)
+
+
+def test_a_task_that_dies_is_done_again_within_the_run(
+    spark: object, office: Office, environment: dict[str, str]
+) -> None:
+    office.fill(messages=250, seed=23, corrupt=0, orphans=0)
+    before = office.shown()
+    with a_slow_run(office, environment) as (job, started):
+        workers = [
+            process for process in job.children(recursive=True) if process.name() != "java" and not process.children()
+        ]
+        assert workers
+        for process in workers:
+            process.kill()
+    assert started.returncode == 0
+    assert not office.names("seg/")
+    is_all_there_and_nothing_else(spark, office, before)
+
+
+def test_spark_submit_runs_the_same_file(office: Office, environment: dict[str, str]) -> None:
+    office.fill(messages=100, seed=24, corrupt=0, orphans=0)
+    before = office.shown()
+    submit = Path(sys.executable).parent / "spark-submit"
+    # What Glue adds of its own is passed over.
+    more = ["--JOB_ID", "j_1", "--enable-auto-scaling", "true", "--TempDir", "s3://elsewhere/"]
+    subprocess.run(
+        [submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", SCRIPT, *office.arguments(), *more],
+        env=environment, check=True, capture_output=True, timeout=PATIENCE_SECONDS,
+    )  # fmt: skip
+    assert office.shown() == before
+    assert not office.names("seg/")
+    assert office.names("jobs/reports/compact/latest.json")
+
+
+def test_a_job_that_cannot_reach_its_bucket_says_so(office: Office, environment: dict[str, str]) -> None:
+    with pytest.raises(Exception, match="NoSuchBucket"):
+        run_job(SCRIPT, office.arguments(bucket="bucket-elsewhere"), environment)

@@ -1,0 +1,171 @@
+"""Mail in a deployment's store, as doors and workers leave it there; and what its owners must see of it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import orjson
+from moto import mock_aws
+from tests.aws import Clients, Deployed, deploy
+
+from postroom.jobs.reading import Read, raw_lines, read_line
+from postroom.nlweb.envelope import read_envelope
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.sign import Draft, sign
+from postroom.reasons import Reason
+from postroom.store.audit import audit
+from postroom.store.findings import Finding
+from postroom.store.gather import gather
+from postroom.store.keys import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
+from postroom.store.past import PAST, Stand, stand_of
+from postroom.store.reader import Reader
+from postroom.store.register import OVER, Register, read_row
+from postroom.store.rounds import DAY_MS
+from postroom.store.seen import Seen
+from postroom.store.segments import Line, Objects, Place, lay_out_encoded
+
+NOW = 1_795_253_400_000  # 2026-11-21T09:30:00Z
+RETAIN = 22 * DAY_MS // 1000
+SHOP = "shop.com"
+_KEY = PrivateKey.generate("ed25519")
+_RECEIPT = {"protocol": "nlweb"}
+
+Shown = list[tuple[RowKey, str]]
+
+
+@contextmanager
+def a_store(clients: Clients) -> Iterator["Mail"]:
+    """A fresh one."""
+    with mock_aws():
+        yield Mail(deploy(clients))
+
+
+class Mail:
+    """Times are epoch milliseconds. `waits`: the envelope of each message that its owner must see."""
+
+    def __init__(self, deployed: Deployed) -> None:
+        self.deployed = deployed
+        self.waits: dict[RowKey, str] = {}
+        dynamodb, tables = deployed.clients.dynamodb, deployed.tables
+        self.register = Register(dynamodb, tables["PostTable"])
+        self.seen = Seen(dynamodb, tables["SeenTable"])
+        self.objects = Objects(deployed.clients.s3, deployed.bucket)
+        self.reader = Reader(dynamodb, tables["PostTable"], self.register, self.objects)
+        self._ids = 0
+
+    def new_id(self) -> str:
+        self._ids += 1
+        return f"{self._ids:032x}"
+
+    # --- what doors and workers do -----------------------------------------------------------------------------------
+    def message(self, at: int, sender: str = "a.com", mailbox: str = SHOP, size: int = 0) -> Line:
+        """The line of a message that came in then, and has its home."""
+        draft = Draft(sender, mailbox, "Notify@Shop", str(UUID(hex=self.new_id())), at, "x" * size)
+        envelope = sign(draft, _KEY)
+        line = Line(row_key(mailbox, 1, at, self.new_id()), sender, json.dumps(envelope), _RECEIPT)
+        read = read_envelope(envelope)
+        key = seen_key_nlweb(read.receiver, read.sender, read.correlation)
+        self.seen.claim_home(key, read.claimed_hash, line.row, now=at // 1000, forget_at=at // 1000 + 2 * RETAIN)
+        return line
+
+    def segment(self, at: int, *lines: Line | bytes) -> list[Place]:
+        """An object of these lines, or of what else stands in it; no row knows of it yet."""
+        return self.put(segment_name(at, self.new_id()), *lines)
+
+    def put(self, name: str, *lines: Line | bytes) -> list[Place]:
+        data, places = lay_out_encoded([each.encode() if isinstance(each, Line) else each for each in lines], name)
+        self.objects.put(name, data)
+        return places
+
+    def chunk(self, at: int, *lines: Line, src: str) -> str:
+        """A chunk of an earlier run, in which the rows of these lines are; its name."""
+        name = chunk_name(at, self.new_id())
+        for line, place in zip(lines, self.put(name, *(self.copied(line, src) for line in lines)), strict=True):
+            self.file(line, place)
+        return name
+
+    def copied(self, line: Line, src: str) -> bytes:
+        """A line as it stands in a chunk."""
+        return orjson.dumps(orjson.loads(line.encode()) | {"src": src})
+
+    def file(self, line: Line, place: Place) -> None:
+        """Make the row of a line live, unless it was before."""
+        if self.register.file(line.row, place, line.conversation) is None:
+            self.waits[line.row] = line.envelope
+
+    def deliver(self, at: int, *lines: Line) -> str:
+        """A whole batch; the name of its segment."""
+        places = self.segment(at, *lines)
+        for line, place in zip(lines, places, strict=True):
+            self.file(line, place)
+        return places[0].object
+
+    def discard(self, row: RowKey) -> None:
+        self.register.discard(row, Reason.SENDER_NOT_WANTED, row.received_at_ms // 1000 + RETAIN)
+
+    # --- what owners do, and time ------------------------------------------------------------------------------------
+    def acknowledge(self, row: RowKey) -> None:
+        self.register.acknowledge(row, row.received_at_ms // 1000 + RETAIN)
+        self.waits.pop(row, None)
+
+    def expire(self, row: RowKey) -> None:
+        """Its time is over."""
+        self.register.expire(row, OVER, row.received_at_ms // 1000 + RETAIN)
+        self.waits.pop(row, None)
+
+    def sweep(self, row: RowKey) -> None:
+        """What DynamoDB does to a tombstone when its time is over."""
+        self.deployed.clients.dynamodb.delete_item(
+            TableName=self.deployed.tables["PostTable"], Key={"pk": {"S": row.pk}, "sk": {"S": row.sk}}
+        )
+
+    # --- what there is -----------------------------------------------------------------------------------------------
+    def shown(self, mailbox: str, now: int) -> Shown:
+        """What a pass of the owner shows, in its order."""
+        rows = list(self.reader.list(mailbox, 1, now=now // 1000))
+        return [(filed.row.key, filed.line.envelope) for filed in self.reader.fetch_all(rows)]
+
+    def must_show(self, mailbox: str) -> Shown:
+        return sorted((row, envelope) for row, envelope in self.waits.items() if row.mailbox == mailbox)
+
+    def check(self, now: int) -> None:
+        """Each owner sees the unacknowledged messages, each with its bytes, by the time they came in; and no other."""
+        for mailbox in {row.mailbox for row in self.waits} | {SHOP}:
+            assert self.shown(mailbox, now) == self.must_show(mailbox), "each owner sees what waits, and no more"
+
+    def problems(self, now: int) -> tuple[Finding, ...]:
+        """What an audit finds wrong."""
+        return audit(gather(self.deployed.premises, now=now // 1000, retain_seconds=RETAIN)).problems
+
+    def stored(self) -> tuple[object, object]:
+        """The rows, and all objects."""
+        return self.deployed.rows("PostTable"), self.deployed.objects()
+
+    def sizes(self) -> dict[str, int]:
+        """The objects for messages."""
+        pages = self.deployed.clients.s3.get_paginator("list_objects_v2").paginate(Bucket=self.deployed.bucket)
+        found = {entry["Key"]: entry["Size"] for page in pages for entry in page.get("Contents", [])}
+        return {name: size for name, size in found.items() if name.startswith((SEGMENTS, CHUNKS))}
+
+    def needed(self) -> set[str]:
+        """Those that live rows point to."""
+        return {place.object for place in self._places()}
+
+    def past(self, now: int) -> set[str]:
+        """Those of which all lines are past."""
+        return {name for name in self.sizes() if all(stand in PAST for stand in self._stands(name, now))}
+
+    def _stands(self, name: str, now: int) -> Iterator[Stand]:
+        for offset, data in raw_lines([self.objects.get(name)]):
+            read = read_line(name, offset, data)
+            assert isinstance(read, Read)
+            yield stand_of(read.copy, self.register.find(read.copy.row), now=now // 1000, retain_seconds=RETAIN)
+
+    def live_bytes(self) -> int:
+        """What the lines of live rows take, with their newlines."""
+        return sum(place.length + 1 for place in self._places())
+
+    def _places(self) -> list[Place]:
+        rows = [read_row(item) for item in self.deployed.rows("PostTable") if "st" in item]
+        return [row.place for row in rows if row.place]

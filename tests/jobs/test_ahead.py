@@ -1,0 +1,46 @@
+"""Work is done ahead as far as memory goes, and comes in order."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.post.ports import InTurn
+
+from postroom.jobs.ahead import ahead
+
+
+@given(st.lists(st.integers(1, 20)), st.integers(1, 30))
+def test_what_comes_is_in_order_and_no_more_is_held_than_may_be(items: list[int], most: int) -> None:
+    held: list[int] = []
+
+    def work(item: int) -> int:
+        held.append(item)
+        assert sum(held) <= most or len(held) == 1
+        return item * 2
+
+    taken = []
+    for result in ahead(InTurn(), work, items, cost=lambda item: item, most=most):
+        taken.append(result)
+        held.pop(0)
+    assert taken == [item * 2 for item in items]
+
+
+def test_several_are_at_work_at_once() -> None:
+    together = Barrier(2)
+
+    def work(item: int) -> int:
+        if item < 2:
+            together.wait(timeout=60)
+        return item
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(ahead(pool, work, range(20), cost=lambda _item: 1, most=4)) == list(range(20))
+
+
+def test_what_fails_fails_in_its_turn() -> None:
+    done = ahead(InTurn(), lambda item: 1 // item, [1, 0, 1], cost=lambda _item: 1, most=9)
+    assert next(done) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(done)

@@ -1,0 +1,122 @@
+"""Variants of compaction with one fault each, of the kind that the tests of its kills are there to find."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from tests.aws import Clients
+from tests.jobs import test_kills as plays
+from tests.jobs.fates import Fate
+
+from postroom.errors import OurError
+from postroom.jobs import survey
+from postroom.jobs.evidence import Evidence
+from postroom.jobs.moving import Mover
+from postroom.jobs.registers import Registers
+from postroom.store.aws import RefusedError, conditional
+from postroom.store.cutting import Kept
+from postroom.store.keys import RowKey
+from postroom.store.past import Stand, stand_of
+from postroom.store.segments import Place
+
+Play = Callable[[Clients, list[Clients]], None]
+LOST = r"is live, and cannot be read where it lies"
+SHOWN = r"each owner sees what waits, and no more"
+LEFT = r"what is left is what is needed"
+
+
+def swings_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
+    """Without `o = :src`: who sleeps moves rows back to what was collected meanwhile."""
+
+    def swing(self: Any, key: RowKey, _source: str, place: Place) -> bool:
+        with suppress(RefusedError), conditional():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
+                UpdateExpression="SET o = :o, off = :off, len = :len",
+                ConditionExpression="st = :live",
+                ExpressionAttributeValues={
+                    ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
+                    ":live": {"S": "L"},
+                },
+            )  # fmt: skip
+        return True
+
+    patch.setattr(Registers, "swing", swing)
+
+
+def swings_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
+    """Without any condition: what was acknowledged meanwhile is live again."""
+
+    def swing(self: Any, key: RowKey, _source: str, place: Place) -> bool:
+        self._dynamodb.update_item(
+            TableName=self._table,
+            Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
+            UpdateExpression="SET st = :live, o = :o, off = :off, len = :len, c = :c",
+            ExpressionAttributeValues={
+                ":live": {"S": "L"}, ":c": {"S": "a.com"},
+                ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
+            },
+        )  # fmt: skip
+        return True
+
+    patch.setattr(Registers, "swing", swing)
+
+
+def takes_absent_rows_for_past(patch: pytest.MonkeyPatch) -> None:
+    """On incomplete evidence: a line whose claim still waits in a queue is collected under its worker's hands."""
+    patch.setattr(
+        survey, "stand_of", lambda copy, row, **times: stand_of(copy, row, **times) if row else Stand.FORGOTTEN
+    )
+
+
+def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
+    """A source is deleted before its rows are swung."""
+    really = Mover._swing
+
+    def swing(self: Any, chunk: Sequence[Kept], places: Sequence[Place]) -> Iterator[Evidence]:
+        self._bucket.delete_all(sorted({line.source for line in chunk}))
+        yield from really(self, chunk, places)
+
+    patch.setattr(Mover, "_swing", swing)
+
+
+def takes_what_lies_elsewhere_for_moving(patch: pytest.MonkeyPatch) -> None:
+    """A line that its row has left is never past: what dead runs wrote stays for ever."""
+
+    def never_moved(copy: Any, row: Any, **times: int) -> Stand:
+        stand = stand_of(copy, row, **times)
+        return Stand.AT_SOURCE if stand is Stand.MOVED else stand
+
+    patch.setattr(survey, "stand_of", never_moved)
+
+
+def killed_after(ours: Clients, victims: list[Clients]) -> None:
+    plays.test_whatever_befalls_any_call_the_next_runs_end_it(ours, victims, Fate.KILLED_AFTER)
+
+
+SLEEPS: Play = plays.test_a_run_that_sleeps_for_days_before_any_write_does_no_harm_when_it_wakes
+LOOKS: Play = plays.test_an_owner_who_looks_all_the_while_sees_the_same_sequence
+
+
+FOUND: dict[Callable[[pytest.MonkeyPatch], None], tuple[Play, str]] = {
+    swings_whatever_the_row_points_to: (SLEEPS, LOST),
+    swings_whatever_became_of_the_row: (SLEEPS, SHOWN),
+    takes_absent_rows_for_past: (killed_after, LOST),
+    takes_what_is_written_for_moved: (LOOKS, LOST),
+    takes_what_lies_elsewhere_for_moving: (killed_after, LEFT),
+}
+
+
+@pytest.mark.parametrize("breaks", FOUND, ids=lambda breaks: breaks.__name__)
+def test_what_is_broken_is_found(
+    ours: Clients,
+    victims: list[Clients],
+    monkeypatch: pytest.MonkeyPatch,
+    breaks: Callable[[pytest.MonkeyPatch], None],
+) -> None:
+    play, finds = FOUND[breaks]
+    breaks(monkeypatch)
+    with pytest.raises((AssertionError, OurError), match=finds):
+        play(ours, victims)

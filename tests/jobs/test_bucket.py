@@ -1,0 +1,148 @@
+"""The bucket as jobs work on it: hours, shares of them, objects by the thousand."""
+
+from collections import Counter
+from io import BytesIO
+
+import pytest
+from botocore.response import StreamingBody
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from moto import mock_aws
+from tests.aws import Clients, Deployed, deploy
+from tests.jobs.wire import Json, Send, between, throttled
+
+from postroom.errors import NotNowError, OurError
+from postroom.jobs.bucket import MOST_DELETED, Bucket, Found
+from postroom.jobs.tally import Tally
+
+HOUR = "seg/2026/11/21/09/"
+
+
+class Shelf:
+    """`page`: of a listing, so many names at most."""
+
+    def __init__(self, deployed: Deployed, clients: Clients, page: int = 1000) -> None:
+        self.deployed, self.tally = deployed, Tally()
+        self.bucket = Bucket(clients.s3, deployed.bucket, self.tally)
+        self.s3 = clients.s3
+        between(
+            clients.s3,
+            lambda operation, request, send: send(
+                request | {"MaxKeys": page} if operation == "ListObjectsV2" else request
+            ),
+        )
+
+    def put(self, *names: str) -> None:
+        for name in names:
+            self.deployed.clients.s3.put_object(Bucket=self.deployed.bucket, Key=name, Body=name.encode())
+
+
+@pytest.fixture
+def shelf(deployed: Deployed, victims: list[Clients]) -> Shelf:
+    return Shelf(deployed, victims[0])
+
+
+def test_hours_in_which_there_is_something_are_found_oldest_first(shelf: Shelf) -> None:
+    shelf.put(
+        "seg/2026/11/21/09/b.jsonl", "seg/2026/11/21/09/a.jsonl", "seg/2026/11/21/10/a.jsonl",
+        "seg/2026/02/28/23/a.jsonl", "seg/2025/12/31/00/a.jsonl", "chk/2026/11/20/09/a.jsonl", "quarantine/seg/x.json",
+    )  # fmt: skip
+    assert list(shelf.bucket.hours("seg/")) == [
+        "seg/2025/12/31/00/", "seg/2026/02/28/23/", "seg/2026/11/21/09/", "seg/2026/11/21/10/",
+    ]  # fmt: skip
+    assert list(shelf.bucket.hours("seg/2026/11/21/")) == ["seg/2026/11/21/09/", "seg/2026/11/21/10/"]
+    assert list(shelf.bucket.hours("claim/")) == []
+
+
+NAMES = st.text("0123456789abcdefghXZ-.~é", min_size=1, max_size=3) | st.sampled_from([*"0123456789abcdef"])
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.sets(NAMES, max_size=30))
+def test_the_shares_of_an_hour_hold_each_of_its_objects_once(
+    ours: Clients, victims: list[Clients], names: set[str]
+) -> None:
+    with mock_aws():
+        shelf = Shelf(deploy(ours), victims[0], page=4)
+        shelf.put(*(HOUR + name for name in names), "seg/2026/11/21/08/f", "seg/2026/11/21/10/0")
+        shares = shelf.bucket.shares(HOUR)
+        assert len(shares) == (16 if len(names) > 4 else 1)
+        found = Counter(each for share in shares for each in shelf.bucket.objects(share))
+        assert found == Counter(Found(HOUR + name, len((HOUR + name).encode())) for name in names)
+
+
+def test_random_names_are_shared_out_evenly(shelf: Shelf) -> None:
+    names = [f"{HOUR}{number:02x}.jsonl" for number in range(256)]
+    shelf.put(*names)
+    between(shelf.s3, lambda _operation, request, send: send(request | {"MaxKeys": 100}))
+    assert [len(list(shelf.bucket.objects(share))) for share in shelf.bucket.shares(HOUR)] == [16] * 16
+
+
+def test_an_object_is_read_whole_piece_by_piece(shelf: Shelf) -> None:
+    data = bytes(range(256)) * 10_000
+    shelf.deployed.clients.s3.put_object(Bucket=shelf.deployed.bucket, Key="seg/a", Body=data)
+    pieces = list(shelf.bucket.read("seg/a"))
+    assert len(pieces) > 1
+    assert b"".join(pieces) == data
+    assert shelf.tally.take() == {"s3.get": 1, "bytes.read": len(data)}
+
+
+def test_an_object_that_is_not_there_is_missing(shelf: Shelf) -> None:
+    with pytest.raises(KeyError, match="seg/gone"):
+        list(shelf.bucket.read("seg/gone"))
+
+
+def test_what_stands_under_a_name_stays(shelf: Shelf) -> None:
+    assert shelf.bucket.put_new("chk/a", b"first", "application/jsonl") is True
+    assert shelf.bucket.put_new("chk/a", b"second", "application/jsonl") is False
+    assert shelf.deployed.objects() == {"chk/a": b"first"}
+
+
+def test_many_are_deleted_at_once_and_nobody_asks_whether_they_were_there(shelf: Shelf) -> None:
+    names = [f"seg/{number}" for number in range(10)]
+    shelf.put(*names, "seg/stays")
+    shelf.bucket.delete_all([*names, "seg/gone"])
+    assert set(shelf.deployed.objects()) == {"seg/stays"}
+    assert shelf.tally.take()["s3.delete"] == 1
+    assert MOST_DELETED == 1000
+
+
+def test_an_object_that_cannot_be_deleted_is_named(shelf: Shelf) -> None:
+    shelf.put("seg/a")
+
+    def answer(_operation: str, _request: Json, _send: Send) -> Json:
+        return {"Errors": [{"Key": "seg/a", "Code": "AccessDenied", "Message": "Access Denied"}]}
+
+    between(shelf.s3, answer)
+    with pytest.raises(OurError, match="seg/a: AccessDenied"):
+        shelf.bucket.delete_all(["seg/a", "seg/b"])
+
+
+def test_a_passing_fault_of_any_call_is_not_now(shelf: Shelf) -> None:
+    def answer(operation: str, _request: Json, _send: Send) -> Json:
+        raise throttled(operation)
+
+    between(shelf.s3, answer)
+    bucket = shelf.bucket
+    for attempt in (
+        lambda: list(bucket.hours("seg/")),
+        lambda: bucket.shares(HOUR),
+        lambda: list(bucket.read("seg/a")),
+        lambda: bucket.put_new("seg/a", b"", "application/jsonl"),
+        lambda: bucket.delete_all(["seg/a"]),
+    ):
+        with pytest.raises(NotNowError):
+            attempt()
+
+
+def test_an_object_that_ends_too_early_is_not_taken_for_whole(shelf: Shelf) -> None:
+    """Lines that were not read would be in nobody's way when it is collected."""
+
+    def answer(_operation: str, request: Json, send: Send) -> Json:
+        answered = send(request)
+        return answered | {"Body": StreamingBody(BytesIO(b"one line\n"), answered["ContentLength"])}
+
+    shelf.deployed.clients.s3.put_object(Bucket=shelf.deployed.bucket, Key="seg/a", Body=b"one line\nanother\n")
+    between(shelf.s3, answer)
+    with pytest.raises(NotNowError):
+        list(shelf.bucket.read("seg/a"))

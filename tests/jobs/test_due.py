@@ -1,0 +1,41 @@
+"""Compact 1: the hours that a run looks at."""
+
+import pytest
+from tests.aws import Deployed
+from tests.jobs.played import Played
+
+from postroom.jobs.due import due_hours
+from postroom.jobs.tally import Tally
+from postroom.store.keys import chunk_name, hour_of, segment_name
+from postroom.store.rounds import DAY_MS, HOUR_MS
+
+NOW = hour_of("seg/2026/11/21/09/")
+
+
+@pytest.fixture
+def stored(deployed: Deployed) -> Deployed:
+    ages = (0, HOUR_MS, DAY_MS, DAY_MS + HOUR_MS, 3 * DAY_MS, 400 * DAY_MS)
+    for name in [make(NOW - age, "a") for age in ages for make in (segment_name, chunk_name)]:
+        deployed.clients.s3.put_object(Bucket=deployed.bucket, Key=name, Body=b"")
+    return deployed
+
+
+def due(deployed: Deployed, lag_ms: int, since: int) -> list[str]:
+    return list(due_hours(Played(deployed, 0).bucket(Tally()), lag_ms=lag_ms, since=since, now=NOW))
+
+
+def test_segments_come_first_and_what_is_oldest_of_them_then_the_chunks(stored: Deployed) -> None:
+    assert due(stored, DAY_MS, 0) == [
+        "seg/2025/10/17/09/", "seg/2026/11/18/09/", "seg/2026/11/20/08/",
+        "chk/2025/10/17/09/", "chk/2026/11/18/09/", "chk/2026/11/20/08/",
+    ]  # fmt: skip
+
+
+def test_segments_are_due_in_every_run_and_chunks_by_the_last_that_came_to_its_end(stored: Deployed) -> None:
+    assert due(stored, DAY_MS, NOW - HOUR_MS) == [
+        "seg/2025/10/17/09/", "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/20/08/",
+    ]  # fmt: skip
+
+
+def test_a_shorter_lag_leaves_less_for_the_next_run(stored: Deployed) -> None:
+    assert due(stored, 0, NOW)[-2:] == ["seg/2026/11/21/08/", "seg/2026/11/21/09/"]

@@ -1,0 +1,157 @@
+"""Random histories: mail comes in, is read and has its time, while runs of compaction die, sleep, wake and meet.
+
+After every step the owner sees exactly the unacknowledged messages, each with its own bytes. In the end, runs that
+nothing befalls leave the lines of live rows, and nothing else.
+"""
+
+from contextlib import ExitStack, suppress
+from unittest.mock import patch
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
+from tests.aws import gate_calls, new_clients
+from tests.jobs.fates import WRITES, Fate, Fated
+from tests.jobs.mail import NOW, RETAIN, a_store
+from tests.jobs.played import Played
+from tests.post.stage import Actor, Died
+
+from postroom.errors import NotNowError
+from postroom.store import cutting
+from postroom.store.keys import RowKey
+from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS
+from postroom.store.segments import Line, Place
+
+HORIZON_MS = 7 * DAY_MS
+OURS, VICTIM, SLEEPER = new_clients(), new_clients(), new_clients()
+WRITES_MADE = st.integers(0, 5)
+NIGHTS = st.integers(0, 2)
+SENDERS = st.sampled_from(["a.com", "b.com"])
+
+
+class Histories(RuleBasedStateMachine):
+    rows = Bundle("rows")
+    unfiled = Bundle("unfiled")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open = ExitStack()
+        self.mail = self._open.enter_context(a_store(OURS))
+        # Chunks of a few lines: while the rows of one move, the next is written.
+        self._open.enter_context(patch.multiple(cutting, FULL_BYTES=1500, ENOUGH_BYTES=1000))
+        self.job = Played(self.mail.deployed, RETAIN)
+        self.now = NOW
+        self.lines: dict[RowKey, Line] = {}
+        self.sleeper: Actor | None = None
+
+    # --- mail --------------------------------------------------------------------------------------------------------
+    @rule(target=rows, many=st.integers(1, 3), sender=SENDERS, late=st.sampled_from([0, HOUR_MS, 2 * DAY_MS]))
+    def deliver(self, many: int, sender: str, late: int) -> MultipleResults[RowKey]:
+        """A batch, whose messages may have come in at the door a while before."""
+        lines = [self.mail.message(self.now - late, sender) for _ in range(many)]
+        self.mail.deliver(self.now, *lines)
+        self.lines |= {line.row: line for line in lines}
+        return multiple(*(line.row for line in lines))
+
+    @rule(row=rows)
+    def deliver_again(self, row: RowKey) -> None:
+        """Another worker has the same claim, too late for its row."""
+        if self.now - row.received_at_ms < HORIZON_MS:
+            self.mail.deliver(self.now, self.lines[row])
+
+    @rule(target=unfiled, sender=SENDERS)
+    def deliver_in_part(self, sender: str) -> tuple[Line, Place]:
+        """A worker writes its segment, and is not heard of for a while."""
+        line = self.mail.message(self.now, sender)
+        [place] = self.mail.segment(self.now, line)
+        return line, place
+
+    @rule(target=rows, what=unfiled)
+    def deliver_the_rest(self, what: tuple[Line, Place]) -> MultipleResults[RowKey]:
+        line, place = what
+        if self.now - line.row.received_at_ms >= HORIZON_MS:
+            return multiple()
+        self.lines[line.row] = line
+        self.mail.file(line, place)
+        return multiple(line.row)
+
+    @rule(row=rows)
+    def acknowledge(self, row: RowKey) -> None:
+        self.mail.acknowledge(row)
+
+    @rule(row=rows)
+    def expire(self, row: RowKey) -> None:
+        self.mail.expire(row)
+
+    @rule(days=st.sampled_from([1, 9, 31]))
+    def time_passes(self, days: int) -> None:
+        """DynamoDB sweeps tombstones that have stood as long as they must."""
+        self.now += days * DAY_MS
+        for row, line in list(self.lines.items()):
+            if row not in self.mail.waits and line.row.received_at_ms // 1000 + RETAIN < self.now // 1000:
+                self.mail.sweep(row)
+                del self.lines[row]
+
+    # --- the job -----------------------------------------------------------------------------------------------------
+    @rule(nights=NIGHTS)
+    def compact(self, nights: int) -> None:
+        """At once, and then every night."""
+        self.job.compact(self.now)
+        for _ in range(nights):
+            self.now += DAY_MS + HOUR_MS
+            self.job.compact(self.now)
+
+    @rule(nights=NIGHTS, writes=WRITES_MADE, fate=st.sampled_from(Fate))
+    def compact_and_meet(self, nights: int, writes: int, fate: Fate) -> None:
+        """A run dies; what it reads before its first write, or between writes, leaves nothing that could differ."""
+        self.now += nights * DAY_MS
+        Fated(VICTIM, writes + 1, fate, only_writes=True)
+        with suppress(Died, NotNowError):
+            self.job.compact(self.now, VICTIM)
+
+    @precondition(lambda self: self.sleeper is None)
+    @rule(nights=NIGHTS, writes=WRITES_MADE)
+    def fall_asleep(self, nights: int, writes: int) -> None:
+        """A run makes so many writes, and stops before the next call; others may begin meanwhile."""
+        self.now += nights * DAY_MS
+        now = self.now
+        self.sleeper = Actor("sleeper", lambda: self.job.compact(now, SLEEPER))
+        gate_calls(SLEEPER, self.sleeper.gate)
+        self.sleeper.start()
+        while not self.sleeper.ended and sum(call in WRITES for call in self.sleeper.called) < writes:
+            self.sleeper.step("go")
+
+    @precondition(lambda self: self.sleeper is not None)
+    @rule(steps=st.sampled_from([1, 1000]))
+    def wake(self, steps: int) -> None:
+        self._steps(steps)
+
+    def _steps(self, most: int) -> None:
+        assert self.sleeper is not None
+        for _ in range(most):
+            if self.sleeper.ended:
+                assert self.sleeper.error is None
+                self.sleeper = None
+                return
+            self.sleeper.step("go")
+
+    # --- what must be ------------------------------------------------------------------------------------------------
+    @invariant()
+    def the_owner_sees_what_waits(self) -> None:
+        self.mail.check(self.now)
+
+    def teardown(self) -> None:
+        with self._open:
+            if self.sleeper:
+                self._steps(1000)
+            # Nobody files any more what was never filed; then each chunk has been looked at when it was 30 days old.
+            for later in (RETAIN * 1000 + 2 * DAY_MS, MONTH_MS + DAY_MS, MONTH_MS + DAY_MS):
+                self.now += later
+                self.job.compact(self.now)
+                self.mail.check(self.now)
+            assert set(self.mail.sizes()) == self.mail.needed()
+            assert sum(self.mail.sizes().values()) == self.mail.live_bytes()
+
+
+Histories.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestHistories = Histories.TestCase

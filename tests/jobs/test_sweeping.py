@@ -1,0 +1,347 @@
+"""What nobody will ask for goes, and nothing that anybody may: claims, replies, parts, containers, uploads, orphans."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+from tests.aws import Clients, Deployed, gate_calls, new_clients
+from tests.jobs.dying import Died, Dying
+
+from postroom.jobs.bucket import Bucket, Share
+from postroom.jobs.collecting import Collector
+from postroom.jobs.evidence import Evidence
+from postroom.jobs.expiring import Went
+from postroom.jobs.pace import Pace
+from postroom.jobs.patience import Patience
+from postroom.jobs.quarantine import Quarantine
+from postroom.jobs.registers import Registers
+from postroom.jobs.scanning import Table
+from postroom.jobs.survey import Survey, Terms
+from postroom.jobs.sweeping import Sweeper, old_hours
+from postroom.jobs.tally import Counts, Tally
+from postroom.store.expiry import GARBAGE_MS, ORPHAN_DAYS
+from postroom.store.keys import (
+    CHUNKS,
+    SEGMENTS,
+    RowKey,
+    chunk_name,
+    claim_name,
+    hour_of,
+    reply_name,
+    row_key,
+    segment_name,
+)
+from postroom.store.register import ACKED, OVER, Register
+from postroom.store.rounds import DAY_MS, HOUR_MS
+from postroom.store.segments import Line, Objects, lay_out
+from postroom.store.storage import Storage, Use
+
+BOB, ALICE = "bob.eth", "alice.eth"
+KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
+RETAIN = 22 * 24 * 3600
+Sweep = Callable[[Sweeper], Iterator[Went]]
+
+
+class House:
+    """A store with something in it. `now`: when a run begins, epoch milliseconds."""
+
+    def __init__(self, deployed: Deployed) -> None:
+        self.deployed = deployed
+        self._ids = count(1)
+        self.storage = self.storage_by(deployed.clients)
+
+    def storage_by(self, clients: Clients) -> Storage:
+        table, objects = self.deployed.tables["StorageTable"], Objects(clients.s3, self.deployed.bucket)
+        return Storage(clients.dynamodb, table, objects, Use(), lambda: f"{next(self._ids):032x}")
+
+    def put(self, name: str, data: bytes = b"sealed") -> str:
+        self.deployed.clients.s3.put_object(Bucket=self.deployed.bucket, Key=name, Body=data)
+        return name
+
+    def a_day_later(self) -> int:
+        """When all that is there now is garbage, if it is not named."""
+        pages = self.deployed.clients.s3.list_objects_v2(Bucket=self.deployed.bucket)
+        last = max(entry["LastModified"].timestamp() for entry in pages.get("Contents", []))
+        return round(last * 1000) + GARBAGE_MS + 1
+
+    def sweep(
+        self,
+        what: Sweep,
+        now: int,
+        *,
+        dry_run: bool = False,
+        clients: Clients | None = None,
+        most_names: int = 1000,
+    ) -> tuple[list[str], Counts]:
+        tally, at = Tally(), clients or self.deployed.clients
+        sweeper = Sweeper(
+            Bucket(at.s3, self.deployed.bucket, tally),
+            self.storage_by(at),
+            Table(at.dynamodb, self.deployed.tables["StorageTable"], Patience("read", Pace(1e9), tally)),
+            tally,
+            now=now,
+            dry_run=dry_run,
+            most_names=most_names,
+        )
+        return [str(went) for went in what(sweeper)], tally.take()
+
+    def names(self) -> set[str]:
+        return set(self.deployed.objects())
+
+    def named(self) -> set[str]:
+        """The objects that rows name."""
+        rows = self.deployed.rows("StorageTable")
+        return {each["M"]["object"]["S"] for row in rows if "pieces" in row for each in row["pieces"]["L"]}
+
+
+@pytest.fixture
+def house(deployed: Deployed) -> House:
+    return House(deployed)
+
+
+# --- claims and replies ---------------------------------------------------------------------------------------------
+
+
+def test_claims_and_replies_go_when_nobody_can_ask_for_them_any_more(house: House) -> None:
+    now = 1_795_253_400_000
+    hour = hour_of(claim_name(now - 31 * DAY_MS - HOUR_MS, "any"))
+    old = {house.put(name(hour - age, "one"), b"12345") for age in (1, 9 * DAY_MS) for name in (claim_name, reply_name)}
+    young = {house.put(name(now - age, "two")) for age in (0, 31 * DAY_MS) for name in (claim_name, reply_name)}
+    odd = {house.put("claim/1999/by/hand/00/x"), house.put("seg/1999/01/01/00/x.jsonl")}
+    would, _ = house.sweep(Sweeper.handed_on, now, dry_run=True)
+    assert house.names() == old | young | odd
+    went, counts = house.sweep(Sweeper.handed_on, now)
+    assert house.names() == young | odd
+    assert would == went
+    assert (counts["objects.collected"], counts["bytes.collected"], counts["hours.unknown"]) == (4, 20, 1)
+
+
+# --- containers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most_names", [1, 2, 1000])
+def test_what_lies_under_box_and_is_named_by_no_row_goes_after_a_day(house: House, most_names: int) -> None:
+    for mailbox, key in ((BOB, KEY), (BOB, OTHER), (ALICE, KEY)):
+        house.storage.put(mailbox, key, None, b"sealed")
+    parts = [house.storage.add_part(ALICE, data, 4_000_000_000) for data in (b"one", b"two", b"three")]
+    house.storage.join(ALICE, OTHER, None, parts[:2])
+    garbage = {house.put(f"box/{number:032x}") for number in (0, 2**64, 2**127)}
+    elsewhere = house.put("claim/box")
+    kept = house.names() - garbage
+    later = house.a_day_later()
+    assert house.sweep(Sweeper.containers, later - 60_000, most_names=most_names)[0] == []
+    assert house.names() == kept | garbage
+    went, counts = house.sweep(Sweeper.containers, later, most_names=most_names)
+    assert house.names() == kept
+    assert house.named() == kept - {elsewhere}
+    assert (counts["objects.collected"], bool(went)) == (3, True)
+
+
+def test_a_container_that_is_written_while_garbage_is_looked_for_is_never_touched(house: House) -> None:
+    """Once for each call of the run: the container is written anew, and another for the first time, just before it."""
+    house.storage.put(BOB, KEY, None, b"before")
+    house.put("box/garbage")
+    calls = _calls(
+        house, lambda clients: house.sweep(Sweeper.containers, house.a_day_later(), clients=clients, dry_run=True)
+    )
+    assert {"ListObjectsV2", "Scan"} <= set(calls)
+    for number in range(1, len(calls) + 2):
+        house.put("box/garbage")
+        # By their age the new objects would be garbage, too: what saves them is the order alone.
+        later = house.a_day_later() + DAY_MS
+
+        def write(key: str = f"0x{number + 9:064x}") -> None:
+            house.storage.put(BOB, KEY, house.storage.find(BOB, KEY), b"after")
+            house.storage.put(BOB, key, None, b"new")
+
+        clients = _meanwhile(number, write)
+        house.sweep(Sweeper.containers, later, clients=clients, most_names=2)
+        assert house.named() <= house.names(), number
+        assert "box/garbage" not in house.names()
+        found = house.storage.find(BOB, KEY)
+        assert found
+        assert house.storage.read(found, 0, found.size) in (b"before", b"after")
+
+
+def _calls(house: House, run: Callable[[Clients], object]) -> list[str]:
+    clients, calls = new_clients(), list[str]()
+
+    @contextmanager
+    def gate(operation: str) -> Iterator[None]:
+        calls.append(operation)
+        yield
+
+    gate_calls(clients, gate)
+    run(clients)
+    return calls
+
+
+def _meanwhile(number: int, do: Callable[[], object]) -> Clients:
+    """Clients of which somebody else does something just before their call of this number."""
+    clients, calls = new_clients(), list[str]()
+
+    @contextmanager
+    def gate(operation: str) -> Iterator[None]:
+        calls.append(operation)
+        if len(calls) == number:
+            do()
+        yield
+
+    gate_calls(clients, gate)
+    return clients
+
+
+def test_nothing_goes_while_there_is_a_row_that_cannot_be_read(house: House) -> None:
+    house.put("box/garbage")
+    table = house.deployed.tables["StorageTable"]
+    odd = {"pk": {"S": BOB}, "sk": {"S": "z#from a newer release"}}
+    house.deployed.clients.dynamodb.put_item(TableName=table, Item=odd)
+    went, counts = house.sweep(Sweeper.containers, house.a_day_later())
+    assert (went, house.names(), counts["rows.unreadable"]) == ([], {"box/garbage"}, 1)
+
+
+def test_parts_that_nobody_joined_go_after_a_day_and_the_count_stays_right(house: House) -> None:
+    now = 1_795_253_400_000
+    begun = (now - GARBAGE_MS) // 1000
+    house.storage.put(BOB, KEY, None, b"sealed")
+    for at in (begun - 1000, begun - 1, begun + 1):
+        house.storage.add_part(BOB, b"part", at)
+    before = house.deployed.dump()
+    would, _ = house.sweep(Sweeper.parts, now, dry_run=True)
+    assert house.deployed.dump() == before
+    went, counts = house.sweep(Sweeper.parts, now)
+    assert would == went == [f"{BOB}: 1 part that nobody joined, 4 bytes"] * 2
+    assert counts["parts.dropped"] == 2
+    assert house.storage.use(BOB) == Use(2, len(b"sealed") + len(b"part"))
+    assert house.names() == house.named()
+
+
+# --- uploads --------------------------------------------------------------------------------------------------------
+
+
+def test_an_upload_that_nobody_finished_is_aborted_after_a_day(house: House) -> None:
+    s3, bucket = house.deployed.clients.s3, house.deployed.bucket
+    s3.create_multipart_upload(Bucket=bucket, Key="box/large")
+    [upload] = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    s3.create_multipart_upload(Bucket=bucket, Key="of/somebody/else")
+    a_day_later = round(upload["Initiated"].timestamp() * 1000) + GARBAGE_MS
+    for now, dry_run in ((a_day_later, False), (a_day_later + 1, True)):
+        house.sweep(Sweeper.uploads, now, dry_run=dry_run)
+        assert len(s3.list_multipart_uploads(Bucket=bucket)["Uploads"]) == 2
+    went, counts = house.sweep(Sweeper.uploads, a_day_later + 1)
+    assert [each["Key"] for each in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == ["of/somebody/else"]
+    assert (went, counts["uploads.aborted"]) == (["box/large: 1 unfinished upload, 0 bytes"], 1)
+
+
+# --- wherever a run dies --------------------------------------------------------------------------------------------
+
+
+def all_of_it(sweeper: Sweeper) -> Iterator[Went]:
+    for sweep in (sweeper.handed_on, sweeper.uploads, sweeper.parts, sweeper.containers):
+        yield from sweep()
+
+
+def littered(house: House) -> int:
+    """A container, and of all that is swept something; when a day has gone by."""
+    house.storage.put(BOB, KEY, house.storage.find(BOB, KEY), b"sealed")
+    for name in ("box/garbage", claim_name(0, "old"), reply_name(0, "old")):
+        house.put(name)
+    house.storage.add_part(BOB, b"part", 1)
+    house.deployed.clients.s3.create_multipart_upload(Bucket=house.deployed.bucket, Key="box/large")
+    return house.a_day_later()
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_wherever_a_run_dies_nothing_is_lost_and_the_next_one_ends_what_it_began(house: House, after: bool) -> None:
+    dying = Dying()
+    dying.dies(10_000, after=False)
+    house.sweep(all_of_it, littered(house), clients=dying.clients)
+    made = dying.calls
+    assert {"DeleteObjects", "AbortMultipartUpload", "TransactWriteItems", "DeleteObject"} < set(made)
+    for number in range(1, len(made) + 1):
+        later = littered(house)
+        dying.dies(number, after=after)
+        with pytest.raises(Died):
+            house.sweep(all_of_it, later, clients=dying.clients)
+        assert house.named() <= house.names()
+        house.sweep(all_of_it, later)
+        assert house.names() == house.named(), number
+        assert house.storage.use(BOB) == Use(1, len(b"sealed"))
+        assert "Uploads" not in house.deployed.clients.s3.list_multipart_uploads(Bucket=house.deployed.bucket)
+
+
+# --- orphans --------------------------------------------------------------------------------------------------------
+
+NOW = 1_795_253_400_000
+MOVED = "moved"
+
+
+def filed(house: House, name: str, *whys: str | None) -> list[RowKey]:
+    """An object of lines with a row each; of those with a `why` it is gone, `MOVED`: live elsewhere, "": absent."""
+    register = Register(house.deployed.clients.dynamodb, house.deployed.tables["PostTable"])
+    at = hour_of(name)
+    rows = [row_key(BOB, 1, at, f"{next(house._ids):032x}") for _ in whys]
+    data, places = lay_out([Line(row, "alice.eth", "{}", {}) for row in rows], name)
+    house.put(name, data)
+    for row, place, why in zip(rows, places, whys, strict=True):
+        if why != "":
+            place = type(place)("chk/2026/01/01/00/other.jsonl", 0, 5) if why == MOVED else place
+            register.file(row, place, "alice.eth")
+        if why in (ACKED, OVER):
+            register.expire(row, why, NOW // 1000 + RETAIN)
+    return rows
+
+
+def collect_orphans(house: House, *, held: frozenset[str] = frozenset(), dry_run: bool = False) -> Counts:
+    """As expire_messages does it: all that is old enough is looked at, and nothing is moved."""
+    tally = Tally()
+    bucket = Bucket(house.deployed.clients.s3, house.deployed.bucket, tally)
+    registers = Registers(
+        house.deployed.clients.dynamodb, house.deployed.tables["PostTable"],
+        reads=Pace(1e9), writes=Pace(1e9), tally=tally,
+    )  # fmt: skip
+    hours = [hour for prefix in (SEGMENTS, CHUNKS) for hour in old_hours(bucket, prefix, ORPHAN_DAYS, NOW)]
+    with ThreadPoolExecutor(1) as pool:
+        survey = Survey(
+            bucket, registers, Quarantine(bucket, tally, dry_run=dry_run), Terms(NOW, RETAIN, held), tally, pool,
+            moves=False,
+        )  # fmt: skip
+        found = list(survey.survey(each for hour in hours for each in bucket.objects(Share(hour, "", ""))))
+        evidence = [each for each in found if isinstance(each, Evidence)]
+        assert evidence == found, "no line is to move"
+        Collector(bucket, tally, dry_run=dry_run).collect(evidence)
+    return tally.take()
+
+
+@pytest.mark.parametrize("name", [segment_name, chunk_name])
+@pytest.mark.parametrize(
+    ("whys", "stays"),
+    [
+        ((ACKED, OVER, MOVED, ""), False),
+        # A live row keeps all of the object.
+        ((ACKED, None), True),
+    ],
+)
+def test_an_old_object_goes_that_no_row_needs(
+    house: House, name: Callable[[int, str], str], whys: tuple[str | None, ...], stays: bool
+) -> None:
+    old = name(NOW - 31 * DAY_MS, "old")
+    filed(house, old, *whys)
+    young = name(NOW - 29 * DAY_MS, "young")
+    filed(house, young, ACKED)
+    collect_orphans(house, dry_run=True)
+    assert house.names() == {old, young}
+    counts = collect_orphans(house)
+    assert house.names() == ({old} if stays else set()) | {young}
+    assert counts["objects.collected"] == (not stays)
+
+
+def test_the_bytes_of_a_mailbox_under_legal_hold_stay_whatever_became_of_them(house: House) -> None:
+    name = segment_name(NOW - 31 * DAY_MS, "old")
+    filed(house, name, ACKED, OVER, "")
+    collect_orphans(house, held=frozenset({BOB}))
+    assert house.names() == {name}
+    collect_orphans(house)
+    assert house.names() == set()

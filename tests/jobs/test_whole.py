@@ -1,0 +1,93 @@
+"""A whole run of compaction, its stages one after the other."""
+
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from unittest.mock import patch
+
+import pytest
+from tests.aws import Deployed
+from tests.jobs.mail import NOW, RETAIN, SHOP, Mail
+from tests.jobs.played import Played
+
+from postroom.store import cutting
+from postroom.store.rounds import DAY_MS, HOUR_MS
+from postroom.store.segments import decode_line
+
+THEN = NOW - 2 * DAY_MS
+
+
+@pytest.fixture
+def mail(deployed: Deployed) -> Mail:
+    return Mail(deployed)
+
+
+def test_what_was_acknowledged_within_a_day_costs_nothing_but_its_deletion(mail: Mail) -> None:
+    lines = [mail.message(THEN) for _ in range(5)]
+    mail.deliver(THEN, *lines)
+    for line in lines:
+        mail.acknowledge(line.row)
+    counts = Played(mail.deployed, RETAIN).compact(NOW)
+    assert mail.sizes() == {}
+    assert (counts["s3.put"], counts["dynamodb.write"], counts["s3.delete"]) == (0, 0, 1)
+
+
+def test_a_second_run_on_the_same_day_finds_nothing_to_do(mail: Mail) -> None:
+    mail.deliver(THEN, *(mail.message(THEN) for _ in range(5)))
+    job = Played(mail.deployed, RETAIN)
+    job.compact(NOW)
+    before = mail.deployed.dump()
+    counts = job.compact(NOW + HOUR_MS)
+    assert mail.deployed.dump() == before
+    assert (counts["s3.get"], counts["units.read"], counts["lines.read"]) == (0, 0, 0)
+
+
+def test_chunks_are_sorted_by_mailbox_conversation_and_time(mail: Mail) -> None:
+    lines = [mail.message(THEN - n * HOUR_MS, f"{c}.com", f"{m}.org") for n in range(3) for c in "ba" for m in "zy"]
+    for line in Random("mixed").sample(lines, len(lines)):
+        mail.deliver(THEN, line)
+    Played(mail.deployed, RETAIN).compact(NOW)
+    [data] = (data for name, data in mail.deployed.objects().items() if name in mail.needed())
+    found = [decode_line(each) for each in data.splitlines()]
+    assert found == sorted(lines, key=lambda line: (line.row.mailbox, line.conversation, line.row.sk))
+
+
+def test_many_threads_do_what_one_does(mail: Mail) -> None:
+    random = Random("threads")
+    for _ in range(30):
+        mail.deliver(THEN, *(mail.message(THEN, random.choice(["a.com", "b.com", "c.com"])) for _ in range(8)))
+    for row in random.sample(sorted(mail.waits), 100):
+        mail.acknowledge(row)
+    with ThreadPoolExecutor(16) as pool, patch.multiple(cutting, FULL_BYTES=20_000, ENOUGH_BYTES=16_000):
+        counts = Played(mail.deployed, RETAIN, pool=pool).compact(NOW)
+    assert (counts["lines.read"], counts["lines.swung"], counts["dropped.acked"]) == (240, 140, 100)
+    assert counts["objects.collected"] == 30
+    assert counts["chunks"] > 3
+    assert set(mail.sizes()) == mail.needed()
+    assert sum(mail.sizes().values()) == mail.live_bytes()
+    mail.check(NOW)
+    assert mail.problems(NOW) == ()
+
+
+def test_what_a_mailbox_under_legal_hold_had_stays_until_the_hold_ends(mail: Mail) -> None:
+    read, waits, others = mail.message(THEN), mail.message(THEN), mail.message(THEN, mailbox="other.com")
+    held, free = mail.deliver(THEN, read, waits, others), mail.deliver(THEN, mail.message(THEN, mailbox="other.com"))
+    mail.acknowledge(read.row)
+    Played(mail.deployed, RETAIN, held={SHOP}).compact(NOW)
+    assert held in mail.sizes()
+    assert free not in mail.sizes()
+    mail.check(NOW)
+    assert held not in mail.needed(), "it is there for the hold alone"
+    Played(mail.deployed, RETAIN, new_id=lambda: "later").compact(NOW + HOUR_MS)
+    assert set(mail.sizes()) == mail.needed()
+
+
+def test_a_dry_run_changes_nothing(mail: Mail) -> None:
+    torn, place = mail.message(THEN), mail.segment(THEN, b"{torn")[0]
+    mail.deliver(THEN, torn, *(mail.message(THEN) for _ in range(3)))
+    mail.acknowledge(torn.row)
+    before = mail.deployed.dump()
+    counts = Played(mail.deployed, RETAIN).compact(NOW, dry_run=True)
+    assert mail.deployed.dump() == before
+    assert place.object in mail.sizes()
+    assert (counts["lines.kept"], counts["chunks"], counts["quarantined.objects"]) == (3, 1, 1)
+    assert not any(counts[name] for name in ("s3.put", "s3.delete", "dynamodb.write", "lines.swung"))

@@ -1,0 +1,77 @@
+"""When a job looks at an object: segments after the lag, chunks when their age has doubled, then every 30 days."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.store.cutting import FULL_BYTES
+from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS, is_chunk_due, is_segment_due, moves
+
+HOUR = 494_166 * HOUR_MS
+WRITTEN = HOUR + HOUR_MS
+"""The end of the hour: all of it was written by then."""
+AGES = [days * DAY_MS for days in (1, 2, 4, 8, 16, *range(30, 301, 30))]
+
+
+def test_without_a_lag_all_segments_are_worked_off() -> None:
+    assert is_segment_due(HOUR, 0, HOUR)
+
+
+@pytest.mark.parametrize("lag", [1, DAY_MS])
+def test_segments_of_an_hour_are_worked_off_when_the_last_of_them_is_older_than_the_lag(lag: int) -> None:
+    assert not is_segment_due(HOUR, lag, WRITTEN + lag - 1)
+    assert is_segment_due(HOUR, lag, WRITTEN + lag)
+
+
+@given(st.lists(st.integers(0, 300 * DAY_MS), min_size=1, max_size=40, unique=True).map(sorted))
+def test_a_chunk_is_looked_at_by_the_first_run_after_each_of_its_ages_however_many_were_missed(runs: list[int]) -> None:
+    since = 0
+    for age in runs:
+        passed = any(since < WRITTEN + look <= WRITTEN + age for look in AGES)
+        assert is_chunk_due(HOUR, since, WRITTEN + age) is passed
+        since = WRITTEN + age
+
+
+def test_a_run_every_night_looks_at_a_chunk_at_these_ages() -> None:
+    nights = [WRITTEN + night * DAY_MS for night in range(100)]
+    looked = [night for night in range(1, 100) if is_chunk_due(HOUR, nights[night - 1], nights[night])]
+    assert looked == [1, 2, 4, 8, 16, 30, 60, 90]
+
+
+def test_a_run_that_died_is_as_good_as_missed() -> None:
+    assert is_chunk_due(HOUR, WRITTEN, WRITTEN + DAY_MS)
+    assert is_chunk_due(HOUR, WRITTEN, WRITTEN + DAY_MS + HOUR_MS), "since when did not change: it is looked at again"
+
+
+def test_where_nobody_knows_of_a_run_all_that_is_a_day_old_is_looked_at() -> None:
+    assert not is_chunk_due(HOUR, 0, WRITTEN + DAY_MS - 1)
+    assert all(is_chunk_due(HOUR, 0, WRITTEN + days * DAY_MS) for days in (1, 3, 29, 45, 1000))
+
+
+def test_a_chunk_written_after_the_last_run_began_is_not_due_before_its_day() -> None:
+    assert not is_chunk_due(HOUR, HOUR, WRITTEN + DAY_MS - 1)
+    assert is_chunk_due(HOUR, HOUR, WRITTEN + DAY_MS)
+
+
+SIZE = 8_000_000
+
+
+@pytest.mark.parametrize("age", [0, DAY_MS, MONTH_MS, 2 * MONTH_MS])
+@pytest.mark.parametrize(
+    ("size", "kept", "young", "old"),
+    [
+        (SIZE, 0, False, False),  # there is nothing to move: it is collected
+        (SIZE, 1, True, True),
+        (SIZE, SIZE // 2, True, True),
+        (SIZE, SIZE // 2 + 1, False, True),
+        (SIZE, SIZE - 1, False, True),
+        (SIZE, SIZE, False, False),
+        # Small, and all of it waits: after a month it may share a chunk with others.
+        (FULL_BYTES // 2 - 1, FULL_BYTES // 2 - 1, False, True),
+        (FULL_BYTES // 2, FULL_BYTES // 2, False, False),
+    ],
+)
+def test_lines_of_a_chunk_move_when_half_of_it_is_garbage_or_after_a_month_any(
+    size: int, kept: int, young: bool, old: bool, age: int
+) -> None:
+    assert moves(size, kept, age) is (old if age >= MONTH_MS else young)
