@@ -1,6 +1,9 @@
 """A small soak, as CI runs it; and the ledger itself: whatever it must find, it finds."""
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -9,6 +12,7 @@ import pytest
 from tests.soak.faults import Fault
 from tests.soak.ledger import Discard, Evidence, Ledger, Problem
 from tests.soak.letters import Letter
+from tests.soak.memory import emulator_pid
 from tests.soak.mix import Kind, deaths, plan
 from tests.soak.posting import Answer, read_answer
 from tests.soak.report import INTRODUCTION, PAGE, name_of, page
@@ -166,3 +170,12 @@ def test_a_seed_decides_what_is_sent_and_who_dies() -> None:
     assert plan(1000, Random(1)) == plan(1000, Random(1)) != plan(1000, Random(2))
     assert deaths(1000, 4, Random(1)) == deaths(1000, 4, Random(1))
     assert {planned.kind for planned in plan(20, Random(1))} == set(Kind)
+
+
+def test_the_emulator_is_found_among_children_nobody_has_waited_for() -> None:
+    with (
+        subprocess.Popen([sys.executable, "-c", ""]) as dead,
+        subprocess.Popen([sys.executable, "-c", "input()", "-m", "ministack"], stdin=subprocess.PIPE) as emulator,
+    ):
+        os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+        assert emulator_pid() == emulator.pid
