@@ -78,8 +78,11 @@ class FileReach:
 
 def shares_of(folder: Path) -> list[Share]:
     """All that is there, hour by hour."""
-    hours = sorted({path.parent.relative_to(folder).as_posix() for path in folder.rglob("*.jsonl")})
-    return [Share(f"{hour}/", "", "") for hour in hours]
+    hours = sorted({path.parent for path in folder.rglob("*.jsonl")})
+    return [
+        Share(f"{hour.relative_to(folder).as_posix()}/", size=sum(path.stat().st_size for path in hour.iterdir()))
+        for hour in hours
+    ]
 
 
 def lay_down(plan: Plan, folder: Path) -> int:

@@ -58,9 +58,11 @@ _PARTITION_BYTES = 64 * 1024 * 1024
 """What one task sorts and cuts: the last chunk of each is not full."""
 _SHARES_AT_ONCE = 96
 _TASKS_A_SLOT = 4
-_PARTS_A_SHARE = 8
+_PART_BYTES = _PARTITION_BYTES // 4
+_PARTS_OF_A_LARGE_SHARE = 8
 _FEWEST_PARTS, _MOST_PARTS = 16, 4_000
-"""That the lines are hashed into; small ones are put together when their sizes are known."""
+"""That the lines are hashed into; small ones are put together when their sizes are known. Each costs every task that
+writes into it."""
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -90,7 +92,8 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
 
 def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
     """Compact these shares of hours; what was counted."""
-    parts = min(max(_PARTS_A_SHARE * len(shares), _FEWEST_PARTS), _MOST_PARTS)
+    wanted = sum(_PARTS_OF_A_LARGE_SHARE if share.size is None else share.size / _PART_BYTES for share in shares)
+    parts = min(max(round(wanted), _FEWEST_PARTS), _MOST_PARTS)
     for name, value in {
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(_PARTITION_BYTES),

@@ -308,7 +308,7 @@ def collect_orphans(house: House, *, held: frozenset[str] = frozenset(), dry_run
             bucket, registers, Quarantine(bucket, tally, dry_run=dry_run), Terms(NOW, RETAIN, held), tally, pool,
             moves=False,
         )  # fmt: skip
-        found = list(survey.survey(each for hour in hours for each in bucket.objects(Share(hour, "", ""))))
+        found = list(survey.survey(each for hour in hours for each in bucket.objects(Share(hour))))
         evidence = [each for each in found if isinstance(each, Evidence)]
         assert evidence == found, "no line is to move"
         Collector(bucket, tally, dry_run=dry_run).collect(evidence)

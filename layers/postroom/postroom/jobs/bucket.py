@@ -35,11 +35,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of an hour: names that are, after its prefix, beyond `begins` and not beyond `ends`; empty: no edge."""
+    """A part of an hour: names that are, after its prefix, beyond `begins` and not beyond `ends`; empty: no edge.
+
+    `size`: in bytes, where one look was enough to know it.
+    """
 
     hour: str
-    begins: str
-    ends: str
+    begins: str = ""
+    ends: str = ""
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Bucket:
             page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=hour)
         self._tally.add("s3.list")
         if not page["IsTruncated"]:
-            return [Share(hour, "", "")]
+            return [Share(hour, size=sum(entry["Size"] for entry in page.get("Contents", [])))]
         # Names are random, in hex; others are in the first share and the last.
         edges = ["", *_DIGITS, ""]
         return [Share(hour, *edge) for edge in pairwise(edges)]

@@ -55,7 +55,7 @@ class Sweeper:
         """Claims and replies that nobody can ask for any more. On AWS the bucket's lifecycle is there first."""
         for prefix in (CLAIMS, REPLIES):
             for hour in old_hours(self._bucket, prefix, HANDED_ON_DAYS, self._now):
-                yield from self._deleted(hour, "objects handed on", self._bucket.objects(Share(hour, "", "")))
+                yield from self._deleted(hour, "objects handed on", self._bucket.objects(Share(hour)))
 
     def uploads(self) -> Iterator[Went]:
         """Uploads in parts that nobody finished; the lifecycle knows them, too."""

@@ -13,9 +13,11 @@ from postroom.errors import OurError
 from postroom.local.java import java_home
 
 _SUBMIT: Final = (
-    "--master local[{cores},{tries}] --driver-memory {memory} --conf spark.ui.enabled=false "
+    "--master local[{cores},{tries}] --driver-memory {memory} --driver-java-options -XX:TieredStopAtLevel=1 "
+    "--conf spark.ui.enabled=false "
     "--conf spark.ui.showConsoleProgress=false pyspark-shell"
 )
+"""Java's second compiler takes longer than a laptop's whole mail."""
 _TASK_TRIES: Final = 4
 """As on a cluster: a task that fails in passing is done again."""
 _MEMORY: Final = "2g"
