@@ -14,6 +14,7 @@ from benchmarks import (
     bench_fairness,
     bench_flow,
     bench_ijson,
+    bench_jobs,
     bench_key_record,
     bench_memory,
     bench_peers,
@@ -43,6 +44,7 @@ BENCHMARKS: Final = tuple(
         bench_archive,
         bench_memory,
         bench_fairness,
+        bench_jobs,
     )
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -52,15 +54,15 @@ _INTRODUCTION: Final = """\
 
     make bench
 
-prints these tables, measured anew on your machine, which takes about half an hour; `make bench WRITE=1` writes this
+prints these tables, measured anew on your machine, which takes about an hour; `make bench WRITE=1` writes this
 page, and `.venv/bin/python -m benchmarks verify --write` does so for one of them.
 
 Every number is a ratio of two things measured side by side in one run, but those of `requests` and `pickup`, which are
 counted, and of `fairness`, which are simulated: all ways take short turns, round after round; each round keeps the best
 turn of each way, and the median over the rounds is what stands here; for `verify` and `dm3`, the median over seven
 fresh processes (for `peers`, `flow` and `dnssec` three, for `throughput` two), for these move with the place of things
-in memory. A round of `throughput` has one turn of each way. Ratios of such small times still differ between machines
-and Python versions, and by some hundredths from run to run.
+in memory. A round of `throughput` has one turn of each way, and `jobs` has one round. Ratios of such small times still
+differ between machines and Python versions, and by some hundredths from run to run.
 """
 
 

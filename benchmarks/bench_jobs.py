@@ -1,37 +1,34 @@
-"""Compaction: its bytes by those that plain Spark sorts, its swings by bare updates, and what it buys a reader.
-
-python -m benchmarks.bench_jobs [MESSAGES]      # a tenth of it, it, and ten times as many; 100,000 unless said
-"""
+"""Compaction: its bytes by those that plain Spark sorts, its swings by bare updates, and what it buys a reader."""
 
 import os
 import shutil
 import statistics
-import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import psutil
-from benchmarks.__main__ import report
 from benchmarks.harness import NORMAL, Benchmark, Effort, Table, marked, times
-from benchmarks.job_files import AllLive, FileReach, in_one_process, lay_down, shares_of
-from benchmarks.mail import CROWD, CROWDED, Plan, item_of, write
+from benchmarks.job_files import AllLive, FileReach, LiveReach, in_one_process, lay_down, shares_of
+from benchmarks.mail import CROWD, CROWDED, Plan, item_of, segments, write
 from pyspark.sql import SparkSession
 from tests.aws import Deployed, deploy_on
 
 from glue_jobs import compact_chunks
-from postroom.jobs.bucket import Bucket
+from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
 from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.registers import Registers
-from postroom.jobs.settings import CompactSettings
 from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.local.clients import REGION
@@ -39,7 +36,7 @@ from postroom.local.emulator import Emulator
 from postroom.local.spark import environment_of, spark_environment
 from postroom.settings import Settings
 from postroom.store.cutting import Kept
-from postroom.store.keys import RowKey
+from postroom.store.keys import CHUNKS, SEGMENTS, RowKey
 from postroom.store.reader import Reader, runs_of
 from postroom.store.register import Register, Row
 from postroom.store.segments import Objects, Place
@@ -54,20 +51,28 @@ _CONVERSATION: Final = 2_000
 _SOURCE: Final = "seg/bench"
 _EVEN: Final = (0.8, 1.2)
 _LOOKS_SECONDS: Final = 0.1
+_KINDS = _PYTHON, _JAVA, _DRIVER = "Python", "Java", "driver"
 _ROOT: Final = Path(__file__).parent.parent
+Taken = tuple[float, float]
+"""Seconds, of the clock and of processors."""
+_NAMES: Final = {-1: "a tenth", 0: "all", 1: "ten times as many"}
 
 NOTES: Final = f"""\
 Mail of a day (`benchmarks/mail.py`: envelopes of 2 kB, heavy-tailed; with its receipt a line has some 4.6 kB), in
-segments of a hundred lines, all of it live. Spark runs on this machine with all its cores and a heap of {_HEAP},
-whatever the size.
+segments of a hundred lines, all of it live; *all* are {NORMAL.messages:,} messages. Spark runs on this machine with all
+its cores and a heap of {_HEAP}, whatever the size. Ratios are of messages a second: above 1, the job is the faster one.
 
 *The byte path*: local files stand for S3, and every row says that its line is needed. `plain Spark` reads the same
-files as lines of text, sorts them and writes them as text. `one process` is the job without Spark: sixteen threads that
-read and write, and all lines sorted in memory, so that it ends where memory does. Ratios are of messages a second, by
-plain Spark's; *memory* is the most that the Python processes of Spark held together, in MB; *driver* is the job's own
-process. In the last row one conversation has half of all messages.
+files as lines of text, sorts them and writes them as text. `threads` are the job without Spark, in a process of their
+own: sixteen of them read and write, and all lines are sorted in its memory, so that it ends where that does. What
+*Python* (Spark's workers, together), *Java* and the *driver* held at most is in MB. In the last row one conversation
+has half of all messages.
 
-*S3* is asked of the embedded AWS over HTTP; requests are counted in the job's report.
+*Over S3* both ask the embedded AWS, by boto3; it runs on the same processors. *Processor* is what both take of them for
+a message, without the embedded AWS: one process comes no further than one processor (Python runs one thread at a time),
+Spark as far as there are any.
+
+*Requests* are what the embedded AWS was asked for, as the job's report counts them.
 
 *Swings* are the job's by bare `UpdateItem` calls with the same condition from as many threads, on the embedded AWS,
 which writes some 900 a second.
@@ -75,83 +80,134 @@ which writes some 900 a second.
 *What it buys*: one conversation of up to {_CONVERSATION:,} messages, read whole by `store.reader`, in requests to S3
 and times of the embedded AWS, where mail lies in segments of a hundred lines, of all mailboxes.
 
-Wanted: ≥ 0.70 of plain Spark; ≥ 2 × one process; from 100,000 messages up the cost of one within 20 %; at most one
-GET an object, one PUT a chunk and no HEAD; swings ≥ 0.80 of bare ones.
+Wanted: ≥ 0.70 of plain Spark; ≥ 2 × the threads; from all messages up the cost of one within 20 %; at most one GET an
+object, one PUT a chunk and no HEAD; swings ≥ 0.80 of bare ones.
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
     """All of it."""
-    sizes = [size for size in (effort.messages // 10, effort.messages, effort.messages * 10) if size <= _LARGEST]
-    turns = min(3, effort.turns)
+    sizes = {
+        name: round(effort.messages * 10.0**power)
+        for power, name in _NAMES.items()
+        if effort.messages * 10**power <= _LARGEST
+    }
     with _spark() as spark, TemporaryDirectory() as folder:
-        rows, pace = [], {}
-        for size, half in [(size, False) for size in sizes] + [(sizes[-1] // 10, True)]:
-            row, seconds = _byte_path(spark, Path(folder), size, turns, half=half)
-            if not half:
-                pace[size] = seconds / size
-            rows.append(row)
-        flat = pace[sizes[-1]] / pace[sizes[-2]]
-        even = marked(flat, reached=_EVEN[0] <= flat <= _EVEN[1])
+        paths, cost = [], {}
+        for name, size in sizes.items():
+            row, seconds = _byte_path(spark, Path(folder), name, size, _turns(effort, size))
+            paths.append(row)
+            cost[name] = seconds / size
+        size = effort.messages
+        half, _ = _byte_path(spark, Path(folder), "all, half of it one conversation", size, 1, crowd=size // 2)
         with Emulator() as emulator:
             deployed = deploy_on(emulator.clients(_ACCOUNT))
             endpoint = f"http://127.0.0.1:{emulator.port}"
-            asked = _over_s3(spark, deployed, endpoint, effort.messages // 10)
-            swings = [_swings(deployed, size) for size in sizes[:2]]
+            pooled = [
+                _by_threads(spark, deployed, endpoint, name, sizes[name], _turns(effort, sizes[name]))
+                for name in ("a tenth", "all")
+            ]
+            asked = _requests(spark, deployed, endpoint, effort.messages // 10)
+            swings = [_swings(deployed, name, sizes[name]) for name in ("a tenth", "all")]
             bought = _bought(spark, deployed, endpoint, effort.messages // 10)
     return [
-        Table("The byte path", ("messages", "by plain Spark", "by one process", "memory", "driver"), tuple(rows)),
-        Table("", ("cost of a message", "ratio"), ((f"{sizes[-1]:,} by {sizes[-2]:,}", even),)),
-        Table("S3", ("requests", "by objects", "by chunks"), asked),
+        Table("The byte path", ("messages", *_KINDS, "by threads", "by plain Spark"), (*paths, half)),
+        Table("", ("what a message costs", "ratio"), tuple(_flat(cost))),
+        Table("Over S3", ("messages", "processor", "by threads"), tuple(pooled)),
+        Table("Requests", ("kind", "by objects", "by chunks"), asked),
         Table("Swings", ("rows", "by bare updates"), tuple(swings)),
         Table("What it buys", ("a conversation", "requests", "time"), bought),
     ]  # fmt: skip
 
 
+def _turns(effort: Effort, size: int) -> int:
+    return 1 if size > effort.messages else min(3, effort.turns)
+
+
+def _flat(cost: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    for less, more in pairwise(cost):
+        ratio = cost[more] / cost[less]
+        wanted = less != "a tenth"
+        yield f"{more}, by {less}", marked(ratio, reached=not wanted or _EVEN[0] <= ratio <= _EVEN[1])
+
+
 def _byte_path(
-    spark: SparkSession, folder: Path, messages: int, turns: int, *, half: bool
+    spark: SparkSession, folder: Path, name: str, messages: int, turns: int, *, crowd: int = 0
 ) -> tuple[tuple[str, ...], float]:
+    """A row, and the seconds that the job took."""
     mail, into, sorted_text = folder / "mail", folder / "into", folder / "text"
-    plan = _plan(messages, one_conversation=messages // 2 if half else 0)
-    lay_down(plan, mail)
+    lay_down(_plan(messages, one_conversation=crowd), mail)
     shares, reach = shares_of(mail), FileReach(str(mail), str(into))
+    most: Counter[str] = Counter()
 
-    def ours() -> None:
-        compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False)  # type: ignore[arg-type]
+    def ours() -> Taken:
+        with _memory(most):
+            return _taken(lambda: compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False))  # type: ignore[arg-type]
 
-    def plain() -> None:
-        spark.read.text(str(mail), recursiveFileLookup=True).sort("value").write.text(str(sorted_text))
+    def plain() -> Taken:
+        lines = spark.read.text(str(mail), recursiveFileLookup=True)
+        return _taken(lambda: lines.sort("value").write.text(str(sorted_text)))
 
-    def single() -> None:
-        with ThreadPoolExecutor(THREADS) as pool:
-            in_one_process(reach.bucket_of(Tally()), AllLive(), _TERMS, shares, pool)
+    def clear() -> None:
+        for made in (into, sorted_text):
+            shutil.rmtree(made, ignore_errors=True)
 
-    rounds: list[list[float]] = []
-    most = driver = 0.0
-    for _ in range(turns):
-        seconds = []
-        for way in (plain, ours, single):
-            for made in (into, sorted_text):
-                shutil.rmtree(made, ignore_errors=True)
-            with _memory() as held:
-                began = time.perf_counter()
-                way()
-                seconds.append(time.perf_counter() - began)
-            if way is ours:
-                most, driver = max(most, held[0]), max(driver, held[1])
-        rounds.append(seconds)
+    ways = (plain, ours, lambda: _by_itself(reach, shares))
+    by_plain, own, by_threads = (seconds for seconds, _ in _best(ways, turns, clear))
     shutil.rmtree(mail)
-    fastest = [min(times_of) for times_of in zip(*rounds, strict=True)]
-    by_plain, by_single = fastest[0] / fastest[1], fastest[2] / fastest[1]
-    name = f"{messages:,}{', half of them one conversation' if half else ''}"
     row = (
-        name, marked(by_plain, reached=by_plain >= 0.7), marked(by_single, reached=by_single >= 2),
-        f"{most:,.0f}", f"{driver:,.0f}",
+        name, *(f"{most[kind] / 1e6:,.0f}" for kind in _KINDS),
+        marked(by_threads / own, reached=by_threads / own >= 2), marked(by_plain / own, reached=by_plain / own >= 0.7),
     )  # fmt: skip
-    return row, fastest[1]
+    return row, own
 
 
-def _over_s3(spark: SparkSession, deployed: Deployed, endpoint: str, messages: int) -> tuple[tuple[str, ...], ...]:
+def _by_threads(
+    spark: SparkSession, deployed: Deployed, endpoint: str, name: str, messages: int, turns: int
+) -> tuple[str, ...]:
+    for segment in segments(_plan(messages), rows=False):
+        deployed.clients.s3.put_object(Bucket=deployed.bucket, Key=segment.name, Body=segment.data)
+    reach = LiveReach(deployed.bucket, endpoint)
+    shares = _segments(reach.bucket_of(Tally()))
+
+    def ours() -> Taken:
+        return _taken(lambda: compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False))  # type: ignore[arg-type]
+
+    ways = (ours, lambda: _by_itself(reach, shares))
+    (own, own_processor), (theirs, their_processor) = _best(ways, turns, lambda: _empty(deployed, CHUNKS))
+    _empty(deployed, SEGMENTS)
+    return name, times(own_processor / their_processor), marked(theirs / own, reached=theirs / own >= 2)
+
+
+def _by_itself(reach: FileReach | LiveReach, shares: Sequence[Share]) -> Taken:
+    """Threads, in a process that has done nothing else, and whose memory goes with it."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_threads, reach, shares).result()
+
+
+def _threads(reach: FileReach | LiveReach, shares: Sequence[Share]) -> Taken:
+    with ThreadPoolExecutor(THREADS) as pool:
+        return _taken(lambda: in_one_process(reach.bucket_of(Tally()), AllLive(), _TERMS, shares, pool))
+
+
+def _best(ways: Sequence[Callable[[], Taken]], turns: int, clear: Callable[[], None]) -> list[Taken]:
+    """The least that each way took, in turns."""
+    taken: list[list[Taken]] = [[] for _ in ways]
+    for _ in range(turns):
+        for way, times_of in zip(ways, taken, strict=True):
+            clear()
+            times_of.append(way())
+    clear()
+    return [min(times_of) for times_of in taken]
+
+
+def _taken(work: Callable[[], object]) -> Taken:
+    processor, began = _processor(), time.perf_counter()
+    work()
+    return time.perf_counter() - began, _processor() - processor
+
+
+def _requests(spark: SparkSession, deployed: Deployed, endpoint: str, messages: int) -> tuple[tuple[str, ...], ...]:
     written = _fill(deployed, _plan(messages))
     counts = _compact(spark, deployed, endpoint)
     kinds = ("get", "put", "head", "delete", "list")
@@ -161,7 +217,7 @@ def _over_s3(spark: SparkSession, deployed: Deployed, endpoint: str, messages: i
     )
 
 
-def _swings(deployed: Deployed, rows: int) -> tuple[str, str]:
+def _swings(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
     """Rows that point to one object are asked to move to another, and then, bare, back."""
     dynamodb, table = deployed.clients.dynamodb, deployed.tables["PostTable"]
     lines = _some_rows(deployed, rows)
@@ -192,7 +248,7 @@ def _swings(deployed: Deployed, rows: int) -> tuple[str, str]:
         began = time.perf_counter()
         list(pool.map(bare, lines))
         ratio = (time.perf_counter() - began) / ours
-    return f"{rows:,}", marked(ratio, reached=ratio >= 0.8)
+    return name, marked(ratio, reached=ratio >= 0.8)
 
 
 def _bought(spark: SparkSession, deployed: Deployed, endpoint: str, messages: int) -> tuple[tuple[str, str, str], ...]:
@@ -222,21 +278,31 @@ def _read(deployed: Deployed) -> tuple[int, float]:
 
 
 def _compact(spark: SparkSession, deployed: Deployed, endpoint: str) -> Counts:
-    settings = CompactSettings(
-        job_name="bench", bucket=deployed.bucket, post_table=deployed.tables["PostTable"],
-        directory_table=deployed.tables["DirectoryTable"], retain_seconds=Settings().retain_seconds,
-        read_units_per_second=_UNBOUNDED, write_units_per_second=_UNBOUNDED, endpoint_url=endpoint,
+    reach, tally = _reach(deployed, endpoint), Tally()
+    return compact_chunks.compact(spark, reach, _TERMS, _segments(reach.bucket_of(tally)), dry_run=False) + tally.take()
+
+
+def _reach(deployed: Deployed, endpoint: str) -> Reach:
+    tables = deployed.tables
+    return Reach(
+        deployed.bucket, tables["PostTable"], tables["DirectoryTable"], endpoint, _UNBOUNDED, _UNBOUNDED
     )  # fmt: skip
-    tally = Tally()
-    reach = Reach.of(settings, 1)
-    bucket: Bucket = reach.bucket_of(tally)
-    shares = [share for hour in bucket.hours("seg/") for share in bucket.shares(hour)]
-    return compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False) + tally.take()
+
+
+def _segments(bucket: Bucket) -> list[Share]:
+    return [share for hour in bucket.hours(SEGMENTS) for share in bucket.shares(hour)]
 
 
 def _fill(deployed: Deployed, plan: Plan) -> int:
     aws = deployed.clients
     return write(plan, aws.s3, deployed.bucket, aws.dynamodb, deployed.tables["PostTable"]).segments
+
+
+def _empty(deployed: Deployed, prefix: str) -> None:
+    bucket = Bucket(deployed.clients.s3, deployed.bucket, Tally())
+    for hour in bucket.hours(prefix):
+        for name in [found.name for found in bucket.objects(Share(hour))]:
+            bucket.delete_all([name])
 
 
 class _Nowhere:
@@ -286,32 +352,48 @@ def _spark() -> Iterator[SparkSession]:
         os.environ.update(before)
 
 
+def _processes() -> Iterator[tuple[str, psutil.Process]]:
+    """This process, and those of Spark, by their kind."""
+    this = psutil.Process()
+    yield _DRIVER, this
+    for process in this.children(recursive=True):
+        with suppress(psutil.Error):
+            if process.name() == "java":
+                yield _JAVA, process
+            elif "pyspark.daemon" in process.cmdline():
+                yield _PYTHON, process
+
+
+def _processor() -> float:
+    """The seconds that they took of processors."""
+    total = 0.0
+    for _, process in _processes():
+        with suppress(psutil.Error):
+            taken = process.cpu_times()
+            total += taken.user + taken.system
+    return total
+
+
 @contextmanager
-def _memory() -> Iterator[list[float]]:
-    """The most that Spark's Python processes held together, and this one, meanwhile: MB."""
-    most, over, this = [0.0, 0.0], threading.Event(), psutil.Process()
+def _memory(most: Counter[str]) -> Iterator[None]:
+    """Note the most bytes that they hold meanwhile, by kind."""
+    over = threading.Event()
 
     def look() -> None:
         while not over.wait(_LOOKS_SECONDS):
-            held = 0
-            for process in this.children(recursive=True):
+            held: Counter[str] = Counter()
+            for kind, process in _processes():
                 with suppress(psutil.Error):
-                    held += process.memory_info().rss if process.name() != "java" else 0
-            most[0] = max(most[0], held / 1e6)
-            most[1] = max(most[1], this.memory_info().rss / 1e6)
+                    held[kind] += process.memory_info().rss
+            most.update({kind: max(size - most[kind], 0) for kind, size in held.items()})
 
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        yield most
+        yield
     finally:
         over.set()
         looking.join()
 
 
 BENCHMARK: Final = Benchmark("jobs", "compaction, by plain Spark and by bare updates", NOTES, measure)
-
-
-if __name__ == "__main__":
-    messages = int(sys.argv[1]) if len(sys.argv) > 1 else NORMAL.messages
-    print(*report(BENCHMARK, replace(NORMAL, messages=messages)), sep="\n")

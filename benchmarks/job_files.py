@@ -8,9 +8,10 @@ from uuid import uuid4
 
 from benchmarks.mail import Plan, segments
 
-from postroom.jobs.bucket import Found, Share
+from postroom.jobs.bucket import Bucket, Found, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.quarantine import Quarantine
+from postroom.jobs.reach import s3_client
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
 from postroom.store.cutting import Kept
@@ -71,6 +72,25 @@ class FileReach:
 
     def bucket_of(self, _tally: Tally) -> Files:
         return Files(self.folder, self.into)
+
+    def registers(self, _tally: Tally) -> AllLive:
+        return AllLive()
+
+
+class _Kept(Bucket):
+    def delete_all(self, names: Sequence[str]) -> None:
+        """They are read again in the next round."""
+
+
+@dataclass(frozen=True)
+class LiveReach:
+    """The way to a bucket of S3, of which nothing is deleted, and to registers that say of each line it is needed."""
+
+    bucket: str
+    endpoint_url: str
+
+    def bucket_of(self, tally: Tally) -> Bucket:
+        return _Kept(s3_client(self.endpoint_url), self.bucket, tally)
 
     def registers(self, _tally: Tally) -> AllLive:
         return AllLive()

@@ -68,6 +68,15 @@ ROWS = {
         "the loud sender",
         "the quiet senders, beside invented names",
     ],
+    "jobs": [
+        "a tenth",
+        "all",
+        "ten times as many",
+        "all, half of it one conversation",
+        "all, by a tenth",
+        "ten times as many, by all",
+        "in chunks",
+    ],
 }
 COUNTED = ("requests", "pickup")
 """What holds counts, and the milliseconds that Lambda bills, instead of ratios."""
