@@ -39,7 +39,7 @@ from postroom.jobs.tasks import counted
 from postroom.jobs.telling import last_began, tell
 from postroom.store.cutting import Kept
 from postroom.store.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
-from postroom.store.rounds import HOUR_MS, is_segment_due
+from postroom.store.rounds import HOUR_MS, is_settled
 
 _LINES = pa.schema(
     {
@@ -86,7 +86,7 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
     ended = now + round((time.time() - began) * 1000)
     # What an earlier run came to is not late: lines that wait for their rows keep their segments.
     segments = [hour_of(hour) for hour in hours if hour.startswith(SEGMENTS)]
-    late = [hour for hour in segments if not is_segment_due(hour, lag_ms, since)]
+    late = [hour for hour in segments if not is_settled(hour, lag_ms, since)]
     return Report("compact", now, ended, settings.dry_run, counts, now - min(late, default=now))
 
 

@@ -680,7 +680,7 @@ def test_uploads_that_were_never_finished_are_not_paid_for_and_only_what_no_row_
     uploads, *expiring = resources("AWS::S3::Bucket")["Bucket"]["LifecycleConfiguration"]["Rules"]
     assert uploads["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
     assert not [name for name in uploads if "Expiration" in name or "Transition" in name]
-    assert {rule["Prefix"] for rule in expiring} == {"claim/", "reply/"}
+    assert {rule["Prefix"] for rule in expiring} == {"claim/", "reply/", "quarantine/"}
     assert all(rule["ExpirationInDays"] * 86_400 > RETAIN_CEILING_SECONDS for rule in expiring)
 
 

@@ -150,8 +150,20 @@ def test_a_letter_stays_as_long_as_its_sender_was_told_whatever_is_set(operate: 
     )
 
 
+def test_a_hold_on_a_mailbox_that_nobody_knows_is_held_and_says_that_its_name_may_be_wrong(
+    operate: Operate, directory: Directory
+) -> None:
+    held = operate("hold", "recevier.example")
+    assert held.stdout == "recevier.example: under legal hold\n"
+    assert "is its name right?" in held.stderr
+    assert "postroom mailbox release recevier.example" in held.stderr
+    assert directory.mailbox("recevier.example").held
+
+
 def test_a_mailbox_is_held_and_released(operate: Operate, directory: Directory) -> None:
-    assert operate("hold", "nine.example").stdout == "nine.example: under legal hold\n"
+    operate("create", "nine.example", "--public-key", base64(PrivateKey.generate("ed25519").public))
+    held = operate("hold", "nine.example")
+    assert (held.stdout, held.stderr) == ("nine.example: under legal hold\n", "")
     assert directory.mailbox("nine.example").held
     shown = operate("show", "nine.example").stdout
     assert shown.startswith("nine.example: nlweb, open, under legal hold\n")

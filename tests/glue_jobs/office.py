@@ -3,12 +3,12 @@
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from benchmarks.mail import Plan, Written, write
 from tests.aws import Deployed
 
-from postroom.jobs.settings import CompactSettings
+from postroom.jobs.settings import CompactSettings, JobSettings
 from postroom.jobs.tally import Counts
 from postroom.settings import Settings
 from postroom.store.audit import audit
@@ -30,9 +30,9 @@ class Office:
     endpoint_url: str
     account: str
 
-    def fill(self, *, messages: int, seed: int, mailboxes: int = 20, **more: float) -> Written:
-        """Mail of yesterday; what is to be shown is kept."""
-        ends_at_ms = now_ms() - DAY_MS - 3_600_000
+    def fill(self, *, messages: int, seed: int, mailboxes: int = 20, days: int = 1, **more: float) -> Written:
+        """Mail of yesterday, or of so many days ago; what is to be shown is kept."""
+        ends_at_ms = now_ms() - days * DAY_MS - 3_600_000
         plan = Plan(messages=messages, seed=seed, mailboxes=mailboxes, ends_at_ms=ends_at_ms, **more)  # type: ignore[arg-type]
         aws, table = self.deployed.clients, self.deployed.tables["PostTable"]
         return write(plan, aws.s3, self.deployed.bucket, aws.dynamodb, table, keep_truth=True)
@@ -48,9 +48,7 @@ class Office:
 
     def arguments(self, **other: object) -> list[str]:
         """The same, as a job's arguments."""
-        settings = self.settings(**other)
-        names = CompactSettings.__dataclass_fields__
-        return [word for name in names for word in (f"--{name.upper()}", str(getattr(settings, name)))]
+        return arguments_of(self.settings(**other))
 
     def mailboxes(self) -> list[str]:
         """Those that have rows."""
@@ -108,6 +106,11 @@ class Office:
         return Reader(
             dynamodb, table, Register(dynamodb, table), Objects(self.deployed.clients.s3, self.deployed.bucket)
         )
+
+
+def arguments_of(settings: JobSettings) -> list[str]:
+    """Settings, as Glue gives them to a job."""
+    return [word for each in fields(settings) for word in (f"--{each.name.upper()}", str(getattr(settings, each.name)))]
 
 
 def now_ms() -> int:

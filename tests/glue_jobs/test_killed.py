@@ -4,13 +4,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
-from tests.glue_jobs.office import DAY_MS, Office, now_ms
+from pyspark.sql import SparkSession
+from tests.glue_jobs.office import DAY_MS, Office, arguments_of, now_ms
 from tests.glue_jobs.test_compact_chunks import compact
+from tests.glue_jobs.test_expire_messages import expire, mailboxes
+from tests.glue_jobs.test_expire_messages import settings as expire_settings
 
 from postroom.local.spark import command_of, run_job
 from postroom.store.problems import Problem
@@ -18,18 +22,28 @@ from postroom.store.problems import Problem
 pytestmark = pytest.mark.xdist_group("spark")
 
 SCRIPT = Path(__file__).parents[2] / "glue_jobs" / "compact_chunks.py"
+EXPIRE = SCRIPT.with_name("expire_messages.py")
 PATIENCE_SECONDS = 120
+Running = tuple[psutil.Process, subprocess.Popen[str]]
+
+
+def a_slow_run(office: Office, environment: dict[str, str]) -> AbstractContextManager[Running]:
+    """A run whose swings take ten seconds, at its half: chunks are written, and some rows point to them."""
+    slow = office.arguments(write_units_per_second=25)
+    return at_its_half(command_of(SCRIPT, slow, environment, cores="2"), office, swung)
 
 
 @contextmanager
-def a_slow_run(office: Office, environment: dict[str, str]) -> Iterator[tuple[psutil.Process, subprocess.Popen[str]]]:
-    """A run whose swings take ten seconds, at its half: chunks are written, and some rows point to them."""
-    command, whole = command_of(SCRIPT, office.arguments(write_units_per_second=25), environment, cores="2")
-    with subprocess.Popen(command, env=whole, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as started:
+def at_its_half(
+    command: tuple[list[str], dict[str, str]], office: Office, done: Callable[[Office], int]
+) -> Iterator[Running]:
+    with subprocess.Popen(
+        command[0], env=command[1], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as started:
         job = psutil.Process(started.pid)
         try:
-            until(lambda: swung(office) > 10)
-            assert swung(office) < len(office.deployed.rows("PostTable")) / 2
+            until(lambda: done(office) > 10)
+            assert done(office) < len(office.deployed.rows("PostTable")) / 2
             yield job, started
             started.communicate()
         finally:
@@ -47,6 +61,10 @@ def until(look: Callable[[], bool]) -> None:
 
 def swung(office: Office) -> int:
     return sum(item.get("o", {}).get("S", "").startswith("chk/") for item in office.deployed.rows("PostTable"))
+
+
+def expired(office: Office) -> int:
+    return sum(item["st"]["S"] != "L" for item in office.deployed.rows("PostTable"))
 
 
 def wrong(office: Office) -> list[object]:
@@ -100,6 +118,30 @@ def test_a_task_that_dies_is_done_again_within_the_run(
     assert started.returncode == 0
     assert not office.names("seg/")
     is_all_there_and_nothing_else(spark, office, before)
+
+
+def test_kill_9_of_the_jvm_of_expiry(spark: SparkSession, office: Office, environment: dict[str, str]) -> None:
+    office.fill(messages=250, seed=25, days=60, corrupt=0, orphans=0, acknowledged=0, discarded=0)
+    before = office.shown()
+    held, *timed = sorted(before, key=lambda name: -len(before[name]))
+    for name in timed:
+        mailboxes(office).set_ttl(name, 30)
+    mailboxes(office).set_ttl(held, 30)
+    mailboxes(office).hold(held)
+    slow = arguments_of(replace(expire_settings(office), write_units_per_second=25))
+    with at_its_half(command_of(EXPIRE, slow, environment, cores="2"), office, expired) as (job, started):
+        [jvm] = [process for process in job.children(recursive=True) if process.name() == "java"]
+        jvm.kill()
+    assert started.returncode != 0
+    left = office.shown()
+    assert left[held] == before[held]
+    assert all(set(left[name]) <= set(before[name]) for name in timed)
+    assert any(left[name] for name in timed)
+    expire(spark, office, days_later=0)
+    assert office.shown() == {name: before[name] if name == held else [] for name in before}
+    assert not wrong(office)
+    pointed = {item["o"]["S"] for item in office.deployed.rows("PostTable") if "o" in item}
+    assert pointed <= set(office.names("seg/"))
 
 
 def test_spark_submit_runs_the_same_file(office: Office, environment: dict[str, str]) -> None:

@@ -31,9 +31,10 @@ def test_segments_come_first_and_what_is_oldest_of_them_then_the_chunks(stored: 
     ]  # fmt: skip
 
 
-def test_segments_are_due_in_every_run_and_chunks_by_the_last_that_came_to_its_end(stored: Deployed) -> None:
-    assert due(stored, DAY_MS, NOW - HOUR_MS) == [
-        "seg/2025/10/17/09/", "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/20/08/",
+def test_what_a_run_came_to_its_end_with_is_due_when_its_age_has_doubled(stored: Deployed) -> None:
+    assert due(stored, DAY_MS, NOW - HOUR_MS) == ["seg/2026/11/20/08/", "chk/2026/11/20/08/"]
+    assert due(stored, DAY_MS, NOW - 2 * DAY_MS) == [
+        "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/18/09/", "chk/2026/11/20/08/",
     ]  # fmt: skip
 
 

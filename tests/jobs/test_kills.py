@@ -16,7 +16,7 @@ from tests.post.stage import Actor, Died, Stage
 from postroom.errors import NotNowError
 from postroom.store import cutting
 from postroom.store.keys import RowKey
-from postroom.store.rounds import DAY_MS, HOUR_MS
+from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS
 from postroom.store.segments import Line, Place
 
 OTHER = "other.com"
@@ -42,14 +42,14 @@ class Scene:
     live: list[RowKey]
 
     def settles(self, now: int) -> None:
-        """A run that nothing befalls; the late worker comes; a day later the next run."""
+        """A run that nothing befalls; the late worker comes; a month later everything was looked at once more."""
         self.check(now)
         self.job.compact(now)
         self.check(now)
         self.mail.file(self.late, self.late_place)
         self.mail.check(now)
-        self.job.compact(now + DAY_MS + HOUR_MS)
-        self.check(now + DAY_MS + HOUR_MS)
+        self.job.compact(now + MONTH_MS + HOUR_MS)
+        self.check(now + MONTH_MS + HOUR_MS)
         assert set(self.mail.sizes()) == self.mail.needed() | {self.damaged}, "what is left is what is needed"
 
     def check(self, now: int) -> None:

@@ -13,14 +13,26 @@ WRITTEN = HOUR + HOUR_MS
 AGES = [days * DAY_MS for days in (1, 2, 4, 8, 16, *range(30, 301, 30))]
 
 
-def test_without_a_lag_all_segments_are_worked_off() -> None:
-    assert is_segment_due(HOUR, 0, HOUR)
+@given(st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS))
+def test_without_a_lag_all_segments_are_worked_off(one: int, other: int) -> None:
+    assert is_segment_due(HOUR, 0, HOUR + min(one, other), HOUR + max(one, other))
 
 
 @pytest.mark.parametrize("lag", [1, DAY_MS])
 def test_segments_of_an_hour_are_worked_off_when_the_last_of_them_is_older_than_the_lag(lag: int) -> None:
-    assert not is_segment_due(HOUR, lag, WRITTEN + lag - 1)
-    assert is_segment_due(HOUR, lag, WRITTEN + lag)
+    assert not is_segment_due(HOUR, lag, HOUR, WRITTEN + lag - 1)
+    assert is_segment_due(HOUR, lag, HOUR, WRITTEN + lag)
+    assert is_segment_due(HOUR, lag, WRITTEN + lag - 1, WRITTEN + 7 * DAY_MS + lag)
+    assert is_segment_due(HOUR, lag, 0, WRITTEN + 7 * DAY_MS + lag)
+
+
+@pytest.mark.parametrize(
+    ("lag", "ages"), [(DAY_MS, [1, 2, 4, 8, 16, 30, 60, 90]), (3 * DAY_MS, [3, 4, 8, 16, 30, 60, 90])]
+)
+def test_a_run_every_night_looks_at_a_segment_that_must_stay_at_these_ages(lag: int, ages: list[int]) -> None:
+    nights = [WRITTEN + night * DAY_MS for night in range(100)]
+    looked = [night for night in range(1, 100) if is_segment_due(HOUR, lag, nights[night - 1], nights[night])]
+    assert looked == ages
 
 
 @given(st.lists(st.integers(0, 300 * DAY_MS), min_size=1, max_size=40, unique=True).map(sorted))

@@ -1,5 +1,6 @@
 """`postroom mailbox`: who picks a mailbox's mail up, and how it is spread. Seen within a minute."""
 
+import sys
 import time
 from base64 import b64encode
 from pathlib import Path
@@ -192,8 +193,15 @@ def hold(
     as_json: AsJson = False,
 ) -> None:
     """Put a mailbox under legal hold: nothing in it expires, and no bytes of its messages are deleted."""
-    open_office(stack_name, local, deployment).mailboxes().hold(name)
+    office = open_office(stack_name, local, deployment)
+    office.mailboxes().hold(name)
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
+    if not _is_known(office, name):
+        print(
+            f"postroom: {name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
+            f"`postroom mailbox release {name}` takes that back.",
+            file=sys.stderr,
+        )
 
 
 @app.command("release")
@@ -204,7 +212,7 @@ def release(
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a mailbox no longer: what has had its time meanwhile goes with the next run of the jobs."""
+    """Hold a mailbox no longer: what has had its time meanwhile goes when the jobs look at it, within 30 days."""
     open_office(stack_name, local, deployment).mailboxes().release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 
@@ -262,6 +270,12 @@ def _open_one(office: Office, name: str) -> "Mailbox":
     if mailbox.closed or not (mailbox.keys or office.directory().dm3_mailbox(name)):
         raise UsageFault(f"{name} has no owner here; `postroom mailbox create` lets one in")
     return mailbox
+
+
+def _is_known(office: Office, name: str) -> bool:
+    mailbox, directory = office.directory().mailbox(name), office.directory()
+    waiting = office.reader().list(name, directory.shards(name), now=int(time.time()))
+    return bool(mailbox.keys or mailbox.closed or directory.dm3_mailbox(name)) or any(True for _ in waiting)
 
 
 def _count(office: Office, name: str) -> tuple[int, int]:

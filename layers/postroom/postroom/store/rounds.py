@@ -14,12 +14,24 @@ MONTH_MS: Final = 30 * DAY_MS
 _LOOKS: Final = (1 * DAY_MS, 2 * DAY_MS, 4 * DAY_MS, 8 * DAY_MS, 16 * DAY_MS, MONTH_MS)
 
 
-def is_segment_due(hour: int, lag_ms: int, now: int) -> bool:
-    """Whether segments of the hour that begins then are worked off: all that is in them is older than the lag.
+def is_settled(hour: int, lag_ms: int, at: int) -> bool:
+    """Whether segments of the hour that begins then could be worked off at a time: all of them were older than the lag.
 
-    Without a lag whatever is there is: the lag is thrift, as most mail is acknowledged within a day.
+    Without a lag whatever is there can be: the lag is thrift, as most mail is acknowledged within a day.
     """
-    return not lag_ms or hour + HOUR_MS + lag_ms <= now
+    return not lag_ms or hour + HOUR_MS + lag_ms <= at
+
+
+def is_segment_due(hour: int, lag_ms: int, since: int, now: int) -> bool:
+    """Whether segments of the hour that begins then are looked at: when they settle, and later as chunks are.
+
+    What a run that came to its end has left of them must stay, for a mailbox under hold, a row that may still be
+    written, a damaged line: it is not read each night for that. `since`: as `is_chunk_due` has it.
+    """
+    if not lag_ms:
+        return True
+    seen = is_settled(hour, lag_ms, since)
+    return is_settled(hour, lag_ms, now) and (not seen or is_chunk_due(hour, since, now))
 
 
 def is_chunk_due(hour: int, since: int, now: int) -> bool:
