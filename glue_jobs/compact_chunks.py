@@ -29,6 +29,7 @@ from postroom.jobs.due import due_hours
 from postroom.jobs.evidence import Evidence, added_up
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.moving import Mover
+from postroom.jobs.pieces import Joining, pieces_of
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import Reach
 from postroom.jobs.report import Report
@@ -44,16 +45,16 @@ from postroom.store.rounds import HOUR_MS, is_settled
 _LINES = pa.schema(
     {
         "mailbox": pa.string(), "conversation": pa.string(), "sk": pa.string(), "shard": pa.int32(),
-        "source": pa.string(), "number": pa.int32(), "size": pa.int64(), "data": pa.binary(),
+        "source": pa.string(), "number": pa.int32(), "part": pa.int32(), "size": pa.int64(), "data": pa.binary(),
     }
 )  # fmt: skip
-"""What a survey finds, sorted by the first three. Evidence has no mailbox, so that it comes first; `conversation`
-spreads it, and `number` is how many lines there are."""
+"""What a survey finds: lines, a long one in parts, whose `size` is that of the whole. Evidence has no mailbox, so that
+it comes first; `conversation` spreads it, `number` is how many lines there are, `size` the object's."""
+_ORDER = "mailbox", "conversation", "sk", "source", "part"
 _EVIDENCE = pa.schema({"source": pa.string(), "lines": pa.int32(), "size": pa.int64(), "past": pa.binary()})
 
 _BATCH_LINES, _BATCH_BYTES = 32, 4_000_000
-"""What crosses between Python and Spark at a time. A line may have 5 MB: of what Spark hands over only the number of
-lines is bounded."""
+"""What crosses between Python and Spark at a time; of what Spark hands over only the number of rows is bounded."""
 _PARTITION_BYTES = 64 * 1024 * 1024
 """What one task sorts and cuts: the last chunk of each is not full."""
 _SHARES_AT_ONCE = 96
@@ -145,9 +146,7 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
     # Hashed by conversation, small ones together and large ones split, as it turns out, by sizes that are known then:
     # to sort over all would take a look at all of it beforehand.
     sorted_lines = spark.sql("SELECT /*+ REBALANCE(mailbox, conversation) */ * FROM {lines}", lines=lines)
-    evidence = sorted_lines.sortWithinPartitions("mailbox", "conversation", "sk").mapInArrow(
-        counted(counts, move), ddl(_EVIDENCE)
-    )
+    evidence = sorted_lines.sortWithinPartitions(*_ORDER).mapInArrow(counted(counts, move), ddl(_EVIDENCE))
     by_object = evidence.groupBy("source").agg(
         f.max("lines").alias("lines"), f.max("size").alias("size"), f.collect_list("past").alias("past")
     )
@@ -161,11 +160,12 @@ def batches_of(found: Iterable[Kept | Evidence]) -> Iterator[pa.RecordBatch]:
     size = 0
     for each in found:
         if isinstance(each, Evidence):
-            rows.append(("", each.source, "", 0, each.source, each.lines, each.size, each.past))
+            rows.append(("", each.source, "", 0, each.source, each.lines, 0, each.size, each.past))
             size += len(each.past)
         else:
             mailbox, _, shard = each.row.pk.rpartition("#")
-            rows.append((mailbox, each.conversation, each.row.sk, int(shard), each.source, each.number, 0, each.data))
+            line = mailbox, each.conversation, each.row.sk, int(shard), each.source, each.number
+            rows.extend((*line, part, len(each.data), piece) for part, piece in enumerate(pieces_of(each.data)))
             size += len(each.data)
         if size >= _BATCH_BYTES:
             yield batch_of(rows, _LINES)
@@ -175,14 +175,16 @@ def batches_of(found: Iterable[Kept | Evidence]) -> Iterator[pa.RecordBatch]:
 
 
 def kept_in(batches: Batches, passed: list[Evidence]) -> Iterator[Kept]:
-    """The lines of what `batches_of` made; the evidence between them is put aside."""
+    """The lines of what `batches_of` made; the evidence between them is put aside. May raise OurError (`Joining`)."""
+    joining = Joining()
     for batch in batches:
         columns = (column.to_pylist() for column in batch.columns)
-        for mailbox, conversation, sk, shard, source, number, size, data in zip(*columns, strict=True):
-            if sk:
-                yield Kept(RowKey(partition(mailbox, shard), sk), conversation, source, number, data)
-            else:
+        for mailbox, conversation, sk, shard, source, number, part, size, data in zip(*columns, strict=True):
+            if not sk:
                 passed.append(Evidence(source, number, data, size))
+            elif whole := joining.add((source, number), part, size, data):
+                yield Kept(RowKey(partition(mailbox, shard), sk), conversation, source, number, whole)
+    joining.done()
 
 
 def evidence_batch(known: Iterable[Evidence]) -> pa.RecordBatch:

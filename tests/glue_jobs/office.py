@@ -77,6 +77,10 @@ class Office:
         )
         return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
 
+    def pointed(self) -> set[str]:
+        """The objects that rows point to."""
+        return {item["o"]["S"] for item in self.deployed.rows("PostTable") if "o" in item}
+
     def audit(self) -> Findings:
         """What an audit finds; there are no identities (`seen`) of made-up mail."""
         return audit(gather(self.deployed.premises, now=int(time.time()), retain_seconds=RETAIN_SECONDS))

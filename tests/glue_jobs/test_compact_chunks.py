@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from tests.glue_jobs.office import DAY_MS, Office, now_ms, of
 
 from glue_jobs import compact_chunks
+from postroom.jobs.pieces import PIECE_BYTES
 from postroom.jobs.report import Report
 from postroom.store.cutting import FULL_BYTES
 from postroom.store.reader import runs_of
@@ -50,6 +51,18 @@ def test_an_owner_sees_the_same_before_and_after_and_the_report_says_what_happen
     assert objects["collected"] == written.segments - len(office.names("seg/"))
     assert "head" not in s3
     assert report.counts["units.write"] == lines["kept"]
+
+
+def test_long_lines_cross_spark_in_pieces_and_are_what_they_were(spark: SparkSession, office: Office) -> None:
+    written = office.fill(
+        messages=120, seed=9, mailboxes=3, batch=8, median_bytes=300_000, most_bytes=3_000_000, corrupt=0
+    )
+    before, sizes = office.shown(), [row.place.length for name in office.mailboxes() for row in office.rows(name)]
+    assert min(sizes) < PIECE_BYTES < 8 * PIECE_BYTES < max(sizes)
+    report = compact(spark, office)
+    assert report.counts["lines.swung"] == written.live
+    assert office.shown() == before
+    assert office.pointed() == set(office.names("chk/"))
 
 
 def test_segments_are_left_only_where_a_line_is_damaged_or_may_still_be_filed(
@@ -162,8 +175,7 @@ def test_two_runs_at_once_end_as_one_does(spark: SparkSession, office: Office) -
     assert not office.names("seg/")
     # What one of them wrote in vain is looked at when it is a day old, and goes.
     compact(spark, office, now=now_ms() + 2 * DAY_MS)
-    pointed = {item["o"]["S"] for item in office.deployed.rows("PostTable") if "o" in item}
-    assert set(office.names("chk/")) == pointed
+    assert set(office.names("chk/")) == office.pointed()
 
 
 def test_made_up_mail_is_what_the_tests_take_it_for(office: Office) -> None:

@@ -80,8 +80,7 @@ def is_all_there_and_nothing_else(spark: object, office: Office, before: object)
     compact(spark, office, now=now_ms() + 2 * DAY_MS)  # type: ignore[arg-type]
     assert office.shown() == before
     assert not wrong(office)
-    pointed = {item["o"]["S"] for item in office.deployed.rows("PostTable") if "o" in item}
-    assert set(office.names("seg/")) | set(office.names("chk/")) == pointed
+    assert set(office.names("seg/")) | set(office.names("chk/")) == office.pointed()
 
 
 def test_kill_9_of_the_jvm(spark: object, office: Office, environment: dict[str, str]) -> None:
@@ -140,8 +139,7 @@ def test_kill_9_of_the_jvm_of_expiry(spark: SparkSession, office: Office, enviro
     expire(spark, office, days_later=0)
     assert office.shown() == {name: before[name] if name == held else [] for name in before}
     assert not wrong(office)
-    pointed = {item["o"]["S"] for item in office.deployed.rows("PostTable") if "o" in item}
-    assert pointed <= set(office.names("seg/"))
+    assert office.pointed() <= set(office.names("seg/"))
 
 
 def test_spark_submit_runs_the_same_file(office: Office, environment: dict[str, str]) -> None:

@@ -1,0 +1,51 @@
+"""A long line crosses Spark in pieces: what Spark hands over at a time it bounds by rows, whatever bytes they have."""
+
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+from postroom.errors import OurError
+
+PIECE_BYTES: Final = 256 * 1024
+
+
+def pieces_of(data: bytes) -> Iterator[bytes]:
+    """The pieces of a line, in order; most lines are one."""
+    for start in range(0, len(data), PIECE_BYTES):
+        yield data[start : start + PIECE_BYTES]
+
+
+class Joining:
+    """Puts lines together again, piece by piece.
+
+    Raises OurError where a piece is not the next one: a line is whole, or the run ends before anything moves that
+    comes after it.
+    """
+
+    def __init__(self) -> None:
+        self._line: Hashable = None
+        self._held: list[bytes] = []
+
+    def add(self, line: Hashable, part: int, size: int, piece: bytes) -> bytes | None:
+        """The whole of a line, once its last piece is there. `part`: from 0; `size`: of the whole, in bytes."""
+        if part != len(self._held) or (self._held and line != self._line):
+            self._miss(line)
+        if not part and len(piece) == size:
+            return piece
+        self._line = line
+        self._held.append(piece)
+        missing = size - sum(map(len, self._held))
+        if missing > 0:
+            return None
+        if missing < 0:
+            self._miss(line)
+        whole = b"".join(self._held)
+        self._held = []
+        return whole
+
+    def done(self) -> None:
+        """There are no more pieces."""
+        if self._held:
+            self._miss(self._line)
+
+    def _miss(self, line: Hashable) -> None:
+        raise OurError(f"the pieces of a line came apart at {line}; it was not moved, and stays where it is")
