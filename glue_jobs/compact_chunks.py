@@ -37,12 +37,12 @@ from postroom.jobs.settings import CompactSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Adding, Counts, Tally
 from postroom.jobs.tasks import counted
-from postroom.jobs.telling import last_began, tell
+from postroom.jobs.telling import last_run, tell
 from postroom.store.cutting import Kept
 from postroom.store.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
-from postroom.store.rounds import HOUR_MS, is_settled
+from postroom.store.rounds import HOUR_MS, settled_by, was_seen
 
-_LINES = pa.schema(
+LINES = pa.schema(
     {
         "mailbox": pa.string(), "conversation": pa.string(), "sk": pa.string(), "shard": pa.int32(),
         "source": pa.string(), "number": pa.int32(), "part": pa.int32(), "size": pa.int64(), "data": pa.binary(),
@@ -50,7 +50,7 @@ _LINES = pa.schema(
 )  # fmt: skip
 """What a survey finds: lines, a long one in parts, whose `size` is that of the whole. Evidence has no mailbox, so that
 it comes first; `conversation` spreads it, `number` is how many lines there are, `size` the object's."""
-_ORDER = "mailbox", "conversation", "sk", "source", "part"
+ORDER = "mailbox", "conversation", "sk", "source", "part"
 _EVIDENCE = pa.schema({"source": pa.string(), "lines": pa.int32(), "size": pa.int64(), "past": pa.binary()})
 
 _BATCH_LINES, _BATCH_BYTES = 32, 4_000_000
@@ -74,9 +74,9 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
     reach = Reach.of(settings, slots)
     began, tally = time.time(), Tally()
     bucket = reach.bucket_of(tally)
-    since = last_began("compact", reach.documents())
+    before = last_run("compact", reach.documents(), now)
     lag_ms = settings.lag_hours * HOUR_MS
-    hours = list(due_hours(bucket, lag_ms=lag_ms, since=since, now=now))
+    hours = list(due_hours(bucket, lag_ms=lag_ms, before=before, now=now))
     counts: Counts = Counter()
     shares = (share for hour in hours for share in bucket.shares(hour))
     # Oldest first, and each part to its end: a run that is late, and is ended half way, has done half of it.
@@ -87,8 +87,9 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
     ended = now + round((time.time() - began) * 1000)
     # What an earlier run came to is not late: lines that wait for their rows keep their segments.
     segments = [hour_of(hour) for hour in hours if hour.startswith(SEGMENTS)]
-    late = [hour for hour in segments if not is_settled(hour, lag_ms, since)]
-    return Report("compact", now, ended, settings.dry_run, counts, now - min(late, default=now))
+    late = [hour for hour in segments if not was_seen(hour, before)]
+    late_ms = now - min(late, default=now)
+    return Report("compact", now, ended, settings.dry_run, counts, late_ms, settled_by(lag_ms, now))
 
 
 def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
@@ -142,11 +143,11 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
     # In the order of time: what Spark splits of a large conversation is apart in time.
     tasks = min(len(shares), max(_TASKS_A_SLOT * spark.sparkContext.defaultParallelism, len(shares) // 2))
     sources = spark.range(0, len(shares), 1, tasks)
-    lines = sources.mapInArrow(counted(counts, survey), ddl(_LINES))
+    lines = sources.mapInArrow(counted(counts, survey), ddl(LINES))
     # Hashed by conversation, small ones together and large ones split, as it turns out, by sizes that are known then:
     # to sort over all would take a look at all of it beforehand.
     sorted_lines = spark.sql("SELECT /*+ REBALANCE(mailbox, conversation) */ * FROM {lines}", lines=lines)
-    evidence = sorted_lines.sortWithinPartitions(*_ORDER).mapInArrow(counted(counts, move), ddl(_EVIDENCE))
+    evidence = sorted_lines.sortWithinPartitions(*ORDER).mapInArrow(counted(counts, move), ddl(_EVIDENCE))
     by_object = evidence.groupBy("source").agg(
         f.max("lines").alias("lines"), f.max("size").alias("size"), f.collect_list("past").alias("past")
     )
@@ -168,10 +169,10 @@ def batches_of(found: Iterable[Kept | Evidence]) -> Iterator[pa.RecordBatch]:
             rows.extend((*line, part, len(each.data), piece) for part, piece in enumerate(pieces_of(each.data)))
             size += len(each.data)
         if size >= _BATCH_BYTES:
-            yield batch_of(rows, _LINES)
+            yield batch_of(rows, LINES)
             rows, size = [], 0
     if rows:
-        yield batch_of(rows, _LINES)
+        yield batch_of(rows, LINES)
 
 
 def kept_in(batches: Batches, passed: list[Evidence]) -> Iterator[Kept]:

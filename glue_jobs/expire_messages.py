@@ -37,7 +37,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import Adding, Tally
 from postroom.jobs.tasks import counted
-from postroom.jobs.telling import last_began, tell
+from postroom.jobs.telling import last_run, tell
 from postroom.store.expiry import ORPHAN_DAYS
 from postroom.store.keys import CHUNKS, SEGMENTS, hour_of
 from postroom.store.rounds import is_chunk_due
@@ -86,7 +86,7 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
     done(names.mapInArrow(counted(counts, expire), _NAMES))
     # What is gone by now leaves its bytes to be collected; but of who is held by now.
     terms = Terms(now, settings.retain_seconds, held_mailboxes(reach.directory(tally)))
-    since, bucket = last_began("expire", reach.documents()), reach.bucket_of(tally)
+    since, bucket = last_run("expire", reach.documents(), now).began, reach.bucket_of(tally)
     hours = chain.from_iterable(old_hours(bucket, prefix, ORPHAN_DAYS, now) for prefix in (SEGMENTS, CHUNKS))
     due = (hour for hour in hours if is_chunk_due(hour_of(hour), since, now))
     shares = [share for hour in due for share in bucket.shares(hour)]

@@ -21,7 +21,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.store.cutting import Kept
 from postroom.store.keys import chunk_name
-from postroom.store.rounds import DAY_MS
+from postroom.store.rounds import DAY_MS, Before, settled_by
 
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""
@@ -34,7 +34,7 @@ def _numbers() -> Callable[[], str]:
 
 @dataclass
 class Played:
-    """The job on one deployment, run after run. `since`: when the last run began that came to its end."""
+    """The job on one deployment, run after run. `before`: of the last that came to its end."""
 
     deployed: Deployed
     retain_seconds: int
@@ -42,7 +42,7 @@ class Played:
     held: Set[str] = frozenset()
     pool: Executor = field(default_factory=InTurn)
     new_id: Callable[[], str] = field(default_factory=_numbers)
-    since: int = 0
+    before: Before = field(default_factory=Before)
 
     def compact(self, now: int, clients: Clients | None = None, *, dry_run: bool = False) -> Counts:
         """A whole run, which begins at `now` (epoch milliseconds); what was counted."""
@@ -50,7 +50,7 @@ class Played:
         bucket = self.bucket(tally, clients)
         shares = [
             share
-            for hour in due_hours(bucket, lag_ms=self.lag_ms, since=self.since, now=now)
+            for hour in due_hours(bucket, lag_ms=self.lag_ms, before=self.before, now=now)
             for share in bucket.shares(hour)
         ]
         survey = Survey(
@@ -74,7 +74,7 @@ class Played:
             known[evidence.source].append(evidence)
         collector.collect(added_up(source, parts) for source, parts in known.items())
         if not dry_run:
-            self.since = now
+            self.before = Before(now, settled_by(self.lag_ms, now))
         return tally.take()
 
     def bucket(self, tally: Tally, clients: Clients | None = None) -> Bucket:

@@ -7,7 +7,7 @@ from tests.jobs.played import Played
 from postroom.jobs.due import due_hours
 from postroom.jobs.tally import Tally
 from postroom.store.keys import chunk_name, hour_of, segment_name
-from postroom.store.rounds import DAY_MS, HOUR_MS
+from postroom.store.rounds import DAY_MS, HOUR_MS, Before, settled_by
 
 NOW = hour_of("seg/2026/11/21/09/")
 
@@ -20,8 +20,9 @@ def stored(deployed: Deployed) -> Deployed:
     return deployed
 
 
-def due(deployed: Deployed, lag_ms: int, since: int) -> list[str]:
-    return list(due_hours(Played(deployed, 0).bucket(Tally()), lag_ms=lag_ms, since=since, now=NOW))
+def due(deployed: Deployed, lag_ms: int, began: int, its_lag_ms: int = DAY_MS) -> list[str]:
+    before = Before(began, settled_by(its_lag_ms, began)) if began else Before()
+    return list(due_hours(Played(deployed, 0).bucket(Tally()), lag_ms=lag_ms, before=before, now=NOW))
 
 
 def test_segments_come_first_and_what_is_oldest_of_them_then_the_chunks(stored: Deployed) -> None:
@@ -35,6 +36,12 @@ def test_what_a_run_came_to_its_end_with_is_due_when_its_age_has_doubled(stored:
     assert due(stored, DAY_MS, NOW - HOUR_MS) == ["seg/2026/11/20/08/", "chk/2026/11/20/08/"]
     assert due(stored, DAY_MS, NOW - 2 * DAY_MS) == [
         "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/18/09/", "chk/2026/11/20/08/",
+    ]  # fmt: skip
+
+
+def test_what_an_earlier_run_left_for_its_longer_lag_is_due(stored: Deployed) -> None:
+    assert due(stored, DAY_MS, NOW - HOUR_MS, its_lag_ms=7 * DAY_MS) == [
+        "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/20/08/",
     ]  # fmt: skip
 
 

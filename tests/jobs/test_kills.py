@@ -16,7 +16,7 @@ from tests.post.stage import Actor, Died, Stage
 from postroom.errors import NotNowError
 from postroom.store import cutting
 from postroom.store.keys import RowKey
-from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS
+from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS, Before
 from postroom.store.segments import Line, Place
 
 OTHER = "other.com"
@@ -87,7 +87,7 @@ def a_scene(mail: Mail) -> Scene:
     mail.acknowledge(old[0].row)
     mail.acknowledge(old[2].row)
     mail.deliver(NOW - HOUR_MS, a(NOW - HOUR_MS))
-    job = Played(mail.deployed, RETAIN, since=NOW - DAY_MS)
+    job = Played(mail.deployed, RETAIN, before=Before(NOW - DAY_MS, NOW - 2 * DAY_MS))
     return Scene(mail, job, late, late_place, damaged.object, list(mail.waits))
 
 
@@ -165,7 +165,7 @@ def test_a_run_that_sleeps_for_days_before_any_write_does_no_harm_when_it_wakes(
                 sleeper.step("go")
                 mail.check(NOW + 3 * DAY_MS)
             assert sleeper.error is None
-            assert scene.job.since == NOW, "the last to end says since when: more is looked at than must be"
+            assert scene.job.before.began == NOW, "the last to end says since when: more is looked at than must be"
             scene.settles(NOW + 3 * DAY_MS)
 
 
@@ -214,7 +214,7 @@ def test_fifty_runs_that_are_killed_leave_only_what_they_have_not_seen_to_be_gar
                 job.compact(now + HOUR_MS, victims[0])
                 run.looked = True
             # Whether it came to an end or not, nobody was told.
-            job.since = 0
+            job.before = Before()
             mail.check(now + HOUR_MS)
             looked += [day] if run.looked else []
             for name in mail.past(now):

@@ -1,11 +1,13 @@
 """A whole run of compaction, its stages one after the other."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from unittest.mock import patch
 
 import pytest
-from tests.aws import Deployed
+from tests.aws import Deployed, gate_calls, new_clients
 from tests.jobs.mail import NOW, RETAIN, SHOP, Mail
 from tests.jobs.played import Played
 
@@ -29,6 +31,38 @@ def test_what_was_acknowledged_within_a_day_costs_nothing_but_its_deletion(mail:
     counts = Played(mail.deployed, RETAIN).compact(NOW)
     assert mail.sizes() == {}
     assert (counts["s3.put"], counts["dynamodb.write"], counts["s3.delete"]) == (0, 0, 1)
+
+
+def test_a_run_asks_for_nothing_else(mail: Mail) -> None:
+    asked: Counter[str] = Counter()
+
+    def gate(operation: str) -> AbstractContextManager[None]:
+        asked[operation] += 1
+        return nullcontext()
+
+    for _ in range(3):
+        mail.deliver(THEN, *(mail.message(THEN) for _ in range(5)))
+    clients = new_clients()
+    gate_calls(clients, gate)
+    Played(mail.deployed, RETAIN).compact(NOW, clients)
+    assert asked.pop("ListObjectsV2") <= 10
+    assert asked == {"GetObject": 3, "BatchGetItem": 1, "PutObject": 1, "UpdateItem": 15, "DeleteObjects": 1}
+
+
+def test_a_segment_that_must_stay_is_left_alone_until_its_age_has_doubled(mail: Mail) -> None:
+    late = mail.message(THEN)
+    [place] = mail.segment(THEN, late)
+    job, looked = Played(mail.deployed, RETAIN), []
+    for night in range(14):
+        now = NOW + night * DAY_MS
+        if night == 2:
+            mail.file(late, place)
+        looked += [night] if job.compact(now)["s3.get"] else []
+        mail.check(now)
+        assert (place.object in mail.sizes()) == (night < 3), "four days old, it moves"
+    # Its hour was over 1 d 23 h before the first night, and that of its chunk is so in the second night after it.
+    assert looked == [0, 1, 3, 5, 6, 8, 12]
+    assert set(mail.sizes()) == mail.needed()
 
 
 def test_a_second_run_on_the_same_day_finds_nothing_to_do(mail: Mail) -> None:

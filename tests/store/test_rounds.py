@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.store.cutting import FULL_BYTES
-from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS, is_chunk_due, is_segment_due, moves
+from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS, Before, is_chunk_due, is_segment_due, moves, settled_by
 
 HOUR = 494_166 * HOUR_MS
 WRITTEN = HOUR + HOUR_MS
@@ -13,17 +13,35 @@ WRITTEN = HOUR + HOUR_MS
 AGES = [days * DAY_MS for days in (1, 2, 4, 8, 16, *range(30, 301, 30))]
 
 
-@given(st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS))
-def test_without_a_lag_all_segments_are_worked_off(one: int, other: int) -> None:
-    assert is_segment_due(HOUR, 0, HOUR + min(one, other), HOUR + max(one, other))
+def run_at(lag: int, now: int) -> Before:
+    return Before(now, settled_by(lag, now))
 
 
-@pytest.mark.parametrize("lag", [1, DAY_MS])
+@given(st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS))
+def test_without_a_lag_all_segments_are_worked_off(one: int, other: int, lag: int) -> None:
+    assert is_segment_due(HOUR, 0, run_at(lag, HOUR + min(one, other)), HOUR + max(one, other))
+
+
+@pytest.mark.parametrize("lag", [HOUR_MS, DAY_MS])
 def test_segments_of_an_hour_are_worked_off_when_the_last_of_them_is_older_than_the_lag(lag: int) -> None:
-    assert not is_segment_due(HOUR, lag, HOUR, WRITTEN + lag - 1)
-    assert is_segment_due(HOUR, lag, HOUR, WRITTEN + lag)
-    assert is_segment_due(HOUR, lag, WRITTEN + lag - 1, WRITTEN + 7 * DAY_MS + lag)
-    assert is_segment_due(HOUR, lag, 0, WRITTEN + 7 * DAY_MS + lag)
+    assert not is_segment_due(HOUR, lag, run_at(lag, HOUR), WRITTEN + lag - 1)
+    assert is_segment_due(HOUR, lag, run_at(lag, HOUR), WRITTEN + lag)
+    assert is_segment_due(HOUR, lag, run_at(lag, WRITTEN + lag - 1), WRITTEN + 7 * DAY_MS + lag)
+    assert is_segment_due(HOUR, lag, Before(), WRITTEN + 7 * DAY_MS + lag)
+
+
+@given(st.lists(st.tuples(st.integers(1, 3 * DAY_MS), st.sampled_from([0, HOUR_MS, DAY_MS, 9 * DAY_MS])), min_size=2))
+def test_the_first_run_whose_lag_is_over_looks_whatever_the_lags_of_those_before(runs: list[tuple[int, int]]) -> None:
+    now, before, looked = HOUR, Before(), False
+    for later, lag in runs:
+        now += later
+        could = lag == 0 or now >= WRITTEN + lag
+        due = is_segment_due(HOUR, lag, before, now)
+        assert due or not could or looked
+        assert could or not due
+        # Without a lag the hour may still go on, and a worker be late.
+        looked = looked or (due and now >= WRITTEN + HOUR_MS)
+        before = run_at(lag, now)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +49,9 @@ def test_segments_of_an_hour_are_worked_off_when_the_last_of_them_is_older_than_
 )
 def test_a_run_every_night_looks_at_a_segment_that_must_stay_at_these_ages(lag: int, ages: list[int]) -> None:
     nights = [WRITTEN + night * DAY_MS for night in range(100)]
-    looked = [night for night in range(1, 100) if is_segment_due(HOUR, lag, nights[night - 1], nights[night])]
+    looked = [
+        night for night in range(1, 100) if is_segment_due(HOUR, lag, run_at(lag, nights[night - 1]), nights[night])
+    ]
     assert looked == ages
 
 

@@ -194,9 +194,10 @@ def hold(
 ) -> None:
     """Put a mailbox under legal hold: nothing in it expires, and no bytes of its messages are deleted."""
     office = open_office(stack_name, local, deployment)
+    known = _is_known(office, name)
     office.mailboxes().hold(name)
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
-    if not _is_known(office, name):
+    if not known:
         print(
             f"postroom: {name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
             f"`postroom mailbox release {name}` takes that back.",
@@ -212,7 +213,7 @@ def release(
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a mailbox no longer: what has had its time meanwhile goes when the jobs look at it, within 30 days."""
+    """Hold a mailbox no longer: what has had its time meanwhile goes when the jobs come to it (docs/jobs.md)."""
     open_office(stack_name, local, deployment).mailboxes().release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 

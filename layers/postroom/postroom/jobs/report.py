@@ -19,8 +19,9 @@ REPORTS: Final = "jobs/reports/"
 class Report:
     """Of one run. `job`: `compact` or `expire`. `began`, `ended`: epoch milliseconds. `counts`: of all its tasks.
 
-    `lag_ms`: how old the oldest segment was that was there to be worked off; 0: there was none. `shown`: the first of
-    what went, or would go, for people.
+    `lag_ms`: how old the oldest segment was that no run had come to; 0: there was none. `settled`: until when it looked
+    at all segments (`store.rounds.Before`); 0: that is not what the job is for. `shown`: the first of what went, or
+    would go, for people.
     """
 
     job: str
@@ -29,6 +30,7 @@ class Report:
     dry_run: bool
     counts: Counts
     lag_ms: int = 0
+    settled: int = 0
     shown: Sequence[str] = ()
 
     @property
@@ -53,6 +55,7 @@ class Report:
             "seconds": round((self.ended - self.began) / 1000, 3),
             "dry_run": self.dry_run,
             "lag_hours": round(self.lag_ms / 3_600_000, 2),
+            **({"settled_ms": self.settled} if self.settled else {}),
             **({"shown": list(self.shown)} if self.shown else {}),
             **groups,
         }

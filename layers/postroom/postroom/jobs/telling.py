@@ -10,6 +10,7 @@ from postroom.jobs.reach import logs_client, s3_client
 from postroom.jobs.report import REPORTS, Report
 from postroom.jobs.settings import JobSettings
 from postroom.store.aws import passing_faults
+from postroom.store.rounds import Before
 from postroom.store.segments import Objects
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ def tell(report: Report, settings: JobSettings) -> None:
         _send(logs_client(settings.endpoint_url), settings.log_group, report)
 
 
-def last_began(job: str, objects: Objects) -> int:
-    """When the last run of a job began that came to its end, epoch milliseconds; 0: nobody knows.
+def last_run(job: str, objects: Objects, now: int) -> Before:
+    """What is known of the last run of a job that came to its end; nothing of one that began later than `now`.
 
-    Raises NotNowError(STORE_UNAVAILABLE).
+    `now`: epoch milliseconds. Raises NotNowError(STORE_UNAVAILABLE).
     """
     try:
-        return int(orjson.loads(objects.get(latest(job)))["began_ms"])
-    except (KeyError, ValueError, TypeError):
-        return 0
+        told = orjson.loads(objects.get(latest(job)))
+        before = Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return Before()
+    # Of a clock that was wrong: what came in meanwhile would pass for seen.
+    return before if before.began <= now else Before()
 
 
 def _send(logs: "CloudWatchLogsClient", group: str, report: Report) -> None:

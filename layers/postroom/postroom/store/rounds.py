@@ -4,6 +4,7 @@ To look at a chunk costs a read for each of its lines. So it is looked at when i
 days: half of it cannot be garbage for longer than it was not, and what was acknowledged is gone 30 days later.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from postroom.store.cutting import FULL_BYTES
@@ -14,24 +15,40 @@ MONTH_MS: Final = 30 * DAY_MS
 _LOOKS: Final = (1 * DAY_MS, 2 * DAY_MS, 4 * DAY_MS, 8 * DAY_MS, 16 * DAY_MS, MONTH_MS)
 
 
-def is_settled(hour: int, lag_ms: int, at: int) -> bool:
-    """Whether segments of the hour that begins then could be worked off at a time: all of them were older than the lag.
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known of the last run that came to its end. `began`: when it did; 0: nobody knows.
 
-    Without a lag whatever is there can be: the lag is thrift, as most mail is acknowledged within a day.
+    `settled`: it looked at all segments of the hours that had ended by then, whatever the lag was.
     """
-    return not lag_ms or hour + HOUR_MS + lag_ms <= at
+
+    began: int = 0
+    settled: int = 0
 
 
-def is_segment_due(hour: int, lag_ms: int, since: int, now: int) -> bool:
-    """Whether segments of the hour that begins then are looked at: when they settle, and later as chunks are.
+def settled_by(lag_ms: int, now: int) -> int:
+    """Until when a run that begins now has looked at all segments, as `Before` has it.
+
+    Never the last hour: a worker that was held up may write into it after it ended.
+    """
+    return now - max(lag_ms, HOUR_MS)
+
+
+def was_seen(hour: int, before: Before) -> bool:
+    """Whether the last run looked at all segments of the hour that begins then."""
+    return hour + HOUR_MS <= before.settled
+
+
+def is_segment_due(hour: int, lag_ms: int, before: Before, now: int) -> bool:
+    """Whether segments of the hour that begins then are looked at: when all are older than the lag, then as chunks are.
 
     What a run that came to its end has left of them must stay, for a mailbox under hold, a row that may still be
-    written, a damaged line: it is not read each night for that. `since`: as `is_chunk_due` has it.
+    written, a damaged line: it is not read each night for that. Without a lag whatever is there is looked at.
     """
     if not lag_ms:
         return True
-    seen = is_settled(hour, lag_ms, since)
-    return is_settled(hour, lag_ms, now) and (not seen or is_chunk_due(hour, since, now))
+    settled = hour + HOUR_MS + lag_ms <= now
+    return settled and (not was_seen(hour, before) or is_chunk_due(hour, before.began, now))
 
 
 def is_chunk_due(hour: int, since: int, now: int) -> bool:
