@@ -1,6 +1,5 @@
 """Compaction: its bytes by those that plain Spark sorts, its swings by bare updates, and what it buys a reader."""
 
-import os
 import shutil
 import statistics
 import threading
@@ -19,21 +18,20 @@ from typing import Final, TypeVar
 import psutil
 from benchmarks.harness import NORMAL, Benchmark, Effort, Table, marked, times
 from benchmarks.job_files import AllLive, FileReach, LiveReach, in_one_process, lay_down, shares_of
-from benchmarks.mail import CROWD, CROWDED, Plan, item_of, segments, write
+from benchmarks.mail import CROWD, CROWDED, Plan, put_rows, write
+from benchmarks.spark import session
 from pyspark.sql import SparkSession
 from tests.aws import Deployed, deploy_on
 
 from glue_jobs import compact_chunks
-from postroom.jobs.bucket import Bucket, Share
+from postroom.jobs.bucket import MOST_DELETED, Bucket, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
 from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.registers import Registers
 from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
-from postroom.local.clients import REGION
 from postroom.local.emulator import Emulator
-from postroom.local.spark import environment_of, spark_environment
 from postroom.settings import Settings
 from postroom.store.cutting import Kept
 from postroom.store.keys import CHUNKS, SEGMENTS, RowKey
@@ -52,11 +50,10 @@ _SOURCE: Final = "seg/bench"
 _EVEN: Final = (0.8, 1.2)
 _LOOKS_SECONDS: Final = 0.1
 _KINDS = _PYTHON, _JAVA, _DRIVER = "Python", "Java", "driver"
-_ROOT: Final = Path(__file__).parent.parent
 T = TypeVar("T")
 Taken = tuple[float, float]
 """Seconds, of the clock and of processors."""
-_NAMES: Final = {-1: "a tenth", 0: "all", 1: "ten times as many"}
+_NAMES: Final = {"a tenth": 0.1, "all": 1, "ten times as many": 10}
 
 NOTES: Final = f"""\
 Mail of a day (`benchmarks/mail.py`: envelopes of 2 kB, heavy-tailed; with its receipt a line has some 4.6 kB), in
@@ -89,12 +86,9 @@ object, and one PUT a chunk; swings ≥ 0.80 of bare ones.
 
 def measure(effort: Effort) -> Sequence[Table]:
     """All of it."""
-    sizes = {
-        name: round(effort.messages * 10.0**power)
-        for power, name in _NAMES.items()
-        if effort.messages * 10**power <= _LARGEST
-    }
-    with _spark() as spark, TemporaryDirectory() as folder:
+    of_all = {name: round(effort.messages * times_all) for name, times_all in _NAMES.items()}
+    sizes = {name: size for name, size in of_all.items() if size <= _LARGEST}
+    with session(_ACCOUNT, submit=f"--driver-memory {_HEAP}") as spark, TemporaryDirectory() as folder:
         paths, cost = [], {}
         for name, size in sizes.items():
             row, seconds = _byte_path(spark, Path(folder), name, size, _turns(effort, size))
@@ -175,8 +169,7 @@ def _byte_path(
 def _by_threads(
     spark: SparkSession, deployed: Deployed, endpoint: str, name: str, messages: int, turns: int
 ) -> tuple[str, ...]:
-    for segment in segments(_plan(messages), rows=False):
-        deployed.clients.s3.put_object(Bucket=deployed.bucket, Key=segment.name, Body=segment.data)
+    _fill(deployed, _plan(messages), rows=False)
     reach = LiveReach(deployed.bucket, endpoint)
     shares = _segments(reach.bucket_of(Tally()))
 
@@ -307,16 +300,17 @@ def _segments(bucket: Bucket) -> list[Share]:
     return [share for hour in bucket.hours(SEGMENTS) for share in bucket.shares(hour)]
 
 
-def _fill(deployed: Deployed, plan: Plan) -> int:
+def _fill(deployed: Deployed, plan: Plan, *, rows: bool = True) -> int:
     aws = deployed.clients
-    return write(plan, aws.s3, deployed.bucket, aws.dynamodb, deployed.tables["PostTable"]).segments
+    return write(plan, aws.s3, deployed.bucket, aws.dynamodb, deployed.tables["PostTable"], rows=rows).segments
 
 
 def _empty(deployed: Deployed, prefix: str) -> None:
     bucket = Bucket(deployed.clients.s3, deployed.bucket, Tally())
     for hour in bucket.hours(prefix):
-        for name in [found.name for found in bucket.objects(Share(hour))]:
-            bucket.delete_all([name])
+        names = [found.name for found in bucket.objects(Share(hour))]
+        for start in range(0, len(names), MOST_DELETED):
+            bucket.delete_all(names[start : start + MOST_DELETED])
 
 
 class _Nowhere:
@@ -329,10 +323,8 @@ class _Nowhere:
 def _some_rows(deployed: Deployed, rows: int) -> list[Kept]:
     """Rows that point to one object, and lines of theirs on their way elsewhere."""
     keys = [RowKey("bench#0", f"m#{_NOW + number:013d}#{number:032x}") for number in range(rows)]
-    aws, table = deployed.clients.dynamodb, deployed.tables["PostTable"]
-    puts = [{"PutRequest": {"Item": item_of(Row(key, Place(_SOURCE, 0, 1), "bench"))}} for key in keys]
-    for start in range(0, rows, 25):
-        aws.batch_write_item(RequestItems={table: puts[start : start + 25]})  # type: ignore[dict-item]
+    there = [Row(key, Place(_SOURCE, 0, 1), "bench") for key in keys]
+    put_rows(deployed.clients.dynamodb, deployed.tables["PostTable"], there)
     return [Kept(key, "bench", _SOURCE, number, bytes(2_000)) for number, key in enumerate(keys)]
 
 
@@ -341,29 +333,6 @@ def _plan(messages: int, **more: int) -> Plan:
         messages=messages, seed=messages, mailboxes=max(10, messages // 100), ends_at_ms=_NOW - 90_000_000,
         acknowledged=0, discarded=0, late=0, redelivered=0, orphans=0, corrupt=0, **more,
     )  # fmt: skip
-
-
-@contextmanager
-def _spark() -> Iterator[SparkSession]:
-    before = dict(os.environ)
-    os.environ |= (
-        environment_of(_ACCOUNT, REGION)
-        | spark_environment()
-        | {
-            # What stages are made of is imported where they run.
-            "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "layers" / "postroom")]),
-            "PYSPARK_SUBMIT_ARGS": f"--driver-memory {_HEAP} --conf spark.ui.enabled=false "
-            "--conf spark.ui.showConsoleProgress=false pyspark-shell",
-        }
-    )
-    spark = SparkSession.builder.master("local[*]").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    try:
-        yield spark
-    finally:
-        spark.stop()
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _processes() -> Iterator[tuple[str, psutil.Process]]:

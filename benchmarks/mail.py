@@ -12,9 +12,9 @@ envelopes is log-normal.
 import hashlib
 import math
 from base64 import b64encode
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import cycle
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
+from postroom.jobs.ahead import ahead
 from postroom.names.dnssec.evidence import Evidence, Link, Window
 from postroom.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.nlweb.timestamp import write_timestamp
@@ -228,30 +229,26 @@ def write(
     objects = Objects(s3, bucket)
     written = Written(shown=set() if keep_truth else None)
 
-    def put(segment: Segment) -> None:
+    def put(segment: Segment) -> Segment:
         objects.put(segment.name, segment.data)
-        for start in range(0, len(segment.rows), _ITEMS):
-            _put_rows(dynamodb, post_table, segment.rows[start : start + _ITEMS])
+        put_rows(dynamodb, post_table, segment.rows)
+        return segment
 
     with ThreadPoolExecutor(THREADS) as pool:
-        under_way: deque[Future[None]] = deque()
-        for segment in segments(plan, rows=rows):
+        for segment in ahead(pool, put, segments(plan, rows=rows), cost=lambda _: 1, most=_AHEAD):
             written.add(segment)
-            under_way.append(pool.submit(put, segment))
-            if len(under_way) > _AHEAD:
-                under_way.popleft().result()
-        for each in under_way:
-            each.result()
     return written
 
 
-def _put_rows(dynamodb: "DynamoDBClient", table: str, rows: Sequence[Row]) -> None:
-    left: Mapping[str, Sequence[WriteRequestUnionTypeDef]] = {
-        table: [{"PutRequest": {"Item": item_of(row)}} for row in rows]
-    }
-    while left:
-        with passing_faults():
-            left = dynamodb.batch_write_item(RequestItems=left)["UnprocessedItems"]
+def put_rows(dynamodb: "DynamoDBClient", table: str, rows: Sequence[Row]) -> None:
+    """Put rows over what stands there. Raises NotNowError(STORE_UNAVAILABLE)."""
+    for start in range(0, len(rows), _ITEMS):
+        left: Mapping[str, Sequence[WriteRequestUnionTypeDef]] = {
+            table: [{"PutRequest": {"Item": item_of(row)}} for row in rows[start : start + _ITEMS]]
+        }
+        while left:
+            with passing_faults():
+                left = dynamodb.batch_write_item(RequestItems=left)["UnprocessedItems"]
 
 
 def item_of(row: Row) -> "dict[str, AttributeValueTypeDef]":

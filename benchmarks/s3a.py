@@ -7,7 +7,6 @@
 Not a part of `make bench`: the jars have 280 MB.
 """
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +16,8 @@ from typing import Final
 
 import pyarrow as pa
 from benchmarks.harness import times
-from benchmarks.mail import Plan, segments
+from benchmarks.mail import Plan, write
+from benchmarks.spark import session
 from pyspark.sql import DataFrame, SparkSession
 
 from postroom.jobs.ahead import ahead
@@ -25,35 +25,28 @@ from postroom.jobs.bucket import Found
 from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.reading import raw_lines
 from postroom.jobs.tally import Tally
-from postroom.local.clients import REGION
 from postroom.local.emulator import Emulator
-from postroom.local.spark import environment_of, spark_environment
 
 _ACCOUNT: Final = "100000000009"
 _BUCKET: Final = "bucket-s3a"
 _ROUNDS: Final = 3
 _AHEAD_BYTES: Final = 32_000_000
-_ROOT: Final = Path(__file__).parent.parent
 
 
 def main(jars: Path, messages: int) -> None:
     """Print a ratio for each round: the first is of a Spark that has just started."""
     plan = Plan(messages=messages, seed=1, mailboxes=max(10, messages // 100), ends_at_ms=1_795_000_000_000)
-    with Emulator() as emulator, ThreadPoolExecutor(THREADS) as pool:
-        s3 = emulator.clients(_ACCOUNT)("s3")
-        s3.create_bucket(Bucket=_BUCKET)
-        list(
-            pool.map(
-                lambda each: s3.put_object(Bucket=_BUCKET, Key=each.name, Body=each.data), segments(plan, rows=False)
-            )
-        )
+    with Emulator() as emulator:
+        clients = emulator.clients(_ACCOUNT)
+        clients("s3").create_bucket(Bucket=_BUCKET)
+        write(plan, clients("s3"), _BUCKET, clients("dynamodb"), "", rows=False)
         endpoint = f"http://127.0.0.1:{emulator.port}"
-        spark = _spark(jars, endpoint)
-        for _ in range(_ROUNDS):
-            theirs = _seconds(spark.read.text(f"s3a://{_BUCKET}/seg/", recursiveFileLookup=True))
-            ours = _seconds(_ours(spark, Reach(_BUCKET, "", "", endpoint, 1, 1)))
-            print(f"s3a by boto3: {times(theirs / ours)}")
-        spark.stop()
+        submit = f"--jars {','.join(map(str, jars.glob('*.jar')))} --driver-memory 2g"
+        with session(_ACCOUNT, submit=submit, settings=_reads_s3(endpoint)) as spark:
+            for _ in range(_ROUNDS):
+                theirs = _seconds(spark.read.text(f"s3a://{_BUCKET}/seg/", recursiveFileLookup=True))
+                ours = _seconds(_ours(spark, Reach(_BUCKET, "", "", endpoint, 1, 1)))
+                print(f"s3a by boto3: {times(theirs / ours)}")
 
 
 def _ours(spark: SparkSession, reach: Reach) -> DataFrame:
@@ -82,25 +75,13 @@ def _seconds(frame: DataFrame) -> float:
     return time.perf_counter() - began
 
 
-def _spark(jars: Path, endpoint: str) -> SparkSession:
-    os.environ |= (
-        environment_of(_ACCOUNT, REGION)
-        | spark_environment()
-        | {
-            "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "layers" / "postroom")]),
-            "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jars.glob('*.jar')))} --driver-memory 2g "
-            "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false pyspark-shell",
-        }
-    )
-    builder = SparkSession.builder.master("local[*]")
-    for name, value in {
+def _reads_s3(endpoint: str) -> dict[str, str]:
+    """The settings by which Spark reads the bucket by itself."""
+    own = {
         "endpoint": endpoint, "path.style.access": "true", "connection.ssl.enabled": "false",
         "access.key": _ACCOUNT, "secret.key": "local", "change.detection.mode": "none",
-    }.items():  # fmt: skip
-        builder = builder.config(f"spark.hadoop.fs.s3a.{name}", value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+    }  # fmt: skip
+    return {f"spark.hadoop.fs.s3a.{name}": value for name, value in own.items()}
 
 
 if __name__ == "__main__":

@@ -268,15 +268,19 @@ def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
 
 def _open_one(office: Office, name: str) -> "Mailbox":
     mailbox = office.directory().mailbox(name)
-    if mailbox.closed or not (mailbox.keys or office.directory().dm3_mailbox(name)):
+    if mailbox.closed or not _has_owner(office, mailbox):
         raise UsageFault(f"{name} has no owner here; `postroom mailbox create` lets one in")
     return mailbox
 
 
 def _is_known(office: Office, name: str) -> bool:
-    mailbox, directory = office.directory().mailbox(name), office.directory()
-    waiting = office.reader().list(name, directory.shards(name), now=int(time.time()))
-    return bool(mailbox.keys or mailbox.closed or directory.dm3_mailbox(name)) or any(True for _ in waiting)
+    mailbox = office.directory().mailbox(name)
+    waiting = office.reader().list(name, mailbox.shards, now=int(time.time()))
+    return mailbox.closed or _has_owner(office, mailbox) or any(True for _ in waiting)
+
+
+def _has_owner(office: Office, mailbox: "Mailbox") -> bool:
+    return bool(mailbox.keys or office.directory().dm3_mailbox(mailbox.name))
 
 
 def _count(office: Office, name: str) -> tuple[int, int]:
