@@ -29,6 +29,7 @@ from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
 from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.registers import Registers
+from postroom.jobs.settings import Where
 from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.local.emulator import Emulator
@@ -65,7 +66,8 @@ files as lines of text, sorts them and writes them as text, and no Python is in 
 lines pass through Python, which leaves them as they are, before they are sorted and after. `threads` are the job
 without Spark, in a process of their own: sixteen of them read and write, and all lines are sorted in its memory, so
 that it ends where that does. What *Python* (Spark's workers, together), *Java* and the *driver* held at most is in MB.
-In the last row one conversation has half of all messages.
+Half of all messages in one conversation is what a crowd does to a night; *letters of 5 MB* have the bytes of
+*all*, in a thousandth of the lines.
 
 *Over S3* both ask the embedded AWS, by boto3; it runs on the same processors. *Processor* is what both take of them for
 a message, without the embedded AWS: one process comes no further than one processor (Python runs one thread at a time),
@@ -91,11 +93,14 @@ def measure(effort: Effort) -> Sequence[Table]:
     with session(_ACCOUNT, submit=f"--driver-memory {_HEAP}") as spark, TemporaryDirectory() as folder:
         paths, cost = [], {}
         for name, size in sizes.items():
-            row, seconds = _byte_path(spark, Path(folder), name, size, _turns(effort, size))
+            row, seconds = _byte_path(spark, Path(folder), name, _plan(size), _turns(effort, size))
             paths.append(row)
             cost[name] = seconds / size
-        size = effort.messages
-        half, _ = _byte_path(spark, Path(folder), "all, half of it one conversation", size, 1, crowd=size // 2)
+        others = {
+            "all, half of it one conversation": _plan(effort.messages, one_conversation=effort.messages // 2),
+            "letters of 5 MB": _plan(effort.messages // 1000, median_bytes=5_000_000, most_bytes=5_000_000, batch=10),
+        }
+        paths += [_byte_path(spark, Path(folder), name, plan, 1)[0] for name, plan in others.items()]
         with Emulator() as emulator:
             deployed = deploy_on(emulator.clients(_ACCOUNT))
             endpoint = f"http://127.0.0.1:{emulator.port}"
@@ -107,7 +112,7 @@ def measure(effort: Effort) -> Sequence[Table]:
             swings = [_swings(deployed, name, sizes[name]) for name in ("a tenth", "all")]
             bought = _bought(spark, deployed, endpoint, effort.messages // 10)
     return [
-        Table("The byte path", ("messages", *_KINDS, "by threads", "by PySpark", "by plain Spark"), (*paths, half)),
+        Table("The byte path", ("messages", *_KINDS, "by threads", "by PySpark", "by plain Spark"), tuple(paths)),
         Table("", ("what a message costs", "ratio"), tuple(_flat(cost))),
         Table("Over S3", ("messages", "processor", "by threads"), tuple(pooled)),
         Table("Requests", ("kind", "by objects", "by chunks"), asked),
@@ -127,12 +132,10 @@ def _flat(cost: Mapping[str, float]) -> Iterator[tuple[str, str]]:
         yield f"{more}, by {less}", marked(ratio, reached=not wanted or _EVEN[0] <= ratio <= _EVEN[1])
 
 
-def _byte_path(
-    spark: SparkSession, folder: Path, name: str, messages: int, turns: int, *, crowd: int = 0
-) -> tuple[tuple[str, ...], float]:
+def _byte_path(spark: SparkSession, folder: Path, name: str, plan: Plan, turns: int) -> tuple[tuple[str, ...], float]:
     """A row, and the seconds that the job took."""
     mail, into, sorted_text = folder / "mail", folder / "into", folder / "text"
-    lay_down(_plan(messages, one_conversation=crowd), mail)
+    lay_down(plan, mail)
     shares, reach = shares_of(mail), FileReach(str(mail), str(into))
     most: Counter[str] = Counter()
 
@@ -292,7 +295,7 @@ def _compact(spark: SparkSession, deployed: Deployed, endpoint: str) -> Counts:
 def _reach(deployed: Deployed, endpoint: str) -> Reach:
     tables = deployed.tables
     return Reach(
-        deployed.bucket, tables["PostTable"], tables["DirectoryTable"], endpoint, _UNBOUNDED, _UNBOUNDED
+        deployed.bucket, tables["PostTable"], tables["DirectoryTable"], Where(endpoint), _UNBOUNDED, _UNBOUNDED
     )  # fmt: skip
 
 

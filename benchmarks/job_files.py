@@ -12,6 +12,7 @@ from postroom.jobs.bucket import Bucket, Found, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import s3_client
+from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
 from postroom.store.cutting import Kept
@@ -50,8 +51,8 @@ class Files:
         for path in sorted(Path(self.folder, share.hour).iterdir()):
             yield Found(share.hour + path.name, path.stat().st_size)
 
-    def read(self, name: str) -> Iterator[bytes]:
-        yield Path(self.folder, name).read_bytes()
+    def read(self, name: str) -> Sequence[bytes]:
+        return [Path(self.folder, name).read_bytes()]
 
     def put_new(self, name: str, data: bytes, _content_type: str) -> bool:
         path = Path(self.into, name)
@@ -90,7 +91,7 @@ class LiveReach:
     endpoint_url: str
 
     def bucket_of(self, tally: Tally) -> Bucket:
-        return _Kept(s3_client(self.endpoint_url), self.bucket, tally)
+        return _Kept(s3_client(Where(self.endpoint_url)), self.bucket, tally)
 
     def registers(self, _tally: Tally) -> AllLive:
         return AllLive()

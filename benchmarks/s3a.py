@@ -24,6 +24,7 @@ from postroom.jobs.ahead import ahead
 from postroom.jobs.bucket import Found
 from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.reading import raw_lines
+from postroom.jobs.settings import Where
 from postroom.jobs.tally import Tally
 from postroom.local.emulator import Emulator
 
@@ -45,7 +46,7 @@ def main(jars: Path, messages: int) -> None:
         with session(_ACCOUNT, submit=submit, settings=_reads_s3(endpoint)) as spark:
             for _ in range(_ROUNDS):
                 theirs = _seconds(spark.read.text(f"s3a://{_BUCKET}/seg/", recursiveFileLookup=True))
-                ours = _seconds(_ours(spark, Reach(_BUCKET, "", "", endpoint, 1, 1)))
+                ours = _seconds(_ours(spark, Reach(_BUCKET, "", "", Where(endpoint), 1, 1)))
                 print(f"s3a by boto3: {times(theirs / ours)}")
 
 

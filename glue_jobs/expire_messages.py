@@ -2,7 +2,7 @@
 
     spark-submit glue_jobs/expire_messages.py --JOB_NAME expire --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
         --LIMITS_TABLE … --STORAGE_TABLE … --RETAIN_SECONDS 1900800 [--DM3_MESSAGE_TTL_DAYS 0] [--CLOSED_DAYS 30] \
-        [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 1000] [--WORKERS 10] [--DRY_RUN true] \
+        [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 500] [--WORKERS 10] [--DRY_RUN true] \
         [--LOG_GROUP …] [--ENDPOINT_URL http://…]
 
 The same file on Glue 5 and on a laptop (`postroom jobs expire`). What goes is said by `store/expiry.py`; how it goes is

@@ -73,6 +73,7 @@ ROWS = {
         "all",
         "ten times as many",
         "all, half of it one conversation",
+        "letters of 5 MB",
         "all, by a tenth",
         "ten times as many, by all",
         "in chunks",

@@ -483,6 +483,7 @@ SHARED = {
     "--WRITE_UNITS_PER_SECOND": "JobsWriteUnitsASecond",
     "--WORKERS": "CompactMaxWorkers",
     "--LOG_GROUP": "JobsLogs",
+    "--REGION": "AWS::Region",
 }
 ARGUMENTS = {
     "CompactJob": {**SHARED, "--LAG_HOURS": "CompactLagHours"},
@@ -510,7 +511,7 @@ def test_a_job_is_told_the_same_on_glue_as_by_postroom_jobs(job: str) -> None:
     for argument, output in job_runs._TOLD.items():
         if f"--{argument}" in said:
             assert said[f"--{argument}"] == template()["Outputs"][output]["Value"]
-    told_elsewhere = {"--WORKERS", "--LOG_GROUP"}
+    told_elsewhere = {"--WORKERS", "--LOG_GROUP", "--REGION"}
     assert {name for name in said if name.isupper()} - told_elsewhere <= {f"--{name}" for name in job_runs._TOLD}
 
 

@@ -146,7 +146,7 @@ def test_workers_that_wait_for_their_share_of_the_ceiling_are_paid_for(bill: Any
     running = "compaction: running"
     few, many = usd(bill("--workers", "2"), running), usd(bill("--workers", "20"), running)
     assert few < many
-    assert usd(bill("--workers", "2", "--job-reads", "4000", "--job-writes", "2000"), running) == pytest.approx(few / 2)
+    assert usd(bill("--workers", "2", "--job-reads", "4000", "--job-writes", "1000"), running) == pytest.approx(few / 2)
 
 
 def test_starting_the_jobs_costs_the_same_without_mail_and_more_with_each_run(bill: Any) -> None:

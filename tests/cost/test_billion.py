@@ -27,8 +27,8 @@ HOURLY = (
     Nights(left=1, runs_a_day=24, workers=25, reads=150_000, writes=60_000),
 )
 NIGHTLY = (
-    Nights(workers=10, reads=2_000, writes=1_000),
-    Nights(workers=2, reads=2_000, writes=1_000),
+    Nights(workers=10, reads=2_000, writes=500),
+    Nights(workers=2, reads=2_000, writes=500),
     Nights(workers=5, reads=12_000, writes=6_000),
     Nights(workers=12, reads=36_000, writes=18_000),
 )

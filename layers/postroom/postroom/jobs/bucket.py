@@ -1,13 +1,14 @@
 """The bucket, as a job works on it: hours are listed, whole objects read, chunks written, many deleted at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
 from postroom.errors import NotNowError, OurError
+from postroom.jobs.patience import again
 from postroom.jobs.tally import Tally
 from postroom.reasons import Reason
 from postroom.store.aws import error_code, passing_faults
@@ -15,7 +16,13 @@ from postroom.store.keys import hour_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef, ListObjectsV2RequestPaginateTypeDef
+    from mypy_boto3_s3.type_defs import (
+        ListMultipartUploadsRequestTypeDef,
+        ListObjectsV2OutputTypeDef,
+        ListObjectsV2RequestTypeDef,
+    )
+
+R = TypeVar("R")
 
 MOST_DELETED: Final = 1000
 """By one request."""
@@ -55,7 +62,7 @@ class Upload:
 
 
 class Bucket:
-    """All of it raises NotNowError(STORE_UNAVAILABLE)."""
+    """All of it raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries. Safe to share."""
 
     def __init__(self, s3: "S3Client", bucket: str, tally: Tally) -> None:
         self._s3 = s3
@@ -76,15 +83,13 @@ class Bucket:
             else:
                 yield prefix
             return
-        for page in self._pages(Bucket=self._bucket, Prefix=prefix, Delimiter="/"):
+        for page in self._pages({"Bucket": self._bucket, "Prefix": prefix, "Delimiter": "/"}):
             for below in page.get("CommonPrefixes", []):
                 yield from self.hours(below["Prefix"])
 
     def shares(self, hour: str) -> "Sequence[Share]":
         """The objects of an hour in shares, each of a size to be worked off by one task. `hour`: as `hours` has it."""
-        with passing_faults():
-            page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=hour)
-        self._tally.add("s3.list")
+        page = next(self._pages({"Bucket": self._bucket, "Prefix": hour}))
         if not page["IsTruncated"]:
             return [Share(hour, size=sum(entry["Size"] for entry in page.get("Contents", [])))]
         # Names are random, in hex; others are in the first share and the last.
@@ -94,7 +99,7 @@ class Bucket:
     def objects(self, share: "Share") -> Iterator[Found]:
         """What there is of a share."""
         first = share.hour + share.begins if share.begins else ""
-        for page in self._pages(Bucket=self._bucket, Prefix=share.hour, StartAfter=first):
+        for page in self._pages({"Bucket": self._bucket, "Prefix": share.hour, "StartAfter": first}):
             for entry in page.get("Contents", []):
                 if share.ends and entry["Key"] > share.hour + share.ends:
                     return
@@ -102,73 +107,92 @@ class Bucket:
 
     def older(self, prefix: str, than: int) -> Iterator[Found]:
         """What was written before a time (epoch milliseconds), by name."""
-        for page in self._pages(Bucket=self._bucket, Prefix=prefix):
+        for page in self._pages({"Bucket": self._bucket, "Prefix": prefix}):
             for entry in page.get("Contents", []):
                 if entry["LastModified"].timestamp() * 1000 < than:
                     yield Found(entry["Key"], entry["Size"])
 
     def unfinished(self, than: int) -> Iterator[Upload]:
         """Uploads in parts that were begun before a time (epoch milliseconds)."""
-        with passing_faults():
-            for page in self._s3.get_paginator("list_multipart_uploads").paginate(Bucket=self._bucket):
-                self._tally.add("s3.list")
-                for entry in page.get("Uploads", []):
-                    if entry["Initiated"].timestamp() * 1000 < than:
-                        yield Upload(entry["Key"], entry["UploadId"])
+        asked: ListMultipartUploadsRequestTypeDef = {"Bucket": self._bucket}
+        while True:
+            page = self._ask("list", lambda: self._s3.list_multipart_uploads(**asked))
+            for entry in page.get("Uploads", []):
+                if entry["Initiated"].timestamp() * 1000 < than:
+                    yield Upload(entry["Key"], entry["UploadId"])
+            if not page["IsTruncated"]:
+                return
+            asked["KeyMarker"], asked["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
 
     def abort(self, upload: Upload) -> None:
         """See that an upload is not finished any more."""
-        self._tally.add("s3.abort")
-        with passing_faults():
+
+        def abort() -> None:
             try:
                 self._s3.abort_multipart_upload(Bucket=self._bucket, Key=upload.name, UploadId=upload.id)
             except ClientError as error:
                 if error_code(error) != "NoSuchUpload":
                     raise
 
-    def read(self, name: str) -> Iterator[bytes]:
-        """The bytes of an object, piece by piece. Raises KeyError if there is none."""
-        self._tally.add("s3.get")
-        with passing_faults():
+        self._ask("abort", abort)
+
+    def read(self, name: str) -> Sequence[bytes]:
+        """The bytes of an object, in pieces. Raises KeyError if there is none."""
+
+        def read() -> list[bytes]:
             try:
                 body = self._s3.get_object(Bucket=self._bucket, Key=name)["Body"]
-                for piece in body.iter_chunks(_READ_BYTES):
-                    self._tally.add("bytes.read", len(piece))
-                    yield piece
             except ClientError as error:
                 if error_code(error) in ("NoSuchKey", "404"):
                     raise KeyError(name) from error
                 raise
+            return list(body.iter_chunks(_READ_BYTES))
+
+        pieces = self._ask("get", read)
+        self._tally.add("bytes.read", sum(map(len, pieces)))
+        return pieces
 
     def put_new(self, name: str, data: bytes, content_type: str) -> bool:
-        """Store data under a name; False: there is something by that name, and it stays."""
-        self._tally.add("s3.put")
-        self._tally.add("bytes.written", len(data))
-        with passing_faults():
+        """Store data under a name; False: there is something by that name, and it stays (of an earlier try, maybe)."""
+
+        def put() -> bool:
             try:
                 self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type, IfNoneMatch="*")
             except ClientError as error:
                 if error_code(error) == "PreconditionFailed":
                     return False
                 raise
-        return True
+            return True
+
+        self._tally.add("bytes.written", len(data))
+        return self._ask("put", put)
 
     def delete_all(self, names: Sequence[str]) -> None:
         """See that there are no such objects, at most `MOST_DELETED`."""
-        self._tally.add("s3.delete")
-        with passing_faults():
+
+        def delete() -> None:
             answer = self._s3.delete_objects(
                 Bucket=self._bucket, Delete={"Objects": [{"Key": name} for name in names], "Quiet": True}
             )
-        for error in answer.get("Errors", []):
-            if error.get("Code") in _PASSING:
-                raise NotNowError(Reason.STORE_UNAVAILABLE)
-            raise OurError(f"S3 does not delete {error.get('Key')}: {error.get('Code')} {error.get('Message')}")
+            for error in answer.get("Errors", []):
+                if error.get("Code") in _PASSING:
+                    raise NotNowError(Reason.STORE_UNAVAILABLE)
+                raise OurError(f"S3 does not delete {error.get('Key')}: {error.get('Code')} {error.get('Message')}")
 
-    def _pages(
-        self, **request: "Unpack[ListObjectsV2RequestPaginateTypeDef]"
-    ) -> "Iterator[ListObjectsV2OutputTypeDef]":
-        with passing_faults():
-            for page in self._s3.get_paginator("list_objects_v2").paginate(**request):
-                self._tally.add("s3.list")
-                yield page
+        self._ask("delete", delete)
+
+    def _pages(self, asked: "ListObjectsV2RequestTypeDef") -> "Iterator[ListObjectsV2OutputTypeDef]":
+        while True:
+            page = self._ask("list", lambda: self._s3.list_objects_v2(**asked))
+            yield page
+            if not page["IsTruncated"]:
+                return
+            asked["ContinuationToken"] = page["NextContinuationToken"]
+
+    def _ask(self, what: str, request: Callable[[], R]) -> R:
+        def counted() -> R:
+            self._tally.add(f"s3.{what}")
+            with passing_faults():
+                return request()
+
+        return again(counted, self._tally)

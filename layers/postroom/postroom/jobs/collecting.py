@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from postroom.jobs.bucket import MOST_DELETED, Bucket
 from postroom.jobs.evidence import Evidence
-from postroom.jobs.patience import again
 from postroom.jobs.tally import Tally
 
 T = TypeVar("T")
@@ -43,4 +42,4 @@ class Collector:
     def _delete(self, names: list[str]) -> None:
         if not self._dry_run:
             with self._tally.timed("collect"):
-                again(lambda: self._bucket.delete_all(names), self._tally)
+                self._bucket.delete_all(names)

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from postroom.jobs.expiring import Candidates, Expirer
-from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
-from postroom.jobs.reach import Reach, dynamodb_client, s3_client
+from postroom.jobs.reach import Reach, dynamodb_client
 from postroom.jobs.scanning import Table
 from postroom.jobs.settings import ExpireSettings
 from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Tally
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.quotas import Usages
-from postroom.store.segments import Objects
 from postroom.store.storage import Storage, Use
 
 
@@ -31,16 +29,16 @@ class ExpireReach:
 
     def expirer(self, tally: Tally, pool: Executor, *, now: int) -> Expirer:
         """What lets messages go. `now`: when the run began, epoch milliseconds."""
-        dynamodb = dynamodb_client(self.common.endpoint_url)
+        dynamodb, limits = dynamodb_client(self.common.where), self.settings.limits_table
         return Expirer(
             self.common.registers(tally),
             self._mailboxes(),
-            Usages(dynamodb, self.settings.limits_table),
+            Usages(dynamodb, limits),
             self.settings.periods,
             tally,
             pool,
             reads=self._reads(tally),
-            writes=Patience("write", Pace(self.common.writes_per_second), tally),
+            writes=self.common.writes(limits, tally),
             now=now,
             retain_seconds=self.settings.retain_seconds,
             dry_run=self.settings.dry_run,
@@ -48,19 +46,18 @@ class ExpireReach:
 
     def sweeper(self, tally: Tally, *, now: int) -> Sweeper:
         """What deletes what nobody will ask for. `now`: when the run began, epoch milliseconds."""
-        dynamodb, table = dynamodb_client(self.common.endpoint_url), self.settings.storage_table
-        objects = Objects(s3_client(self.common.endpoint_url), self.common.bucket)
+        dynamodb, table = dynamodb_client(self.common.where), self.settings.storage_table
         return Sweeper(
             self.common.bucket_of(tally),
-            Storage(dynamodb, table, objects, Use(), lambda: uuid4().hex),
-            Table(dynamodb, table, self._reads(tally)),
+            Storage(dynamodb, table, self.common.documents(), Use(), lambda: uuid4().hex),
+            Table(dynamodb, table, self.common.reads(table, tally)),
             tally,
             now=now,
             dry_run=self.settings.dry_run,
         )
 
     def _mailboxes(self) -> Mailboxes:
-        return Mailboxes(dynamodb_client(self.common.endpoint_url), self.common.directory_table)
+        return Mailboxes(dynamodb_client(self.common.where), self.common.directory_table)
 
     def _reads(self, tally: Tally) -> Patience:
-        return Patience("read", Pace(self.common.reads_per_second), tally)
+        return self.common.reads(self.common.directory_table, tally)

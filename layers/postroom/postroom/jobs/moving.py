@@ -7,13 +7,11 @@ from typing import Final
 
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.evidence import Evidence, bits
-from postroom.jobs.patience import again
 from postroom.jobs.registers import Registers
 from postroom.jobs.tally import Tally
 from postroom.store.cutting import Kept, cut
 from postroom.store.segments import Place, lay_out_encoded
 
-_PUT_TRIES: Final = 3
 _JSON_LINES: Final = "application/jsonl"
 _PARTS: Final = 16
 """Of a chunk, whose rows are asked to move side by side."""
@@ -57,14 +55,11 @@ class Mover:
     def _write(self, chunk: Sequence[Kept]) -> Sequence[Place]:
         self._tally.add("chunks")
         with self._tally.timed("write"):
-            return again(lambda: self._put(chunk), self._tally)
-
-    def _put(self, chunk: Sequence[Kept]) -> Sequence[Place]:
-        data, places = lay_out_encoded([line.data for line in chunk], self._new_name())
-        if not self._dry_run:
-            # The name is ours alone: what stands there is what an earlier try of the same request has left.
-            self._bucket.put_new(places[0].object, data, _JSON_LINES)
-        return places
+            data, places = lay_out_encoded([line.data for line in chunk], self._new_name())
+            if not self._dry_run:
+                # The name is ours alone: what stands there is what an earlier try of the same request has left.
+                self._bucket.put_new(places[0].object, data, _JSON_LINES)
+            return places
 
     def _swing(self, chunk: Sequence[Kept], places: Sequence[Place]) -> Iterator[Evidence]:
         if self._dry_run:

@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 from postroom.errors import NotNowError
 from postroom.jobs.pace import Pace
 from postroom.jobs.tally import Tally
-from postroom.reasons import Reason
 
 R = TypeVar("R")
 
@@ -77,12 +76,13 @@ def _again(request: Callable[[], R], throttled: Callable[[], None], sleep: Calla
         except NotNowError:
             throttled()
             sleep(pause)
-    raise NotNowError(Reason.STORE_UNAVAILABLE)
+    # What is in its way now, whoever looks into the log is to see.
+    return request()
 
 
 def _pauses() -> Iterator[float]:
     """Longer and longer, and never the same for two tasks that were throttled together."""
     longest = _FIRST_PAUSE_SECONDS
-    for _ in range(TRIES):
+    for _ in range(TRIES - 1):
         yield random.uniform(0, longest)  # noqa: S311 - no secret
         longest = min(longest * 2, _LONGEST_PAUSE_SECONDS)

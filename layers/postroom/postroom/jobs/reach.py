@@ -12,7 +12,7 @@ from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
-from postroom.jobs.settings import JobSettings
+from postroom.jobs.settings import JobSettings, Where
 from postroom.jobs.tally import Tally
 from postroom.store.segments import Objects
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 THREADS: Final = 16
 """Of a task: requests to the tables at a time."""
 _AWS: Final = Config(
-    # Of throttling the pace learns, and waits for itself.
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=THREADS,
     connect_timeout=5,
@@ -32,7 +31,9 @@ _AWS: Final = Config(
     parameter_validation=False,
     user_agent="postroom",
 )
-_AT_ENDPOINT: Final = _AWS.merge(Config(s3={"addressing_style": "path"}, proxies={}))
+# Each request to a table is paced, and counted; of throttling its pace learns, and waits for itself.
+_ONCE: Final = Config(retries={"mode": "standard", "total_max_attempts": 1})
+_AT_ENDPOINT: Final = Config(s3={"addressing_style": "path"}, proxies={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Reach:
     bucket: str
     post_table: str
     directory_table: str
-    endpoint_url: str
+    where: Where
     reads_per_second: float
     writes_per_second: float
 
@@ -53,57 +54,79 @@ class Reach:
             settings.bucket,
             settings.post_table,
             settings.directory_table,
-            settings.endpoint_url,
+            settings.where,
             settings.read_units_per_second / slots,
             settings.write_units_per_second / slots,
         )
 
     def bucket_of(self, tally: Tally) -> Bucket:
         """The bucket, as tasks work on it."""
-        return Bucket(s3_client(self.endpoint_url), self.bucket, tally)
+        return Bucket(s3_client(self.where), self.bucket, tally)
 
     def documents(self) -> Objects:
         """The bucket, for reports."""
-        return Objects(s3_client(self.endpoint_url), self.bucket)
+        return Objects(s3_client(self.where), self.bucket)
 
     def directory(self, tally: Tally) -> Table:
         """Table `directory`, to be gone through."""
-        reads = Patience("read", Pace(self.reads_per_second), tally)
-        return Table(dynamodb_client(self.endpoint_url), self.directory_table, reads)
+        return Table(dynamodb_client(self.where), self.directory_table, self.reads(self.directory_table, tally))
 
     def registers(self, tally: Tally) -> Registers:
         """Table `post`."""
         return Registers(
-            dynamodb_client(self.endpoint_url),
-            self.post_table,
-            reads=Pace(self.reads_per_second),
-            writes=Pace(self.writes_per_second),
-            tally=tally,
-        )
+            dynamodb_client(self.where), self.post_table,
+            reads=self._reading(self.post_table), writes=self._writing(self.post_table), tally=tally,
+        )  # fmt: skip
+
+    def reads(self, table: str, tally: Tally) -> Patience:
+        """For requests that read from a table."""
+        return Patience("read", self._reading(table), tally)
+
+    def writes(self, table: str, tally: Tally) -> Patience:
+        """For requests that write to a table."""
+        return Patience("write", self._writing(table), tally)
+
+    def _reading(self, table: str) -> Pace:
+        return _pace(f"{table} read", self.reads_per_second)
+
+    def _writing(self, table: str) -> Pace:
+        return _pace(f"{table} write", self.writes_per_second)
+
+
+@lru_cache(16)
+def _pace(_of: str, units_per_second: float) -> Pace:
+    """One for each process, whose tasks come one after the other: each goes on as fast as the one before it ended."""
+    return Pace(units_per_second)
 
 
 @lru_cache(1)
-def s3_client(endpoint_url: str) -> "S3Client":
-    """Made once for each process: it takes longer than most calls. `endpoint_url`: empty for AWS."""
-    return boto3.Session().client("s3", **_at(endpoint_url))
+def s3_client(where: Where) -> "S3Client":
+    """Made once for each process: it takes longer than most calls."""
+    return boto3.Session().client("s3", **_at(where))
 
 
 @lru_cache(1)
-def dynamodb_client(endpoint_url: str) -> "DynamoDBClient":
-    """Made once for each process. `endpoint_url`: empty for AWS."""
-    return boto3.Session().client("dynamodb", **_at(endpoint_url))
+def dynamodb_client(where: Where) -> "DynamoDBClient":
+    """Made once for each process."""
+    return boto3.Session().client("dynamodb", **_at(where, _ONCE))
 
 
 @lru_cache(1)
-def logs_client(endpoint_url: str) -> "CloudWatchLogsClient":
-    """Made once for each process. `endpoint_url`: empty for AWS."""
-    return boto3.Session().client("logs", **_at(endpoint_url))
+def logs_client(where: Where) -> "CloudWatchLogsClient":
+    """Made once for each process."""
+    return boto3.Session().client("logs", **_at(where))
 
 
-class _Where(TypedDict, total=False):
+class _Given(TypedDict, total=False):
     config: Required[Config]
     endpoint_url: str
+    region_name: str
 
 
-def _at(endpoint_url: str) -> _Where:
-    return {"endpoint_url": endpoint_url, "config": _AT_ENDPOINT} if endpoint_url else {"config": _AWS}
+def _at(where: Where, more: Config = _AWS) -> _Given:
+    given: _Given = {"config": _AWS.merge(more)}
+    if where.endpoint_url:
+        given["endpoint_url"], given["config"] = where.endpoint_url, given["config"].merge(_AT_ENDPOINT)
+    if where.region:
+        given["region_name"] = where.region
+    return given

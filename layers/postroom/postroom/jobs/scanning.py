@@ -1,6 +1,6 @@
 """A whole table, or a part of it, page by page and never faster than its pace."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from postroom.jobs.patience import Patience
@@ -8,7 +8,13 @@ from postroom.store.aws import passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, ScanInputTypeDef, ScanOutputTypeDef
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef,
+        QueryInputTypeDef,
+        QueryOutputTypeDef,
+        ScanInputTypeDef,
+        ScanOutputTypeDef,
+    )
 
 _PAGE_ROWS: Final = 500
 """A page of 1 MB would be more than a second's worth of what one partition of a table can read."""
@@ -46,14 +52,29 @@ class Table:
             scan["FilterExpression"] = only
         if values:
             scan["ExpressionAttributeValues"] = values
+        return self._pages(scan, lambda: self._dynamodb.scan(**scan))
+
+    def partition(self, pk: str) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
+        """The rows of one partition, read consistently, by their sort keys."""
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": {":pk": {"S": pk}},
+            "ConsistentRead": True,
+            "Limit": _PAGE_ROWS,
+            "ReturnConsumedCapacity": "TOTAL",
+        }
+        return self._pages(query, lambda: self._dynamodb.query(**query))
+
+    def _pages(
+        self,
+        request: "ScanInputTypeDef | QueryInputTypeDef",
+        ask: "Callable[[], ScanOutputTypeDef | QueryOutputTypeDef]",
+    ) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
         while True:
-            page = self._reads.ask(lambda: self._scan(scan))
+            page = self._reads.ask(passing_faults()(ask))
             self._reads.owe(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
-            scan["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-
-    def _scan(self, scan: "ScanInputTypeDef") -> "ScanOutputTypeDef":
-        with passing_faults():
-            return self._dynamodb.scan(**scan)
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from postroom.errors import SettingsError
 from postroom.settings import DAY_SECONDS, RETAIN_CEILING_SECONDS, SQS_LONGEST_LIFE_SECONDS
@@ -13,8 +13,19 @@ S = TypeVar("S", bound="JobSettings")
 
 LEAST_RETAIN_SECONDS: Final = SQS_LONGEST_LIFE_SECONDS + DAY_SECONDS
 """A horizon of no time at all, and for how long a message of SQS may live on."""
+READ_UNITS_PER_SECOND: Final = 2000
+WRITE_UNITS_PER_SECOND: Final = 500
+"""A partition of DynamoDB gives 3,000 and 1,000: all that is read, or moves, may be one mailbox's, and the rest is for
+its day's mail."""
 _CORES_A_WORKER: Final = 4
 _TRUTH: Final = {"true": True, "false": False}
+
+
+class Where(NamedTuple):
+    """Which AWS is asked. `endpoint_url`: of a local stack; empty: AWS. `region`: empty, as the environment says."""
+
+    endpoint_url: str = ""
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +33,7 @@ class JobSettings:
     """What every job is told.
 
     `workers`: machines, among whose cores the ceilings are shared; 0: as many cores as Spark says.
-    `endpoint_url`: of a local stack; empty: AWS. `log_group`: where the report goes, too; empty: nowhere else.
+    `endpoint_url`, `region`: see Where. `log_group`: where the report goes, too; empty: nowhere else.
     """
 
     job_name: str
@@ -30,11 +41,12 @@ class JobSettings:
     post_table: str
     directory_table: str
     retain_seconds: int
-    read_units_per_second: int = 2000
-    write_units_per_second: int = 1000
+    read_units_per_second: int = READ_UNITS_PER_SECOND
+    write_units_per_second: int = WRITE_UNITS_PER_SECOND
     workers: int = 0
     dry_run: bool = False
     endpoint_url: str = ""
+    region: str = ""
     log_group: str = ""
 
     def __post_init__(self) -> None:
@@ -48,6 +60,11 @@ class JobSettings:
                 f"--RETAIN_SECONDS is {self.retain_seconds}; it must be at least {LEAST_RETAIN_SECONDS} and less than "
                 f"{RETAIN_CEILING_SECONDS}: say what the stack says"
             )
+
+    @property
+    def where(self) -> Where:
+        """Which AWS is asked."""
+        return Where(self.endpoint_url, self.region)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

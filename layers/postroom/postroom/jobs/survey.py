@@ -9,7 +9,6 @@ from postroom.errors import OurError
 from postroom.jobs.ahead import ahead
 from postroom.jobs.bucket import Bucket, Found
 from postroom.jobs.evidence import Evidence, bits
-from postroom.jobs.patience import again
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
 from postroom.jobs.registers import MOST_READ, Registers
@@ -100,7 +99,7 @@ class Survey:
     def _raw(self, found: Found) -> Iterator[tuple[int, bytes | int]]:
         with self._tally.timed("read"):
             try:
-                pieces = again(lambda: list(self._bucket.read(found.name)), self._tally)
+                pieces = self._bucket.read(found.name)
             except KeyError:
                 # Another run has collected it since it was listed.
                 self._tally.add("objects.gone")

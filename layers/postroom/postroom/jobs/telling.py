@@ -26,11 +26,11 @@ def tell(report: Report, settings: JobSettings) -> None:
     sys.stdout.flush()
     if report.dry_run:
         return
-    objects = Objects(s3_client(settings.endpoint_url), settings.bucket)
+    objects = Objects(s3_client(settings.where), settings.bucket)
     objects.replace(report.name, told, _JSON)
     objects.replace(latest(report.job), told, _JSON)
     if settings.log_group:
-        _send(logs_client(settings.endpoint_url), settings.log_group, report)
+        _send(logs_client(settings.where), settings.log_group, report)
 
 
 def last_run(job: str, objects: Objects, now: int) -> Before:

@@ -10,6 +10,7 @@
 | table `directory` | `domain#<domain>` / `!` | a domain we serve |
 | table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
 | table `directory` | `mailbox#<mailbox>` / `!` | who may pick a mailbox's mail up, and its shard count |
+| table `directory` | `held` / `<mailbox>` | that it is under legal hold; its own row says so, too |
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `directory` | `notify#<mailbox>` / `target#<slot>` | whom its owner wants to be told that something waits |

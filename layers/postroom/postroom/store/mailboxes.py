@@ -11,9 +11,15 @@ from postroom.store.aws import RefusedError, conditional, passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, UpdateItemInputTypeDef
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef,
+        TransactWriteItemTypeDef,
+        UpdateItemInputTypeDef,
+    )
 
 PREFIX, DM3 = "mailbox#", "dm3#"
+HELD = "held"
+"""Of the rows that list the mailboxes under legal hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +233,34 @@ class Mailboxes:
 
     def hold(self, name: str) -> None:
         """Let nothing of a mailbox expire, nor its bytes go."""
-        self._update(name, "SET held = :true", {":true": {"BOOL": True}})
+        self._transact(
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": _key(PREFIX + name),
+                    "UpdateExpression": "SET held = :true",
+                    "ExpressionAttributeValues": {":true": {"BOOL": True}},
+                }
+            },
+            {"Put": {"TableName": self._table, "Item": _held(name)}},
+        )
 
     def release(self, name: str) -> None:
         """Hold a mailbox no longer."""
-        self._update(name, "REMOVE held", {})
+        self._transact(
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": _key(PREFIX + name),
+                    "UpdateExpression": "REMOVE held",
+                }
+            },
+            {"Delete": {"TableName": self._table, "Key": _held(name)}},
+        )
+
+    def _transact(self, *writes: "TransactWriteItemTypeDef") -> None:
+        """In its own row, for who asks for a mailbox; and in the list, for who asks which are held."""
+        self._dynamodb.transact_write_items(TransactItems=writes)
 
     def _item(self, pk: str) -> "Mapping[str, AttributeValueTypeDef] | None":
         with passing_faults():
@@ -272,3 +301,7 @@ def _own_of(item: "Mapping[str, AttributeValueTypeDef]") -> str:
 
 def _key(pk: str) -> "dict[str, AttributeValueTypeDef]":
     return {"pk": {"S": pk}, "sk": {"S": "!"}}
+
+
+def _held(name: str) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": HELD}, "sk": {"S": name}}

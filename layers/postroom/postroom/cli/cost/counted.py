@@ -75,7 +75,7 @@ JOB_WORKERS: Final = 2
 JOB_SLOTS: Final = 4
 """Tasks at a time of each worker but one, which is Spark's driver."""
 JOB_READS_A_SECOND: Final = 2000
-JOB_WRITES_A_SECOND: Final = 1000
+JOB_WRITES_A_SECOND: Final = 500
 """Units, shared among the slots of all workers but the driver."""
 JOB_LEAST_WORKERS: Final = 2
 JOB_LEAST_SECONDS: Final = 60
