@@ -10,7 +10,9 @@ in `postroom.jobs`, and any number of runs at once may do it. Spark spreads name
 
     parts of the directory ─▶ mailboxes ══▶ rows live → gone
     shares of old hours ─▶ survey ─▶ collected
-    claims, replies, uploads, parts and containers of archives: here, one after the other
+    parts of the storage table ─▶ parts that nobody joined: dropped
+    shares of box/ ══▶ without what parts of the storage table name ─▶ deleted
+    claims, replies and uploads: here, one after the other
 """
 
 import sys
@@ -22,8 +24,11 @@ from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
+from pyspark import Accumulator, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from postroom.jobs.archives import UNREADABLE
+from postroom.jobs.bucket import Found
 from postroom.jobs.collecting import Collector
 from postroom.jobs.evidence import Evidence
 from postroom.jobs.expire_reach import ExpireReach
@@ -62,9 +67,7 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
 
     def mailboxes(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         candidates = own.candidates(tally)
-        names = (name for segment in values_in(batches) for name in candidates.names(segment, slots))
-        while some := list(islice(names, _BATCH_NAMES)):
-            yield pa.RecordBatch.from_arrays([pa.array(some)], ["name"])
+        return names_in(name for segment in values_in(batches) for name in candidates.names(segment, slots))
 
     def expire(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         shown.add(first(own.expirer(tally, pool, now=now).expire(values_in(batches))))
@@ -79,8 +82,6 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
         Collector(bucket, tally, dry_run=settings.dry_run).collect(each for each in found if isinstance(each, Evidence))
         yield from ()
 
-    sweeper = own.sweeper(tally, now=now)
-    swept = first(chain(sweeper.handed_on(), sweeper.uploads(), sweeper.parts(), sweeper.containers()))
     segments = spark.range(0, slots, 1, slots)
     names = segments.mapInArrow(counted(counts, mailboxes), _NAMES).repartition(slots * _TASKS_A_SLOT)
     done(names.mapInArrow(counted(counts, expire), _NAMES))
@@ -92,9 +93,63 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
     shares = [share for hour in due for share in bucket.shares(hour)]
     if shares:
         done(spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, collect), _NAMES))
+    sweep_archives(spark, own, slots, counts, shown, now=now)
+    sweeper = own.sweeper(tally, now=now)
+    shown.add(first(chain(sweeper.handed_on(), sweeper.uploads())))
     counts.add(tally.take())
     ended = now + round((time.time() - began) * 1000)
-    return Report("expire", now, ended, settings.dry_run, counts.value, shown=(shown.value + swept)[:MOST_SHOWN])
+    return Report("expire", now, ended, settings.dry_run, counts.value, shown=shown.value)
+
+
+def sweep_archives(
+    spark: SparkSession, own: ExpireReach, slots: int, counts: Accumulator, shown: Accumulator, *, now: int
+) -> None:
+    """Let go of parts that nobody joined, and of what lies under `box/` and no row names."""
+
+    def drop_parts(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        archives = own.archives(tally, now=now)
+        shown.add(first(went for segment in values_in(batches) for went in archives.drop_parts(segment, slots)))
+        yield from ()
+
+    def named(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        archives = own.archives(tally, now=now)
+        return names_in(name for segment in values_in(batches) for name in archives.named(segment, slots))
+
+    def old(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        archives = own.archives(tally, now=now)
+        found = (found for number in values_in(batches) for found in archives.old(shares[number]))
+        while some := list(islice(found, _BATCH_NAMES)):
+            columns = zip(*((each.name, each.size) for each in some), strict=True)
+            yield pa.RecordBatch.from_arrays([*map(pa.array, columns)], ["name", "size"])
+
+    def delete(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
+        garbage = (Found(**row) for batch in batches for row in batch.to_pylist())
+        shown.add(first(own.archives(tally, now=now).delete(garbage)))
+        yield from ()
+
+    segments = spark.range(0, slots, 1, slots)
+    done(segments.mapInArrow(counted(counts, drop_parts), _NAMES))
+    tally = Tally()
+    shares = own.archives(tally, now=now).shares()
+    counts.add(tally.take())
+    objects = spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, old), "name string, size long")
+    names = segments.mapInArrow(counted(counts, named), _NAMES)
+    # Objects first, then the rows: what is old is named by then, if ever. And while there is a row that cannot be read,
+    # nothing goes.
+    objects = objects.persist(StorageLevel.DISK_ONLY)
+    if objects.count():
+        garbage = objects.join(names, "name", "left_anti").persist(StorageLevel.DISK_ONLY)
+        if garbage.count() and not counts.value[UNREADABLE]:
+            done(garbage.mapInArrow(counted(counts, delete), _NAMES))
+        garbage.unpersist()
+    objects.unpersist()
+
+
+def names_in(names: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """Names, as Spark takes them."""
+    rest = iter(names)
+    while some := list(islice(rest, _BATCH_NAMES)):
+        yield pa.RecordBatch.from_arrays([pa.array(some)], ["name"])
 
 
 def done(frame: DataFrame) -> None:

@@ -194,7 +194,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
           for place in ("claim", "reply", "box", "seg", "chk")),
         *(("s3:GetObject", f"s3 Bucket/{place}/*") for place in ("jobs/lib", "jobs/reports")),
         ("s3:PutObject", "s3 Bucket/jobs/reports/*"),
-        *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Scan", "GetItem")),
+        *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Scan", "Query", "GetItem")),
         *((f"dynamodb:{verb}", "dynamodb table/PostTable")
           for verb in ("Query", "GetItem", "BatchGetItem", "UpdateItem")),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),

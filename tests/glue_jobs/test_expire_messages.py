@@ -1,5 +1,7 @@
 """Expiry by real Spark, on a store that is asked over HTTP: what the stages do, put together."""
 
+from uuid import uuid4
+
 import pytest
 from pyspark.sql import SparkSession
 from tests.glue_jobs.office import DAY_MS, Office, now_ms
@@ -10,6 +12,8 @@ from postroom.jobs.settings import ExpireSettings
 from postroom.store.keys import SEGMENTS, hour_of
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.quotas import Usages
+from postroom.store.segments import Objects
+from postroom.store.storage import Storage, Use
 
 # One Spark and one store serve all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("spark")
@@ -79,6 +83,32 @@ def test_an_old_segment_goes_when_nobody_needs_it_whatever_compaction_came_to(
     report = expire(spark, office, days_later=40)
     assert report.counts["objects.collected"] > 0
     assert office.names(SEGMENTS) == []
+
+
+def test_what_owners_keep_stays_and_what_no_row_names_goes_unless_a_row_cannot_be_read(
+    spark: SparkSession, office: Office
+) -> None:
+    clients, table = office.deployed.clients, office.deployed.tables["StorageTable"]
+    objects = Objects(clients.s3, office.deployed.bucket)
+    storage = Storage(clients.dynamodb, table, objects, Use(), lambda: uuid4().hex)
+    kept = [storage.put("bob.eth", f"0x{number:064x}", None, b"sealed").pieces[0].object for number in range(40)]
+    storage.add_part("bob.eth", b"part", now_ms() // 1000)
+    garbage = [f"box/{uuid4().hex}" for _ in range(30)]
+    for name in garbage:
+        objects.put(name, b"left", "application/octet-stream")
+    odd = {"pk": {"S": "bob.eth"}, "sk": {"S": "z#from a newer release"}}
+    clients.dynamodb.put_item(TableName=table, Item=odd)
+    assert len(office.names("box/")) == 71
+    assert expire(spark, office, days_later=0).counts["objects.collected"] == 0
+    blind = expire(spark, office, days_later=2)
+    assert (blind.counts["containers.unreadable"], blind.counts["objects.collected"]) == (1, 0)
+    assert (blind.counts["parts.dropped"], storage.use("bob.eth").containers) == (1, 40)
+    assert set(office.names("box/")) == {*kept, *garbage}
+    clients.dynamodb.delete_item(TableName=table, Key=odd)
+    assert expire(spark, office, days_later=2, dry_run=True).counts["objects.collected"] == 30
+    seeing = expire(spark, office, days_later=2)
+    assert (seeing.counts["objects.collected"], seeing.counts["bytes.collected"]) == (30, 120)
+    assert set(office.names("box/")) == set(kept)
 
 
 def test_compaction_keeps_the_bytes_of_a_mailbox_under_legal_hold(spark: SparkSession, office: Office) -> None:

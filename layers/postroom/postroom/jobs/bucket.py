@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ListMultipartUploadsRequestTypeDef,
         ListObjectsV2OutputTypeDef,
         ListObjectsV2RequestTypeDef,
+        ObjectTypeDef,
     )
 
 R = TypeVar("R")
@@ -42,7 +43,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of an hour: names that are, after its prefix, beyond `begins` and not beyond `ends`; empty: no edge.
+    """A part of an hour, or of another prefix: names that are, after it, beyond `begins` and not beyond `ends`; empty:
+    no edge.
 
     `size`: in bytes, where one look was enough to know it.
     """
@@ -88,7 +90,7 @@ class Bucket:
                 yield from self.hours(below["Prefix"])
 
     def shares(self, hour: str) -> "Sequence[Share]":
-        """The objects of an hour in shares, each of a size to be worked off by one task. `hour`: as `hours` has it."""
+        """The objects of an hour in shares, each of a size to be worked off by one task. `hour`: its prefix."""
         page = next(self._pages({"Bucket": self._bucket, "Prefix": hour}))
         if not page["IsTruncated"]:
             return [Share(hour, size=sum(entry["Size"] for entry in page.get("Contents", [])))]
@@ -98,19 +100,14 @@ class Bucket:
 
     def objects(self, share: "Share") -> Iterator[Found]:
         """What there is of a share."""
-        first = share.hour + share.begins if share.begins else ""
-        for page in self._pages({"Bucket": self._bucket, "Prefix": share.hour, "StartAfter": first}):
-            for entry in page.get("Contents", []):
-                if share.ends and entry["Key"] > share.hour + share.ends:
-                    return
-                yield Found(entry["Key"], entry["Size"])
+        for entry in self._entries(share):
+            yield Found(entry["Key"], entry["Size"])
 
-    def older(self, prefix: str, than: int) -> Iterator[Found]:
-        """What was written before a time (epoch milliseconds), by name."""
-        for page in self._pages({"Bucket": self._bucket, "Prefix": prefix}):
-            for entry in page.get("Contents", []):
-                if entry["LastModified"].timestamp() * 1000 < than:
-                    yield Found(entry["Key"], entry["Size"])
+    def older(self, share: "Share", than: int) -> Iterator[Found]:
+        """What of a share was written before a time (epoch milliseconds)."""
+        for entry in self._entries(share):
+            if entry["LastModified"].timestamp() * 1000 < than:
+                yield Found(entry["Key"], entry["Size"])
 
     def unfinished(self, than: int) -> Iterator[Upload]:
         """Uploads in parts that were begun before a time (epoch milliseconds)."""
@@ -180,6 +177,14 @@ class Bucket:
                 raise OurError(f"S3 does not delete {error.get('Key')}: {error.get('Code')} {error.get('Message')}")
 
         self._ask("delete", delete)
+
+    def _entries(self, share: Share) -> "Iterator[ObjectTypeDef]":
+        first = share.hour + share.begins if share.begins else ""
+        for page in self._pages({"Bucket": self._bucket, "Prefix": share.hour, "StartAfter": first}):
+            for entry in page.get("Contents", []):
+                if share.ends and entry["Key"] > share.hour + share.ends:
+                    return
+                yield entry
 
     def _pages(self, asked: "ListObjectsV2RequestTypeDef") -> "Iterator[ListObjectsV2OutputTypeDef]":
         while True:

@@ -4,6 +4,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from uuid import uuid4
 
+from postroom.jobs.archives import Archives
 from postroom.jobs.expiring import Candidates, Expirer
 from postroom.jobs.patience import Patience
 from postroom.jobs.reach import Reach, dynamodb_client
@@ -46,12 +47,17 @@ class ExpireReach:
 
     def sweeper(self, tally: Tally, *, now: int) -> Sweeper:
         """What deletes what nobody will ask for. `now`: when the run began, epoch milliseconds."""
+        return Sweeper(self.common.bucket_of(tally), tally, now=now, dry_run=self.settings.dry_run)
+
+    def archives(self, tally: Tally, *, now: int) -> Archives:
+        """What owners keep. `now`: when the run began, epoch milliseconds."""
         dynamodb, table = dynamodb_client(self.common.where), self.settings.storage_table
-        return Sweeper(
+        return Archives(
             self.common.bucket_of(tally),
             Storage(dynamodb, table, self.common.documents(), Use(), lambda: uuid4().hex),
             Table(dynamodb, table, self.common.reads(table, tally)),
             tally,
+            writes=self.common.writes(table, tally),
             now=now,
             dry_run=self.settings.dry_run,
         )

@@ -62,20 +62,21 @@ class Mover:
             return places
 
     def _swing(self, chunk: Sequence[Kept], places: Sequence[Place]) -> Iterator[Evidence]:
-        if self._dry_run:
-            return
-        with self._tally.timed("swing"):
-            lines = list(zip(chunk, places, strict=True))
-            # In as many parts as there are threads: to hand over one line costs as much as half a request.
-            swung = sum(self._pool.map(self._swing_some, [lines[part::_PARTS] for part in range(_PARTS)]))
-        self._tally.add("lines.swung", swung)
-        self._tally.add("lines.refused", len(chunk) - swung)
-        # Whether moved or refused, each row has left its line's source.
+        if not self._dry_run:
+            self._swing_all(list(zip(chunk, places, strict=True)))
+        # Whether moved or refused, each row has left its line's source, or would have.
         answered: dict[str, list[int]] = defaultdict(list)
         for line in chunk:
             answered[line.source].append(line.number)
         for source, numbers in answered.items():
             yield Evidence(source, 0, bits(numbers))
+
+    def _swing_all(self, lines: Sequence[tuple[Kept, Place]]) -> None:
+        with self._tally.timed("swing"):
+            # In as many parts as there are threads: to hand over one line costs as much as half a request.
+            swung = sum(self._pool.map(self._swing_some, [lines[part::_PARTS] for part in range(_PARTS)]))
+        self._tally.add("lines.swung", swung)
+        self._tally.add("lines.refused", len(lines) - swung)
 
     def _swing_some(self, lines: Iterable[tuple[Kept, Place]]) -> int:
         return sum(self._registers.swing(line.row, line.source, place) for line, place in lines)

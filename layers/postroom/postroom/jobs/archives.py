@@ -1,0 +1,90 @@
+"""What owners keep: parts that nobody joined, what lies under `box/` and no row names (docs/storage.md, Garbage)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from postroom.errors import OurError
+from postroom.jobs.bucket import Bucket, Found, Share
+from postroom.jobs.expiring import Went
+from postroom.jobs.patience import Patience
+from postroom.jobs.scanning import Table
+from postroom.jobs.sweeping import deleted
+from postroom.jobs.tally import Tally
+from postroom.store.expiry import GARBAGE_MS
+from postroom.store.storage import PREFIX, Container, Part, Storage, read_kept
+
+UNREADABLE: Final = "containers.unreadable"
+"""How many rows are of no form that this release knows: while there is one, nobody knows what it names."""
+
+
+class Archives:
+    """`now`: when the run began, epoch milliseconds. `dry_run`: only counts.
+
+    Raises NotNowError(STORE_UNAVAILABLE).
+    """
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        storage: Storage,
+        table: Table,
+        tally: Tally,
+        *,
+        writes: Patience,
+        now: int,
+        dry_run: bool,
+    ) -> None:
+        self._bucket = bucket
+        self._storage = storage
+        self._table = table
+        self._tally = tally
+        self._writes = writes
+        self._before = now - GARBAGE_MS
+        self._dry_run = dry_run
+
+    def drop_parts(self, segment: int, segments: int) -> Iterator[Went]:
+        """Let go of parts that nobody joined within a day, of one of so many parts of the table.
+
+        The count of what is kept stays right.
+        """
+        for kept in self._kept(segment, segments):
+            if isinstance(kept, Part) and kept.at * 1000 < self._before:
+                self._tally.add("parts.dropped")
+                if not self._dry_run:
+                    self._drop(kept)
+                yield Went(kept.mailbox, 1, "part that nobody joined", kept.piece.size)
+
+    def shares(self) -> Sequence[Share]:
+        """All that lies under `box/`."""
+        return self._bucket.shares(PREFIX)
+
+    def old(self, share: Share) -> Iterator[Found]:
+        """What of it is older than a day: no row comes to name it that does not name it now."""
+        return self._bucket.older(share, self._before)
+
+    def named(self, segment: int, segments: int) -> Iterator[str]:
+        """The objects that rows name, of one of so many parts of the table; rows that say nothing are counted."""
+        for kept in self._kept(segment, segments):
+            if kept is None:
+                self._tally.add(UNREADABLE)
+            else:
+                yield from (piece.object for piece in kept.pieces)
+
+    def delete(self, garbage: Iterable[Found]) -> Iterator[Went]:
+        """Delete what is old and not named."""
+        why = "objects that no row names"
+        return deleted(self._bucket, self._tally, PREFIX, why, garbage, dry_run=self._dry_run)
+
+    def _drop(self, part: Part) -> None:
+        self._writes.ask(lambda: self._storage.drop([part]))
+
+    def _kept(self, segment: int, segments: int) -> "Iterator[Container | Part | None]":
+        """What is kept; None: a row that cannot be read."""
+        for row in self._table.rows(segment=segment, segments=segments):
+            try:
+                kept = read_kept(row)
+            except OurError:
+                yield None
+            else:
+                if kept:
+                    yield kept
