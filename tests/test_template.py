@@ -183,7 +183,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *(("s3:DeleteObject", f"s3 Bucket/{place}/*") for place in ("seg", "chk")),
         ("dynamodb:BatchGetItem", "dynamodb table/PostTable"),
         ("dynamodb:UpdateItem", "dynamodb table/PostTable"),
-        ("dynamodb:Scan", "dynamodb table/DirectoryTable"),
+        ("dynamodb:Query", "dynamodb table/DirectoryTable of held"),
     },
     "ExpireJob": {
         *((action, f"logs {group}:*") for action in LOGS for group in JOB_LOGS),

@@ -1,4 +1,4 @@
-"""A run of compaction without Spark: its stages one after the other, as glue_jobs/compact_chunks.py plugs them."""
+"""A run of a job without Spark: its stages one after the other, as the files in glue_jobs plug them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Set
@@ -9,19 +9,26 @@ from itertools import count
 from tests.aws import Clients, Deployed
 from tests.post.ports import InTurn
 
-from postroom.jobs.bucket import Bucket
+from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.collecting import Collector
 from postroom.jobs.due import due_hours
 from postroom.jobs.evidence import Evidence, added_up
+from postroom.jobs.expiring import Candidates, Expirer
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
+from postroom.jobs.patience import Patience
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.registers import Registers
+from postroom.jobs.scanning import Table
 from postroom.jobs.survey import Survey, Terms
+from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import Counts, Tally
 from postroom.store.cutting import Kept
-from postroom.store.keys import chunk_name
-from postroom.store.rounds import DAY_MS, Before, settled_by
+from postroom.store.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
+from postroom.store.keys import CHUNKS, SEGMENTS, chunk_name, hour_of
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.quotas import Usages
+from postroom.store.rounds import DAY_MS, Before, is_chunk_due, settled_by
 
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""
@@ -34,7 +41,7 @@ def _numbers() -> Callable[[], str]:
 
 @dataclass
 class Played:
-    """The job on one deployment, run after run. `before`: of the last that came to its end."""
+    """The jobs on one deployment, run after run. `before`, `expired_at`: of the last that came to its end."""
 
     deployed: Deployed
     retain_seconds: int
@@ -43,6 +50,7 @@ class Played:
     pool: Executor = field(default_factory=InTurn)
     new_id: Callable[[], str] = field(default_factory=_numbers)
     before: Before = field(default_factory=Before)
+    expired_at: int = 0
 
     def compact(self, now: int, clients: Clients | None = None, *, dry_run: bool = False) -> Counts:
         """A whole run, which begins at `now` (epoch milliseconds); what was counted."""
@@ -77,6 +85,25 @@ class Played:
             self.before = Before(now, settled_by(self.lag_ms, now))
         return tally.take()
 
+    def expire(self, now: int, clients: Clients | None = None) -> Counts:
+        """A whole run of expiry, as glue_jobs/expire_messages.py plugs it; of messages, and of old objects."""
+        tally, tables = Tally(), self.deployed.tables
+        dynamodb = (clients or self.deployed.clients).dynamodb
+        reads, writes = (Patience(what, Pace(UNHINDERED), tally, _no_sleep) for what in ("read", "write"))
+        registers, bucket = self.registers(tally, clients), self.bucket(tally, clients)
+        mailboxes = Mailboxes(dynamodb, tables["DirectoryTable"])
+        expirer = Expirer(
+            registers, mailboxes, Usages(dynamodb, tables["LimitsTable"]), Periods(0, FLOOR_DAYS), tally, self.pool,
+            reads=reads, writes=writes, now=now, retain_seconds=self.retain_seconds, dry_run=False,
+        )  # fmt: skip
+        candidates = Candidates(Table(dynamodb, tables["DirectoryTable"], reads), mailboxes, reads)
+        for _ in expirer.expire(candidates.names(0, 1)):
+            pass
+        terms = Terms(now, self.retain_seconds, self.held)
+        collect_orphans(bucket, registers, terms, tally, self.pool, since=self.expired_at)
+        self.expired_at = now
+        return tally.take()
+
     def bucket(self, tally: Tally, clients: Clients | None = None) -> Bucket:
         return Bucket((clients or self.deployed.clients).s3, self.deployed.bucket, tally)
 
@@ -87,5 +114,31 @@ class Played:
             reads=Pace(UNHINDERED),
             writes=Pace(UNHINDERED),
             tally=tally,
-            sleep=lambda _seconds: None,
+            sleep=_no_sleep,
         )
+
+
+def collect_orphans(
+    bucket: Bucket,
+    registers: Registers,
+    terms: Terms,
+    tally: Tally,
+    pool: Executor,
+    *,
+    since: int = 0,
+    dry_run: bool = False,
+) -> None:
+    """As glue_jobs/expire_messages.py does it: all that is old enough is looked at, and nothing is moved."""
+    quarantine = Quarantine(bucket, tally, dry_run=True)
+    survey = Survey(bucket, registers, quarantine, terms, tally, pool, moves=False)
+    hours = [hour for prefix in (SEGMENTS, CHUNKS) for hour in old_hours(bucket, prefix, ORPHAN_DAYS, terms.now)]
+    due = [hour for hour in hours if is_chunk_due(hour_of(hour), since, terms.now)]
+    evidence = []
+    for each in survey.survey(found for hour in due for found in bucket.objects(Share(hour))):
+        assert isinstance(each, Evidence), "no line is to move"
+        evidence.append(each)
+    Collector(bucket, tally, dry_run=dry_run).collect(evidence)
+
+
+def _no_sleep(_seconds: float) -> None:
+    return

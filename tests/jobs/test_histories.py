@@ -1,24 +1,27 @@
-"""Random histories: mail comes in, is read and has its time, while runs of compaction die, sleep, wake and meet.
+"""Random histories: mail comes in, is read and has its time, while runs of both jobs die, sleep, wake and meet.
 
 After every step the owner sees exactly the unacknowledged messages, each with its own bytes. In the end, runs that
 nothing befalls leave the lines of live rows, and nothing else.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
-from tests.aws import gate_calls, new_clients
+from tests.aws import Clients, gate_calls, new_clients
 from tests.jobs.fates import WRITES, Fate, Fated
-from tests.jobs.mail import NOW, RETAIN, a_store
+from tests.jobs.mail import NOW, RETAIN, SHOP, a_store
 from tests.jobs.played import Played
 from tests.post.stage import Actor, Died
 
 from postroom.errors import NotNowError
+from postroom.jobs.tally import Counts
 from postroom.store import cutting
 from postroom.store.keys import RowKey
+from postroom.store.mailboxes import Mailboxes
 from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS
 from postroom.store.segments import Line, Place
 
@@ -26,6 +29,9 @@ HORIZON_MS = 7 * DAY_MS
 OURS, VICTIM, SLEEPER = new_clients(), new_clients(), new_clients()
 WRITES_MADE = st.integers(0, 5)
 NIGHTS = st.integers(0, 2)
+TTL_MS = 30 * DAY_MS
+Job = Callable[[Played, int, Clients], Counts]
+JOBS = st.sampled_from([Played.compact, Played.expire])
 SENDERS = st.sampled_from(["a.com", "b.com"])
 
 
@@ -40,6 +46,7 @@ class Histories(RuleBasedStateMachine):
         # Chunks of a few lines: while the rows of one move, the next is written.
         self._open.enter_context(patch.multiple(cutting, FULL_BYTES=1500, ENOUGH_BYTES=1000))
         self.job = Played(self.mail.deployed, RETAIN)
+        Mailboxes(OURS.dynamodb, self.mail.deployed.tables["DirectoryTable"]).set_ttl(SHOP, TTL_MS // DAY_MS)
         self.now = NOW
         self.lines: dict[RowKey, Line] = {}
         self.sleeper: Actor | None = None
@@ -101,25 +108,34 @@ class Histories(RuleBasedStateMachine):
             self.now += DAY_MS + HOUR_MS
             self.job.compact(self.now)
 
-    @rule(nights=NIGHTS, writes=WRITES_MADE, fate=st.sampled_from(Fate))
-    def compact_and_meet(self, nights: int, writes: int, fate: Fate) -> None:
+    @rule()
+    def let_go(self) -> None:
+        """All that has had its time, and nothing else."""
+        self.job.expire(self.now)
+        self._note_what_went(self.now)
+        assert all(row.received_at_ms >= self.now - TTL_MS for row in self.mail.waits)
+
+    @rule(nights=NIGHTS, writes=WRITES_MADE, fate=st.sampled_from(Fate), job=JOBS)
+    def run_and_meet(self, nights: int, writes: int, fate: Fate, job: Job) -> None:
         """A run dies; what it reads before its first write, or between writes, leaves nothing that could differ."""
         self.now += nights * DAY_MS
         Fated(VICTIM, writes + 1, fate, only_writes=True)
         with suppress(Died, NotNowError):
-            self.job.compact(self.now, VICTIM)
+            job(self.job, self.now, VICTIM)
+        self._note_what_went(self.now)
 
     @precondition(lambda self: self.sleeper is None)
-    @rule(nights=NIGHTS, writes=WRITES_MADE)
-    def fall_asleep(self, nights: int, writes: int) -> None:
+    @rule(nights=NIGHTS, writes=WRITES_MADE, job=JOBS)
+    def fall_asleep(self, nights: int, writes: int, job: Job) -> None:
         """A run makes so many writes, and stops before the next call; others may begin meanwhile."""
         self.now += nights * DAY_MS
         now = self.now
-        self.sleeper = Actor("sleeper", lambda: self.job.compact(now, SLEEPER))
+        self.sleeper = Actor("sleeper", lambda: job(self.job, now, SLEEPER))
         gate_calls(SLEEPER, self.sleeper.gate)
         self.sleeper.start()
         while not self.sleeper.ended and sum(call in WRITES for call in self.sleeper.called) < writes:
             self.sleeper.step("go")
+        self._note_what_went(now)
 
     @precondition(lambda self: self.sleeper is not None)
     @rule(steps=st.sampled_from([1, 1000]))
@@ -132,8 +148,16 @@ class Histories(RuleBasedStateMachine):
             if self.sleeper.ended:
                 assert self.sleeper.error is None
                 self.sleeper = None
-                return
+                break
             self.sleeper.step("go")
+        self._note_what_went(self.now)
+
+    def _note_what_went(self, now: int) -> None:
+        """Of what has had its time by then, a run may have come to some."""
+        for row in [row for row in self.mail.waits if row.received_at_ms < now - TTL_MS]:
+            found = self.mail.register.find(row)
+            if not (found and found.live):
+                del self.mail.waits[row]
 
     # --- what must be ------------------------------------------------------------------------------------------------
     @invariant()

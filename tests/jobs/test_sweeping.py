@@ -1,31 +1,27 @@
 """What nobody will ask for goes, and nothing that anybody may: claims, replies, parts, containers, uploads, orphans."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 
 import pytest
 from tests.aws import Clients, Deployed, gate_calls, new_clients
 from tests.jobs.dying import Died, Dying
+from tests.jobs.played import collect_orphans
+from tests.post.ports import InTurn
 
 from postroom.jobs.archives import UNREADABLE, Archives
-from postroom.jobs.bucket import Bucket, Share
-from postroom.jobs.collecting import Collector
-from postroom.jobs.evidence import Evidence
+from postroom.jobs.bucket import Bucket
 from postroom.jobs.expiring import Went
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
-from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
-from postroom.jobs.survey import Survey, Terms
-from postroom.jobs.sweeping import Sweeper, old_hours
+from postroom.jobs.survey import Terms
+from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Counts, Tally
-from postroom.store.expiry import GARBAGE_MS, ORPHAN_DAYS
+from postroom.store.expiry import GARBAGE_MS
 from postroom.store.keys import (
-    CHUNKS,
-    SEGMENTS,
     RowKey,
     chunk_name,
     claim_name,
@@ -307,24 +303,13 @@ def filed(house: House, name: str, *whys: str | None) -> list[RowKey]:
     return rows
 
 
-def collect_orphans(house: House, *, held: frozenset[str] = frozenset(), dry_run: bool = False) -> Counts:
-    """As expire_messages does it: all that is old enough is looked at, and nothing is moved."""
-    tally = Tally()
-    bucket = Bucket(house.deployed.clients.s3, house.deployed.bucket, tally)
+def collect(house: House, *, held: frozenset[str] = frozenset(), dry_run: bool = False) -> Counts:
+    tally, deployed = Tally(), house.deployed
+    bucket = Bucket(deployed.clients.s3, deployed.bucket, tally)
     registers = Registers(
-        house.deployed.clients.dynamodb, house.deployed.tables["PostTable"],
-        reads=Pace(1e9), writes=Pace(1e9), tally=tally,
-    )  # fmt: skip
-    hours = [hour for prefix in (SEGMENTS, CHUNKS) for hour in old_hours(bucket, prefix, ORPHAN_DAYS, NOW)]
-    with ThreadPoolExecutor(1) as pool:
-        survey = Survey(
-            bucket, registers, Quarantine(bucket, tally, dry_run=dry_run), Terms(NOW, RETAIN, held), tally, pool,
-            moves=False,
-        )  # fmt: skip
-        found = list(survey.survey(each for hour in hours for each in bucket.objects(Share(hour))))
-        evidence = [each for each in found if isinstance(each, Evidence)]
-        assert evidence == found, "no line is to move"
-        Collector(bucket, tally, dry_run=dry_run).collect(evidence)
+        deployed.clients.dynamodb, deployed.tables["PostTable"], reads=Pace(1e9), writes=Pace(1e9), tally=tally
+    )
+    collect_orphans(bucket, registers, Terms(NOW, RETAIN, held), tally, InTurn(), dry_run=dry_run)
     return tally.take()
 
 
@@ -344,9 +329,9 @@ def test_an_old_object_goes_that_no_row_needs(
     filed(house, old, *whys)
     young = name(NOW - 29 * DAY_MS, "young")
     filed(house, young, ACKED)
-    collect_orphans(house, dry_run=True)
+    collect(house, dry_run=True)
     assert house.names() == {old, young}
-    counts = collect_orphans(house)
+    counts = collect(house)
     assert house.names() == ({old} if stays else set()) | {young}
     assert counts["objects.collected"] == (not stays)
 
@@ -354,7 +339,7 @@ def test_an_old_object_goes_that_no_row_needs(
 def test_the_bytes_of_a_mailbox_under_legal_hold_stay_whatever_became_of_them(house: House) -> None:
     name = segment_name(NOW - 31 * DAY_MS, "old")
     filed(house, name, ACKED, OVER, "")
-    collect_orphans(house, held=frozenset({BOB}))
+    collect(house, held=frozenset({BOB}))
     assert house.names() == {name}
-    collect_orphans(house)
+    collect(house)
     assert house.names() == set()
