@@ -66,8 +66,10 @@ files as lines of text, sorts them and writes them as text, and no Python is in 
 lines pass through Python, which leaves them as they are, before they are sorted and after. `threads` are the job
 without Spark, in a process of their own: sixteen of them read and write, and all lines are sorted in its memory, so
 that it ends where that does. What *Python* (Spark's workers, together), *Java* and the *driver* held at most is in MB.
-Half of all messages in one conversation is what a crowd does to a night; *letters of 5 MB* have the bytes of
-*all*, in a thousandth of the lines.
+In the last row one conversation has half of all messages.
+
+*Long lines*: the bytes of *all*, in a thousandth of the lines. To plain Spark with the same heap that is too much: to
+sort by the line, it first takes samples of whole lines to its driver.
 
 *Over S3* both ask the embedded AWS, by boto3; it runs on the same processors. *Processor* is what both take of them for
 a message, without the embedded AWS: one process comes no further than one processor (Python runs one thread at a time),
@@ -96,11 +98,10 @@ def measure(effort: Effort) -> Sequence[Table]:
             row, seconds = _byte_path(spark, Path(folder), name, _plan(size), _turns(effort, size))
             paths.append(row)
             cost[name] = seconds / size
-        others = {
-            "all, half of it one conversation": _plan(effort.messages, one_conversation=effort.messages // 2),
-            "letters of 5 MB": _plan(effort.messages // 1000, median_bytes=5_000_000, most_bytes=5_000_000, batch=10),
-        }
-        paths += [_byte_path(spark, Path(folder), name, plan, 1)[0] for name, plan in others.items()]
+        crowd = _plan(effort.messages, one_conversation=effort.messages // 2)
+        paths.append(_byte_path(spark, Path(folder), "all, half of it one conversation", crowd, 1)[0])
+        letters = _plan(effort.messages // 1000, median_bytes=5_000_000, most_bytes=5_000_000, batch=2)
+        long = _long_lines(spark, Path(folder), letters)
         with Emulator() as emulator:
             deployed = deploy_on(emulator.clients(_ACCOUNT))
             endpoint = f"http://127.0.0.1:{emulator.port}"
@@ -114,6 +115,7 @@ def measure(effort: Effort) -> Sequence[Table]:
     return [
         Table("The byte path", ("messages", *_KINDS, "by threads", "by PySpark", "by plain Spark"), tuple(paths)),
         Table("", ("what a message costs", "ratio"), tuple(_flat(cost))),
+        Table("Long lines", ("messages", *_KINDS, "by threads"), (long,)),
         Table("Over S3", ("messages", "processor", "by threads"), tuple(pooled)),
         Table("Requests", ("kind", "by objects", "by chunks"), asked),
         Table("Swings", ("rows", "by bare updates"), tuple(swings)),
@@ -140,8 +142,7 @@ def _byte_path(spark: SparkSession, folder: Path, name: str, plan: Plan, turns: 
     most: Counter[str] = Counter()
 
     def ours() -> Taken:
-        with _memory(most):
-            return _taken(lambda: compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False))  # type: ignore[arg-type]
+        return _remembered(spark, reach, shares, most)
 
     def plain() -> Taken:
         # The job sets what suits it; a session of its own has Spark's own settings.
@@ -162,11 +163,34 @@ def _byte_path(spark: SparkSession, folder: Path, name: str, plan: Plan, turns: 
     shutil.rmtree(mail)
     to_plain, to_threads = by_plain / own, by_threads / own
     row = (
-        name, *(f"{most[kind] / 1e6:,.0f}" for kind in _KINDS),
+        name, *_megabytes(most),
         marked(to_threads, reached=to_threads >= 2), times(by_python / own),
         marked(to_plain, reached=to_plain >= 0.7),
     )  # fmt: skip
     return row, own
+
+
+def _long_lines(spark: SparkSession, folder: Path, plan: Plan) -> tuple[str, ...]:
+    mail, into = folder / "mail", folder / "into"
+    lay_down(plan, mail)
+    shares, reach = shares_of(mail), FileReach(str(mail), str(into))
+    most: Counter[str] = Counter()
+    own, _ = _remembered(spark, reach, shares, most)
+    shutil.rmtree(into)
+    threads, _ = _by_itself(reach, shares)
+    for made in (into, mail):
+        shutil.rmtree(made)
+    return "letters of 5 MB", *_megabytes(most), times(threads / own)
+
+
+def _remembered(spark: SparkSession, reach: FileReach, shares: list[Share], most: Counter[str]) -> Taken:
+    """What the job takes; the most that it held is noted."""
+    with _memory(most):
+        return _taken(lambda: compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False))  # type: ignore[arg-type]
+
+
+def _megabytes(most: Mapping[str, int]) -> Iterator[str]:
+    return (f"{most[kind] / 1e6:,.0f}" for kind in _KINDS)
 
 
 def _by_threads(
