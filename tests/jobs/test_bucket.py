@@ -12,7 +12,7 @@ from tests.aws import Clients, Deployed, deploy
 from tests.jobs.wire import Json, Send, between, throttled
 
 from postroom.errors import NotNowError, OurError
-from postroom.jobs.bucket import MOST_DELETED, Bucket, Found
+from postroom.jobs.bucket import MOST_DELETED, Bucket, Found, Share
 from postroom.jobs.tally import Tally
 
 HOUR = "seg/2026/11/21/09/"
@@ -133,6 +133,31 @@ def test_a_passing_fault_of_any_call_is_not_now(shelf: Shelf) -> None:
     ):
         with pytest.raises(NotNowError):
             attempt()
+
+
+def test_a_passing_fault_of_any_call_passes(shelf: Shelf) -> None:
+    """Every second request is throttled: each is made again, also of a listing that has begun."""
+    shelf.put("box/a", "box/b", "box/c", f"{HOUR}a", f"{HOUR}b", f"{HOUR}c")
+    calls = 0
+
+    def answer(operation: str, request: Json, send: Send) -> Json:
+        nonlocal calls
+        calls += 1
+        if calls % 2:
+            raise throttled(operation)
+        return send(request | {"MaxKeys": 1} if operation == "ListObjectsV2" else request)
+
+    between(shelf.s3, answer)
+    bucket = shelf.bucket
+    assert list(bucket.hours("seg/")) == [HOUR]
+    assert sum(len(list(bucket.objects(share))) for share in bucket.shares(HOUR)) == 3
+    assert [found.name for found in bucket.older(Share("box/"), 2**62)] == ["box/a", "box/b", "box/c"]
+    assert b"".join(bucket.read("box/a")) == b"box/a"
+    assert bucket.put_new("box/d", b"", "application/jsonl")
+    bucket.delete_all(["box/a", "box/b", "box/c", "box/d"])
+    assert list(bucket.older(Share("box/"), 2**62)) == []
+    counts = shelf.tally.take()
+    assert counts["throttled.s3"] * 2 == calls == sum(counts[f"s3.{what}"] for what in ("list", "get", "put", "delete"))
 
 
 def test_an_object_that_ends_too_early_is_not_taken_for_whole(shelf: Shelf) -> None:

@@ -142,6 +142,7 @@ def test_throttled_all_the_time_it_gives_up_for_now(table: Table) -> None:
         with pytest.raises(NotNowError) as error:
             attempt()
         assert error.value.reason is Reason.STORE_UNAVAILABLE
+        assert "ThrottlingException" in str(error.value.__cause__), "the log says what was in the way"
         assert len(table.asked) == TRIES
     assert (table.reads.slower, table.writes.slower) == (TRIES - 1, TRIES - 1)
     assert table.register.find(key) == Row(key, SEGMENT, "b.com")
