@@ -2,7 +2,7 @@
 
     spark-submit glue_jobs/compact_chunks.py --JOB_NAME compact --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
         --RETAIN_SECONDS 1900800 [--LAG_HOURS 24] [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 500] \
-        [--WORKERS 10] [--DRY_RUN true] [--LOG_GROUP …] [--ENDPOINT_URL http://…]
+        [--WORKERS 10] [--DRY_RUN true] [--LOG_GROUP …] [--REGION …] [--ENDPOINT_URL http://…]
 
 The same file on Glue 5 and on a laptop (`postroom jobs compact`). Spark moves and sorts; what is done to bucket and
 registers is in `postroom.jobs`, and may be done by any number of runs at once. The bytes of a line cross Spark once:

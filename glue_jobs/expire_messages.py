@@ -3,7 +3,7 @@
     spark-submit glue_jobs/expire_messages.py --JOB_NAME expire --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
         --LIMITS_TABLE … --STORAGE_TABLE … --RETAIN_SECONDS 1900800 [--DM3_MESSAGE_TTL_DAYS 0] [--CLOSED_DAYS 30] \
         [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 500] [--WORKERS 10] [--DRY_RUN true] \
-        [--LOG_GROUP …] [--ENDPOINT_URL http://…]
+        [--LOG_GROUP …] [--REGION …] [--ENDPOINT_URL http://…]
 
 The same file on Glue 5 and on a laptop (`postroom jobs expire`). What goes is said by `store/expiry.py`; how it goes is
 in `postroom.jobs`, and any number of runs at once may do it. Spark spreads names over tasks; no bytes cross it:
@@ -138,11 +138,17 @@ def sweep_archives(
     # nothing goes.
     objects = objects.persist(StorageLevel.DISK_ONLY)
     if objects.count():
-        garbage = objects.join(names, "name", "left_anti").persist(StorageLevel.DISK_ONLY)
+        garbage = unnamed(objects, names).persist(StorageLevel.DISK_ONLY)
         if garbage.count() and not counts.value[UNREADABLE]:
             done(garbage.mapInArrow(counted(counts, delete), _NAMES))
         garbage.unpersist()
     objects.unpersist()
+
+
+def unnamed(objects: DataFrame, names: DataFrame) -> DataFrame:
+    """The objects without those of these names."""
+    # How much comes out of Python Spark cannot know. It takes it for little, and would have the driver hold all names.
+    return objects.join(names.hint("merge"), "name", "left_anti")
 
 
 def names_in(names: Iterable[str]) -> Iterator[pa.RecordBatch]:

@@ -111,6 +111,13 @@ def test_what_owners_keep_stays_and_what_no_row_names_goes_unless_a_row_cannot_b
     assert set(office.names("box/")) == set(kept)
 
 
+def test_the_driver_does_not_hold_the_names_of_all_that_owners_keep(spark: SparkSession) -> None:
+    few = spark.range(1).mapInArrow(lambda batches: batches, "name string")
+    plan = expire_messages.unnamed(few, few)._jdf.queryExecution().sparkPlan().toString()
+    assert "SortMergeJoin" in plan
+    assert "Broadcast" not in plan
+
+
 def test_compaction_keeps_the_bytes_of_a_mailbox_under_legal_hold(spark: SparkSession, office: Office) -> None:
     office.fill(messages=200, seed=13, mailboxes=1, acknowledged=1.0)
     [name] = office.mailboxes()

@@ -228,13 +228,16 @@ def test_of_a_mailbox_under_legal_hold_nothing_goes_until_it_is_released(house: 
     assert house.waiting(SHOP) == 0
 
 
-def test_held_mailboxes_are_found_wherever_they_stand(house: House) -> None:
+def test_mailboxes_are_listed_as_long_as_they_are_held(house: House) -> None:
     for name in (SHOP, "a.com", BOB):
         house.mailboxes.set_ttl(name, 40)
     house.mailboxes.hold(BOB)
     house.mailboxes.hold("a.com")
     table = Table(house.clients.dynamodb, house.deployed.tables["DirectoryTable"], Patience("read", Pace(1e9), Tally()))
     assert held_mailboxes(table) == {BOB, "a.com"}
+    house.mailboxes.release(BOB)
+    assert held_mailboxes(table) == {"a.com"}
+    assert not house.mailboxes.find(BOB).held
 
 
 def test_each_mailbox_that_may_have_something_is_found_once_in_whatever_parts_the_directory_is_read(

@@ -17,6 +17,10 @@ UNREADABLE: Final = "containers.unreadable"
 """How many rows are of no form that this release knows: while there is one, nobody knows what it names."""
 
 
+_TRANSACTION_UNITS: Final = 4
+"""Of two rows."""
+
+
 class Archives:
     """`now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
@@ -48,10 +52,8 @@ class Archives:
         The count of what is kept stays right.
         """
         for kept in self._kept(segment, segments):
-            if isinstance(kept, Part) and kept.at * 1000 < self._before:
+            if isinstance(kept, Part) and kept.at * 1000 < self._before and (self._dry_run or self._drop(kept)):
                 self._tally.add("parts.dropped")
-                if not self._dry_run:
-                    self._drop(kept)
                 yield Went(kept.mailbox, 1, "part that nobody joined", kept.piece.size)
 
     def shares(self) -> Sequence[Share]:
@@ -75,8 +77,10 @@ class Archives:
         why = "objects that no row names"
         return deleted(self._bucket, self._tally, PREFIX, why, garbage, dry_run=self._dry_run)
 
-    def _drop(self, part: Part) -> None:
-        self._writes.ask(lambda: self._storage.drop([part]))
+    def _drop(self, part: Part) -> bool:
+        dropped = self._writes.ask(lambda: self._storage.drop([part]))
+        self._writes.owe(_TRANSACTION_UNITS - 1)
+        return dropped > 0
 
     def _kept(self, segment: int, segments: int) -> "Iterator[Container | Part | None]":
         """What is kept; None: a row that cannot be read."""

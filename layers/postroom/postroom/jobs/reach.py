@@ -32,7 +32,7 @@ _AWS: Final = Config(
     user_agent="postroom",
 )
 # Each request to a table is paced, and counted; of throttling its pace learns, and waits for itself.
-_ONCE: Final = Config(retries={"mode": "standard", "total_max_attempts": 1})
+_ONCE: Final = _AWS.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
 _AT_ENDPOINT: Final = Config(s3={"addressing_style": "path"}, proxies={})
 
 
@@ -123,10 +123,10 @@ class _Given(TypedDict, total=False):
     region_name: str
 
 
-def _at(where: Where, more: Config = _AWS) -> _Given:
-    given: _Given = {"config": _AWS.merge(more)}
+def _at(where: Where, config: Config = _AWS) -> _Given:
+    given: _Given = {"config": config}
     if where.endpoint_url:
-        given["endpoint_url"], given["config"] = where.endpoint_url, given["config"].merge(_AT_ENDPOINT)
+        given["endpoint_url"], given["config"] = where.endpoint_url, config.merge(_AT_ENDPOINT)
     if where.region:
         given["region_name"] = where.region
     return given

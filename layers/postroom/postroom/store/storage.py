@@ -192,12 +192,15 @@ class Storage:
             raise _refusal(error) from None
         return part
 
-    def drop(self, parts: Iterable[Part]) -> None:
-        """Keep parts no longer. Of those that somebody joins or drops just now, nothing is done."""
+    def drop(self, parts: Iterable[Part]) -> int:
+        """Keep parts no longer; how many it was. Of those that somebody joins or drops just now, nothing is done."""
+        dropped = 0
         for part in parts:
             with suppress(CancelledError):
                 self._transact([self._counted(part.mailbox, Use(-1, -part.piece.size)), self._without(part)])
                 self._delete_objects([part.piece])
+                dropped += 1
+        return dropped
 
     def drop_stale(self, mailbox: str, before: int) -> bool:
         """Drop parts that came before a time (epoch seconds), the oldest `DROPPED_AT_ONCE`; whether there were any."""
@@ -275,7 +278,7 @@ class Storage:
     def _transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
         """All of it or nothing: how much is used, the row, parts. Raises CancelledError where nothing was made.
 
-        A try whose answer got lost is made again by the SDK, under the same token: it is made once.
+        A try whose answer got lost may be made again by the SDK, under the same token: it is made once.
         """
         for tried in range(1, CONFLICT_TRIES + 1):
             try:
