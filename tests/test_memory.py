@@ -249,4 +249,10 @@ def test_nothing_that_is_deployed_memoises_without_a_bound() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
                 found += [ast.unparse(each) for each in node.decorator_list if "cache" in ast.unparse(each)]
-    assert set(found) == {"lru_cache(REMEMBERED)", "lru_cache(NAMES_READ)", "lru_cache(1)", "cached_property"}
+    assert set(found) == {
+        "lru_cache(REMEMBERED)",
+        "lru_cache(NAMES_READ)",
+        "lru_cache(16)",
+        "lru_cache(1)",
+        "cached_property",
+    }

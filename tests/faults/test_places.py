@@ -7,6 +7,9 @@ import sys
 import pytest
 from tests.faults.places import HERE, Place, Site, read_place, sites
 
+# All flows are played for them, once.
+pytestmark = pytest.mark.xdist_group("places")
+
 SPARED = {
     "store/operators.py": "operators' commands",
     "store/mailboxes.py": "operators' commands, and owners', who are answered once it is done and ask again else",
@@ -26,8 +29,8 @@ SPARED = {
     "store/quotas.py Usages.correct: self._dynamodb.update_item": "of a count that the next look mends",
     "store/gather.py": "the audit, which writes nothing",
     "store/ledger.py logged_lines: logs.get_paginator": "the audit",
-    "store/reader.py Reader.fetch: self._objects.get_range": "for rows that move, and nothing moves them yet",
-    "store/reader.py Reader.fetch: self._register.find": "for rows that move, and nothing moves them yet",
+    "store/reader.py Reader.fetch: self._objects.get_range": "for rows that are moved meanwhile: tests/jobs moves them",
+    "store/reader.py Reader.fetch: self._register.find": "for rows that are moved meanwhile: tests/jobs moves them",
     "store/secrets.py SigningKeys.first: self._secret.entries": "to ask a graph: the secret that is read anyway",
     "store/targets.py Targets.add: self._dynamodb.put_item": "what owners say of targets",
     "store/targets.py Targets.remove: self._dynamodb.delete_item": "what owners say of targets",
