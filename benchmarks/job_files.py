@@ -48,8 +48,8 @@ class Files:
     into: str
 
     def objects(self, share: Share) -> Iterator[Found]:
-        for path in sorted(Path(self.folder, share.hour).iterdir()):
-            yield Found(share.hour + path.name, path.stat().st_size)
+        for path in sorted(Path(self.folder, share.prefix).iterdir()):
+            yield Found(share.prefix + path.name, path.stat().st_size)
 
     def read(self, name: str) -> Sequence[bytes]:
         return [Path(self.folder, name).read_bytes()]

@@ -51,7 +51,7 @@ MOST_SHOWN = 100
 """Of what went, or would: for people."""
 _TASKS_A_SLOT = 4
 """One mailbox may hold more than a thousand others: who is done early takes the next."""
-_BATCH_NAMES = 1000
+_BATCH_ROWS = 1000
 _NAMES = "name string"
 
 Batches = Iterable[pa.RecordBatch]
@@ -118,9 +118,7 @@ def sweep_archives(
     def old(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         archives = own.archives(tally, now=now)
         found = (found for number in values_in(batches) for found in archives.old(shares[number]))
-        while some := list(islice(found, _BATCH_NAMES)):
-            columns = zip(*((each.name, each.size) for each in some), strict=True)
-            yield pa.RecordBatch.from_arrays([*map(pa.array, columns)], ["name", "size"])
+        return rows_in(((each.name, each.size) for each in found), "name", "size")
 
     def delete(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         garbage = (Found(**row) for batch in batches for row in batch.to_pylist())
@@ -153,9 +151,14 @@ def unnamed(objects: DataFrame, names: DataFrame) -> DataFrame:
 
 def names_in(names: Iterable[str]) -> Iterator[pa.RecordBatch]:
     """Names, as Spark takes them."""
-    rest = iter(names)
-    while some := list(islice(rest, _BATCH_NAMES)):
-        yield pa.RecordBatch.from_arrays([pa.array(some)], ["name"])
+    return rows_in(((name,) for name in names), "name")
+
+
+def rows_in(rows: Iterable[tuple[object, ...]], *names: str) -> Iterator[pa.RecordBatch]:
+    """Rows, as Spark takes them. `names`: of their columns."""
+    rest = iter(rows)
+    while some := list(islice(rest, _BATCH_ROWS)):
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in zip(*some, strict=True)], names)
 
 
 def done(frame: DataFrame) -> None:

@@ -32,6 +32,8 @@ from postroom.store.rounds import DAY_MS, Before, is_chunk_due, settled_by
 
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""
+FOR_EVER = Periods(0, FLOOR_DAYS)
+"""Letters are kept without end."""
 
 
 def _numbers() -> Callable[[], str]:
@@ -87,22 +89,43 @@ class Played:
 
     def expire(self, now: int, clients: Clients | None = None) -> Counts:
         """A whole run of expiry, as glue_jobs/expire_messages.py plugs it; of messages, and of old objects."""
-        tally, tables = Tally(), self.deployed.tables
-        dynamodb = (clients or self.deployed.clients).dynamodb
-        reads, writes = (Patience(what, Pace(UNHINDERED), tally, _no_sleep) for what in ("read", "write"))
-        registers, bucket = self.registers(tally, clients), self.bucket(tally, clients)
-        mailboxes = Mailboxes(dynamodb, tables["DirectoryTable"])
-        expirer = Expirer(
-            registers, mailboxes, Usages(dynamodb, tables["LimitsTable"]), Periods(0, FLOOR_DAYS), tally, self.pool,
-            reads=reads, writes=writes, now=now, retain_seconds=self.retain_seconds, dry_run=False,
-        )  # fmt: skip
-        candidates = Candidates(Table(dynamodb, tables["DirectoryTable"], reads), mailboxes, reads)
-        for _ in expirer.expire(candidates.names(0, 1)):
+        tally = Tally()
+        expirer = self.expirer(tally, now, clients)
+        for _ in expirer.expire(self.candidates(clients).names(0, 1)):
             pass
-        terms = Terms(now, self.retain_seconds, self.held)
-        collect_orphans(bucket, registers, terms, tally, self.pool, since=self.expired_at)
+        terms, bucket = Terms(now, self.retain_seconds, self.held), self.bucket(tally, clients)
+        collect_orphans(bucket, self.registers(tally, clients), terms, tally, self.pool, since=self.expired_at)
         self.expired_at = now
         return tally.take()
+
+    def candidates(self, clients: Clients | None = None) -> Candidates:
+        dynamodb, table = (clients or self.deployed.clients).dynamodb, self.deployed.tables["DirectoryTable"]
+        reads = _unhindered("read", Tally())
+        return Candidates(Table(dynamodb, table, reads), Mailboxes(dynamodb, table), reads)
+
+    def expirer(
+        self,
+        tally: Tally,
+        now: int,
+        clients: Clients | None = None,
+        *,
+        periods: Periods = FOR_EVER,
+        dry_run: bool = False,
+    ) -> Expirer:
+        dynamodb, tables = (clients or self.deployed.clients).dynamodb, self.deployed.tables
+        return Expirer(
+            self.registers(tally, clients),
+            Mailboxes(dynamodb, tables["DirectoryTable"]),
+            Usages(dynamodb, tables["LimitsTable"]),
+            periods,
+            tally,
+            self.pool,
+            reads=_unhindered("read", tally),
+            writes=_unhindered("write", tally),
+            now=now,
+            retain_seconds=self.retain_seconds,
+            dry_run=dry_run,
+        )
 
     def bucket(self, tally: Tally, clients: Clients | None = None) -> Bucket:
         return Bucket((clients or self.deployed.clients).s3, self.deployed.bucket, tally)
@@ -138,6 +161,10 @@ def collect_orphans(
         assert isinstance(each, Evidence), "no line is to move"
         evidence.append(each)
     Collector(bucket, tally, dry_run=dry_run).collect(evidence)
+
+
+def _unhindered(what: str, tally: Tally) -> Patience:
+    return Patience(what, Pace(UNHINDERED), tally, _no_sleep)
 
 
 def _no_sleep(_seconds: float) -> None:

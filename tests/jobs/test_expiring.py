@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from tests.aws import Clients, Deployed, gate_calls, new_clients
 from tests.jobs.dying import Died, Dying
+from tests.jobs.played import FOR_EVER, Played
 
 from postroom.jobs import registers as jobs_registers
-from postroom.jobs.expiring import Candidates, Expirer, Went
+from postroom.jobs.expiring import Went
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
-from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Counts, Tally
 from postroom.store.directory import Dm3Mailbox
@@ -33,7 +33,6 @@ NOW = 1_795_253_400_000
 RETAIN = 22 * 24 * 3600
 SIZE = 10
 SHOP, BOB = "shop.com", "bob.eth"
-FOR_EVER = Periods(0, FLOOR_DAYS)
 
 
 class House:
@@ -71,10 +70,7 @@ class House:
         self.deployed.clients.dynamodb.put_item(TableName=self.deployed.tables["DirectoryTable"], Item=row)
 
     def candidates(self, periods: Periods = FOR_EVER, segments: int = 1) -> list[str]:
-        reads = Patience("read", Pace(1e9), Tally(), _no_sleep)
-        table = Table(self.clients.dynamodb, self.deployed.tables["DirectoryTable"], reads)
-        mailboxes = Mailboxes(self.clients.dynamodb, self.deployed.tables["DirectoryTable"])
-        found = Candidates(table, mailboxes, reads)
+        found = Played(self.deployed, RETAIN).candidates(self.clients)
         return sorted(name for segment in range(segments) for name in found.names(segment, segments))
 
     def expire(
@@ -86,25 +82,10 @@ class House:
         self, periods: Periods = FOR_EVER, *, dry_run: bool = False, names: Iterable[str] | None = None
     ) -> tuple[list[Went], Counts]:
         """One run: what it says that went, and what it counted."""
-        tally, dynamodb, tables = Tally(), self.clients.dynamodb, self.deployed.tables
-        reads, writes = (Patience(what, Pace(1e9), tally, _no_sleep) for what in ("read", "write"))
-        registers = Registers(
-            dynamodb, tables["PostTable"], reads=Pace(1e9), writes=Pace(1e9), tally=tally, sleep=_no_sleep
-        )
+        tally = Tally()
         with ThreadPoolExecutor(2) as pool:
-            expirer = Expirer(
-                registers,
-                Mailboxes(dynamodb, tables["DirectoryTable"]),
-                Usages(dynamodb, tables["LimitsTable"]),
-                periods,
-                tally,
-                pool,
-                reads=reads,
-                writes=writes,
-                now=NOW,
-                retain_seconds=RETAIN,
-                dry_run=dry_run,
-            )
+            job = Played(self.deployed, RETAIN, pool=pool)
+            expirer = job.expirer(tally, NOW, self.clients, periods=periods, dry_run=dry_run)
             went = list(expirer.expire(self.candidates(periods) if names is None else names))
         return went, tally.take()
 
@@ -120,10 +101,6 @@ class House:
     def check_usage(self, mailbox: str) -> None:
         usage, waiting = self.usages.read(mailbox), self.waiting(mailbox)
         assert (usage.messages, usage.bytes) == (waiting, SIZE * waiting)
-
-
-def _no_sleep(_seconds: float) -> None:
-    return
 
 
 @pytest.fixture

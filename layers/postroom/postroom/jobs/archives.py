@@ -15,8 +15,6 @@ from postroom.store.storage import PREFIX, Container, Part, Storage, read_kept
 
 UNREADABLE: Final = "containers.unreadable"
 """How many rows are of no form that this release knows: while there is one, nobody knows what it names."""
-
-
 _TRANSACTION_UNITS: Final = 4
 """Of two rows."""
 

@@ -43,13 +43,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of an hour, or of another prefix: names that are, after it, beyond `begins` and not beyond `ends`; empty:
-    no edge.
+    """A part of what lies under a prefix, such as an hour: names that are, after it, beyond `begins` and not beyond
+    `ends`; empty: no edge.
 
     `size`: in bytes, where one look was enough to know it.
     """
 
-    hour: str
+    prefix: str
     begins: str = ""
     ends: str = ""
     size: int | None = None
@@ -89,14 +89,14 @@ class Bucket:
             for below in page.get("CommonPrefixes", []):
                 yield from self.hours(below["Prefix"])
 
-    def shares(self, hour: str) -> "Sequence[Share]":
-        """The objects of an hour in shares, each of a size to be worked off by one task. `hour`: its prefix."""
-        page = next(self._pages({"Bucket": self._bucket, "Prefix": hour}))
+    def shares(self, prefix: str) -> "Sequence[Share]":
+        """The objects of an hour, or under another prefix, in shares, each of a size to be worked off by one task."""
+        page = next(self._pages({"Bucket": self._bucket, "Prefix": prefix}))
         if not page["IsTruncated"]:
-            return [Share(hour, size=sum(entry["Size"] for entry in page.get("Contents", [])))]
+            return [Share(prefix, size=sum(entry["Size"] for entry in page.get("Contents", [])))]
         # Names are random, in hex; others are in the first share and the last.
         edges = ["", *_DIGITS, ""]
-        return [Share(hour, *edge) for edge in pairwise(edges)]
+        return [Share(prefix, *edge) for edge in pairwise(edges)]
 
     def objects(self, share: "Share") -> Iterator[Found]:
         """What there is of a share."""
@@ -179,10 +179,10 @@ class Bucket:
         self._ask("delete", delete)
 
     def _entries(self, share: Share) -> "Iterator[ObjectTypeDef]":
-        first = share.hour + share.begins if share.begins else ""
-        for page in self._pages({"Bucket": self._bucket, "Prefix": share.hour, "StartAfter": first}):
+        first = share.prefix + share.begins if share.begins else ""
+        for page in self._pages({"Bucket": self._bucket, "Prefix": share.prefix, "StartAfter": first}):
             for entry in page.get("Contents", []):
-                if share.ends and entry["Key"] > share.hour + share.ends:
+                if share.ends and entry["Key"] > share.prefix + share.ends:
                     return
                 yield entry
 
