@@ -76,8 +76,8 @@ fuzz: $(VENV)/.fuzz ## inputs that break a parser; MINUTES=n for all of them, EN
 
 .PHONY: lock
 lock: ## pin the newest versions that fit (needs uv)
-	@uv pip compile $(LOCK) pyproject.toml --extra cli --extra client --extra glue --extra local --group dev -o requirements.lock
-	@uv pip compile $(LOCK) pyproject.toml -c requirements.lock -o layers/postroom/requirements.txt
+	@uv pip compile $(LOCK) pyproject.toml --extra glue --extra local --extra peers --group dev -o requirements.lock
+	@uv pip compile $(LOCK) --group layer -c requirements.lock -o layers/postroom/requirements.txt
 	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
 	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url

@@ -50,10 +50,14 @@ app.command()(cost)
 @app.command()
 def demo() -> None:
     """Play the main job as a story, on the real template, in a local stack."""
+    from postroom.cli.checkout import require, template_path
+
+    template = template_path()
+    require("the story", "local", "peers")
     # Imported when it runs: the story loads all there is.
     from postroom.cli.demo import demo as play
 
-    play()
+    play(template)
 
 
 def _print_version(wanted: bool) -> None:

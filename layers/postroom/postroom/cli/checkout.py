@@ -1,29 +1,49 @@
-"""Where the template and the jobs are: in the checkout that this library is installed from."""
+"""What a wheel does not bring: the template and the jobs, which are in a checkout, and the packages of extras."""
 
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final, Literal
 
-from postroom.errors import OurError
+from postroom.cli.exits import UsageFault
 
 _CHECKOUT = Path(__file__).resolve().parents[4]
+_SCRIPTS: Final = {"compact": "compact_chunks.py", "expire": "expire_messages.py"}
+_IMPORTED: Final = {
+    "glue": ("pyspark",),
+    "local": ("hypercorn", "ministack", "samtranslator", "trustme"),
+    "peers": ("pollyweb",),
+}
+"""Of each extra what commands import, or have others import."""
 
 
 def template_path() -> Path:
-    """The path of template.yaml. Raises OurError where the library is not installed from a checkout."""
+    """The path of template.yaml. Raises UsageFault where the library is not installed from a checkout."""
     path = _CHECKOUT / "template.yaml"
     if not path.is_file():
-        raise OurError(
-            "the local stack runs the template of a checkout, and this postroom is not installed from one: "
-            "clone the repository and run `make demo` or `make up` there"
+        raise UsageFault(
+            "the local stack runs the template and the functions of a checkout, and this postroom is not installed "
+            "from one: clone the repository and run `make demo` or `make up` there"
         )
     return path
 
 
-def job_path(script: str) -> Path:
-    """The path of a Glue job. Raises OurError where the library is not installed from a checkout."""
-    path = _CHECKOUT / "glue_jobs" / script
+def job_path(job: Literal["compact", "expire"]) -> Path:
+    """The path of a Glue job. Raises UsageFault where it or Spark is missing."""
+    path = _CHECKOUT / "glue_jobs" / _SCRIPTS[job]
     if not path.is_file():
-        raise OurError(
-            "the jobs are in a checkout, and this postroom is not installed from one: clone the repository and run "
-            "`postroom jobs` there"
+        raise UsageFault(
+            "the jobs are in a checkout, and this postroom is not installed from one: clone the repository, run "
+            "`make install` there, and `postroom jobs` from its environment"
         )
+    require("a job", "glue")
     return path
+
+
+def require(what: str, *extras: str) -> None:
+    """Raise UsageFault where a package of these extras is missing. `what`: who takes it."""
+    missing = [name for extra in extras for name in _IMPORTED[extra] if not find_spec(name)]
+    if missing:
+        raise UsageFault(
+            f"{what} takes packages that are not installed here ({', '.join(missing)}): "
+            f"`pip install 'postroom[{','.join(extras)}]'` brings them"
+        )

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from postroom.cli.checkout import template_path
 from postroom.cli.output import print_table
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.told import Told
@@ -14,12 +13,12 @@ from postroom.cli.story.town import RECEIVER, SENDER, Town
 from postroom.local.stack import LocalStack
 
 
-def demo() -> None:
+def demo(template: Path) -> None:
     """Play the story, and end with a table of what happened."""
     console = Console(highlight=False, soft_wrap=True)
     begun = time.monotonic()
     told: list[Told] = []
-    with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template_path()) as stack:
+    with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template) as stack:
         console.print("[bold]postroom[/bold]: the template is deployed twice, in an AWS that runs on this machine …")
         town = Town(stack, Path(folder))
         console.print(f"ready after {time.monotonic() - begun:.1f} s: {SENDER} writes to {RECEIVER}\n")

@@ -12,7 +12,6 @@ from postroom.ijson import JsonValue
 from postroom.local.clients import REGION
 from postroom.local.spark import environment_of, run_job
 
-_SCRIPTS: Final = {"compact": "compact_chunks.py", "expire": "expire_messages.py"}
 _TOLD: Final = {
     "BUCKET": "Bucket",
     "POST_TABLE": "PostTable",
@@ -39,7 +38,7 @@ def run(
 ) -> dict[str, JsonValue]:
     """Run a job to its end; its report. `local`: None on AWS. `more`: what it is told otherwise than as deployed.
 
-    Raises OurError where it cannot be run, or failed.
+    Raises UsageFault where it or Spark is missing, OurError where there is no Java, or it failed.
     """
     said: dict[str, object] = {name: outputs[output] for name, output in _TOLD.items() if output in outputs}
     said |= {"JOB_NAME": f"postroom {job}", "DRY_RUN": str(dry_run).lower(), **(more or {})}
@@ -48,7 +47,7 @@ def run(
         said["ENDPOINT_URL"] = local.endpoint_url
         environment = environment_of(local.digits, REGION)
     arguments = [str(word) for name, value in said.items() for word in (f"--{name}", value)]
-    told = run_job(job_path(_SCRIPTS[job]), arguments, environment)
+    told = run_job(job_path(job), arguments, environment)
     try:
         report: dict[str, JsonValue] = json.loads(told)
     except ValueError:

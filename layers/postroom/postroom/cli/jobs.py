@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from postroom.cli.checkout import job_path
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
@@ -45,6 +46,7 @@ def compact(
     It may be killed, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
     Java: `pip install 'postroom[glue]'` brings both.
     """
+    job_path("compact")  # what is missing here is said before AWS is asked
     office = open_office(stack_name, local, deployment)
     lag = int(office.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
     # Imported when it runs: it loads boto3.
@@ -66,6 +68,7 @@ def expire(
     Whatever is set, what was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may
     be killed, and run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
     """
+    job_path("expire")  # as above
     office = open_office(stack_name, local, deployment)
     from postroom.cli.job_runs import run
 

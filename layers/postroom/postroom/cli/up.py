@@ -46,7 +46,10 @@ def up(
     aws_port: Annotated[int | None, _port("the embedded AWS answers")] = None,
 ) -> None:
     """Run the post office on this machine, with a few domains to play with, until Ctrl-C."""
-    from postroom.cli.checkout import template_path
+    from postroom.cli.checkout import require, template_path
+
+    template = template_path()
+    require("the local stack", "local")
     from postroom.cli.story.town import Town
     from postroom.local.stack import LocalStack
 
@@ -57,7 +60,7 @@ def up(
     with alone_in(folder, keeps_keys=state is not None), suppress(KeyboardInterrupt):
         print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
         with LocalStack(
-            template_path(),
+            template,
             state_dir=state.resolve() if state else None,
             zones_dir=zones,
             door_port=port,

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -29,10 +28,8 @@ def command_of(
 ) -> tuple[list[str], dict[str, str]]:
     """The command that runs a job, and its whole environment. `environment`: beside what Spark needs.
 
-    Raises OurError where there is no Spark or no Java.
+    Raises OurError where there is no Java.
     """
-    if not find_spec("pyspark"):
-        raise OurError("jobs need Spark, and it is not installed: `pip install 'postroom[glue]'`")
     submit = _SUBMIT.format(cores=cores, tries=_TASK_TRIES, memory=_MEMORY)
     whole = {**environment, **spark_environment(), "PYSPARK_SUBMIT_ARGS": submit}
     return [sys.executable, str(script), *arguments], whole

@@ -11,7 +11,9 @@ The rules are in `session`, `core` and `passes`, which make no request themselve
 try:
     import httpx  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("the client of mailboxes needs httpx: pip install 'postroom[client]'") from error
+    raise ModuleNotFoundError(
+        "the client of mailboxes needs httpx, which the Lambda layer does not hold: pip install httpx"
+    ) from error
 
 from postroom.client.mailbox.aio import AsyncMailbox, AsyncMessage
 from postroom.client.mailbox.containers import Kept
