@@ -1,0 +1,274 @@
+"""The wheel: what is in it, what it asks for, and what it gives in an environment that has that and nothing else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from email.parser import BytesParser
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from tests.distributions import BASE, EXTRAS, GROUPS, PYPROJECT, ROOT, closure
+
+SOURCES = ROOT / "layers" / "postroom"
+VERSION = PYPROJECT["project"]["version"]
+INFO = f"postroom-{VERSION}.dist-info"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+# What the command line needs and Lambda functions do not; httpx is the client's of mailboxes, too.
+OF_THE_COMMAND_LINE = {"httpx", "rich", "typer"}
+
+pytestmark = pytest.mark.xdist_group("wheel")
+
+
+def run(*command: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with nothing of the caller's environment."""
+    variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", **environment}
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built beside the checkout: setuptools leaves its own folders where it builds."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for path in ROOT.iterdir():
+        if path.name not in ("build", "layers"):
+            (folder / path.name).symlink_to(path)
+    shutil.copytree(SOURCES, folder / "layers" / "postroom", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    built = run(
+        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", ".",
+        folder=folder,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    return folder / f"postroom-{VERSION}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as opened:
+        return BytesParser().parsebytes(opened.read(f"{INFO}/METADATA"))
+
+
+# --- what is in it -------------------------------------------------------------------------------------------------
+
+
+def test_the_wheel_holds_the_library_whole_its_licence_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name for name in opened.namelist() if not name.startswith(INFO)}
+        own = {name.removeprefix(f"{INFO}/") for name in opened.namelist() if name.startswith(INFO)}
+        licence = opened.read(f"{INFO}/licenses/LICENSE")
+    files = (path.relative_to(SOURCES) for path in (SOURCES / "postroom").rglob("*") if path.is_file())
+    assert held == {path.as_posix() for path in files if "__pycache__" not in path.parts}
+    assert {"postroom/py.typed", "postroom/cli/cost/prices.toml", "postroom/local/stack.py"} <= held
+    assert own == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
+    assert licence == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_metadata_says_what_pyproject_says(metadata: Message) -> None:
+    assert (metadata["Name"], metadata["Version"]) == ("postroom", VERSION)
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert set(metadata["Requires-Python"].split(",")) == {">=3.11", "<3.14"}
+    asked = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
+    assert {str(each) for each in asked if not each.marker} == {str(Requirement(text)) for text in BASE}
+
+
+def test_extras_are_named_by_their_use(metadata: Message) -> None:
+    assert metadata.get_all("Provides-Extra") == list(EXTRAS)
+    assert set(EXTRAS) == {"local", "glue", "peers"}
+
+
+def test_the_layer_is_the_base_without_what_is_the_command_lines() -> None:
+    assert GROUPS["layer"] == [text for text in BASE if Requirement(text).name not in OF_THE_COMMAND_LINE]
+    assert {Requirement(text).name for text in BASE} > OF_THE_COMMAND_LINE
+
+
+# --- what it gives -------------------------------------------------------------------------------------------------
+
+
+class Environment:
+    """A fresh virtual environment with the wheel, and a folder with nothing in it."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.empty = folder / "empty"
+        self.empty.mkdir()
+        self.bin = folder / "venv" / "bin"
+        self._ran(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
+        (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+        for path in files_of(closure(BASE)):
+            (packages / path.name).symlink_to(path)
+        self._ran(
+            sys.executable, "-m", "pip", "--python", self.bin / "python", "install", "--quiet", "--no-deps",
+            "--no-index", "--disable-pip-version-check", wheel,
+        )  # fmt: skip
+
+    def _ran(self, *command: str | Path) -> None:
+        done = run(*command, folder=self.empty)
+        assert done.returncode == 0, done.stderr
+
+    def postroom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(self.bin / "postroom", *arguments, folder=self.empty)
+
+    def python(self, code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return run(self.bin / "python", "-c", code, *arguments, folder=self.empty, **environment)
+
+
+def files_of(names: set[str]) -> set[Path]:
+    """What these distributions have in the site-packages of this environment, by its uppermost files and folders."""
+    owners = packages_distributions()
+    found = set()
+    for name in names:
+        try:
+            held = distribution(name)
+        except PackageNotFoundError:
+            continue  # for another system
+        for top in {path.parts[0] for path in held.files or ()} - {"..", "__pycache__"}:
+            # What others share would bring them along.
+            assert {canonicalize_name(owner) for owner in owners.get(top, ())} <= names, top
+            found.add(Path(str(held.locate_file(top))))
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment(tmp_path_factory.mktemp("installed"), wheel)
+
+
+def test_the_environment_is_the_wheels_alone(installed: Environment) -> None:
+    code = "import postroom, sys; print(postroom.__file__); print(*sys.path, sep='\\n')"
+    told = installed.python(code).stdout.splitlines()
+    assert told[0].startswith(str(installed.bin.parent))
+    assert not [path for path in told if path.startswith((str(ROOT), str(Path(sys.prefix) / "lib")))]
+    for name in ("ministack", "hypercorn", "pyspark", "pollyweb", "pytest"):
+        assert installed.python(f"import {name}").returncode == 1
+
+
+IMPORT_ALL = """
+import importlib, json, pkgutil, postroom
+missing = {}
+for module in pkgutil.walk_packages(postroom.__path__, "postroom.", onerror=lambda name: None):
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        missing[module.name] = error.name
+print(json.dumps(missing))
+"""
+
+
+def test_every_module_can_be_imported_but_those_of_the_local_stack(installed: Environment) -> None:
+    done = installed.python(IMPORT_ALL)
+    assert done.returncode == 0, done.stderr
+    missing = json.loads(done.stdout)
+    assert {name.partition(".")[0] for name in missing.values()} == {"hypercorn", "samtranslator", "trustme"}
+    assert not [
+        name for name in missing if not name.startswith(("postroom.local.", "postroom.cli.story.", "postroom.cli.demo"))
+    ]
+
+
+HELP = """
+import json, sys
+from typer.main import get_command
+from typer.testing import CliRunner
+from postroom.cli import app
+
+def paths(command, *path):
+    yield path
+    for name, each in getattr(command, "commands", {}).items():
+        yield from paths(each, *path, name)
+
+told = {}
+for path in paths(get_command(app)):
+    result = CliRunner().invoke(app, [*path, "--help"])
+    told[" ".join(path)] = [result.exit_code, result.output[:60]]
+print(json.dumps(told))
+"""
+
+
+def test_every_command_has_help(installed: Environment) -> None:
+    done = installed.python(HELP)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told) > 50
+    for command, (code, output) in told.items():
+        assert (code, output.split()[:1]) == (0, ["Usage:"]), command
+    assert installed.postroom("--help").stdout.startswith("Usage: postroom")
+    assert installed.postroom("--version").stdout == f"postroom {VERSION}\n"
+
+
+def test_a_key_is_made_and_a_message_signed_and_read_without_a_network(installed: Environment) -> None:
+    made = installed.postroom("keygen", "--domain", "shop.example", "--out", "shop.pem")
+    assert made.returncode == 0, made.stderr
+    (installed.empty / "hello.json").write_text('{"Text": "Good morning"}')
+    signed = installed.postroom(
+        "sign", "hello.json", "--key", "shop.pem", "--from", "shop.example", "--selector", "pk1",
+        "--to", "receiver.example", "--subject", "Hello@Host",
+    )  # fmt: skip
+    assert signed.returncode == 0, signed.stderr
+    (installed.empty / "message.json").write_text(signed.stdout)
+    # Nobody answers at that port: all that needs no key is judged.
+    verified = installed.postroom("verify", "message.json", "--resolver", "tcp://127.0.0.1:1")
+    assert (verified.returncode, "KeyLookupFailed" in verified.stdout) == (3, True), verified.stdout + verified.stderr
+    forged = signed.stdout.replace("Good morning", "Good evening")
+    (installed.empty / "message.json").write_text(forged)
+    verified = installed.postroom("verify", "message.json", "--resolver", "tcp://127.0.0.1:1")
+    assert (verified.returncode, "HashMismatch" in verified.stdout) == (1, True), verified.stdout + verified.stderr
+
+
+def test_the_client_of_mailboxes_is_there(installed: Environment) -> None:
+    done = installed.python("from postroom.client import AsyncMailbox, Mailbox, Sender; print(Mailbox.__name__)")
+    assert done.stdout == "Mailbox\n", done.stderr
+
+
+# --- what takes more -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("up", "run `make demo` or `make up` there"),
+        ("demo", "run `make demo` or `make up` there"),
+        ("jobs compact --stack-name mail", "clone the repository, run `make install` there"),
+        ("jobs expire --stack-name mail", "clone the repository, run `make install` there"),
+        ("read receiver.example --local .postroom", "`postroom up` starts a local stack"),
+    ],
+)
+def test_what_takes_a_checkout_says_so(installed: Environment, command: str, told: str) -> None:
+    done = installed.postroom(*command.split())
+    assert (done.returncode, done.stdout, told in done.stderr) == (2, "", True), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "extras"),
+    [
+        ("up", "local"),
+        ("demo", "local,peers"),
+        ("jobs compact --stack-name mail", "glue"),
+        ("jobs expire --stack-name mail", "glue"),
+    ],
+)
+def test_what_takes_an_extra_says_which(installed: Environment, command: str, extras: str) -> None:
+    """The library is that of this checkout, the packages are those of the base."""
+    code = "import sys; from postroom.cli import main; sys.argv[0] = 'postroom'; main()"
+    done = installed.python(code, *command.split(), PYTHONPATH=str(SOURCES))
+    told = f"`pip install 'postroom[{extras}]'` brings them\n"
+    assert (done.returncode, done.stdout, done.stderr.endswith(told)) == (2, "", True), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+# --- how it is made ------------------------------------------------------------------------------------------------
+
+
+def test_the_readme_says_how_it_is_made_and_installed() -> None:
+    assert "`pip wheel --no-deps .`" in README
+    assert f"`pip install postroom-{VERSION}-py3-none-any.whl`" in README
+
+
+def test_the_changelog_tells_of_this_version() -> None:
+    assert f"\n## {VERSION} – " in (ROOT / "docs" / "CHANGELOG.md").read_text(encoding="utf-8")
