@@ -7,6 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 SAM_VENV ?= .venv-sam
+REVIEW_VENV ?= .venv-review
 BIN := $(VENV)/bin
 
 .PHONY: help
@@ -27,6 +28,13 @@ $(SAM_VENV)/.installed: requirements-sam.lock
 	@echo "installing aws-sam-cli into $(SAM_VENV) (once) …"
 	@$(PYTHON) -m venv $(SAM_VENV)
 	@$(SAM_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-sam.lock
+	@touch $@
+
+# checkov, too, pins what others pin otherwise.
+$(REVIEW_VENV)/.installed: requirements-review.lock
+	@echo "installing checkov into $(REVIEW_VENV) (once) …"
+	@$(PYTHON) -m venv $(REVIEW_VENV)
+	@$(REVIEW_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-review.lock
 	@touch $@
 
 .PHONY: install
@@ -51,6 +59,17 @@ check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the room
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+TEMPLATES := template.yaml functions/inbox/hosts.yaml
+.PHONY: review
+review: $(SAM_VENV)/.installed $(REVIEW_VENV)/.installed ## the templates under cfn-lint, sam validate and checkov; what they ask for and is not here is reasoned in template.yaml
+	@$(SAM_VENV)/bin/cfn-lint $(TEMPLATES)
+	@SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 $(SAM_VENV)/bin/sam validate --lint
+	@$(REVIEW_VENV)/bin/checkov --file $(TEMPLATES) --framework cloudformation --compact --quiet --skip-download
+
+.PHONY: rie
+rie: $(VENV)/.installed $(SAM_VENV)/.installed ## each file of events/ through what `sam build` built, under AWS's Runtime Interface Emulator (Linux)
+	@$(BIN)/pytest -n 0 -v tests/built/test_rie.py
 
 .PHONY: bench
 bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/benchmarks.md
@@ -79,9 +98,11 @@ lock: ## pin the newest versions that fit (needs uv)
 	@uv pip compile $(LOCK) pyproject.toml --extra glue --extra local --extra peers --group dev -o requirements.lock
 	@uv pip compile $(LOCK) --group layer -c requirements.lock -o layers/postroom/requirements.txt
 	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
+	@echo "awslambdaric" | uv pip compile $(LOCK) - -o requirements-rie.lock
+	@echo "checkov" | uv pip compile $(LOCK) - -o requirements-review.lock
 	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 .PHONY: clean
 clean: ## remove what was made here
-	@rm -rf $(VENV) $(SAM_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(SAM_VENV) $(REVIEW_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

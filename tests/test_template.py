@@ -311,6 +311,16 @@ def test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_
     assert MAX_WAIT_SECONDS + 5 < timeout < 30
 
 
+@pytest.mark.parametrize(("runs", "reserved"), [("200", 200), ("7", 7), ("0", None)])
+def test_a_flood_at_the_door_does_not_take_all_runs_of_the_account(runs: str, reserved: int | None) -> None:
+    said = evaluator(DoorRuns=runs).value(of_type("AWS::Lambda::Function")["InboxFunction"]["Properties"])
+    found = said.get("ReservedConcurrentExecutions")
+    assert (None if found is None else int(found)) == reserved
+    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
+    # Of what is set apart by default a small account has enough left for the rest, and for whatever else runs there.
+    assert at["DoorRuns"] + at["CounterRuns"] <= ACCOUNT_RUNS / 2
+
+
 @pytest.mark.parametrize(("runs", "reserved"), [("100", 100), ("7", 7), ("0", None)])
 def test_who_waits_at_the_counter_takes_no_run_from_door_or_worker(runs: str, reserved: int | None) -> None:
     said = evaluator(CounterRuns=runs).value(of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"])
@@ -615,8 +625,17 @@ def test_a_run_that_failed_is_noticed(job: str, state: str) -> None:
     assert {"Ref": job} in pattern["detail"]["jobName"]
     assert state in pattern["detail"]["state"]
     assert "SUCCEEDED" not in pattern["detail"]["state"]
-    alarm = resources("AWS::CloudWatch::Alarm")["JobsFailedAlarm"]
-    assert (alarm["Namespace"], alarm["Dimensions"]) == ("AWS/Events", [{"Name": "RuleName", "Value": {"Ref": name}}])
+    [target] = rule["Targets"]
+    assert target["Arn"] == {"Ref": "AlarmTopic"}
+    paths, sentence = target["InputTransformer"]["InputPathsMap"], target["InputTransformer"]["InputTemplate"]
+    assert set(re.findall(r"<(\w+)>", sentence)) == set(paths)
+    assert {"$.detail.jobName", "$.detail.jobRunId", "$.detail.state"} <= set(paths.values())
+    [policy] = resources("AWS::SNS::TopicPolicy").values()
+    assert {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": f"{name}.Arn"}}} in [
+        said["Condition"]
+        for said in policy["PolicyDocument"]["Statement"]
+        if said["Principal"] == {"Service": "events.amazonaws.com"}
+    ]
 
 
 def test_compaction_that_falls_behind_or_stops_is_noticed() -> None:
@@ -652,12 +671,49 @@ def test_what_is_to_be_forgotten_has_a_ttl_and_what_operators_set_has_none() -> 
     assert ttl == {**swept, "DirectoryTable": None, "StorageTable": None}
 
 
+MAIL_AND_KEYS = (
+    "PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "StorageTable", "Bucket",
+    "SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kept", MAIL_AND_KEYS)
 @pytest.mark.parametrize(
-    "kept", ["PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "StorageTable", "Bucket", "SigningKeys"]
+    ("stage", "when"), [("prod", ("RetainExceptOnCreate", "Retain")), ("dev", ("Delete", "Delete"))]
 )
-def test_mail_and_keys_outlive_the_stack(kept: str) -> None:
-    said = template()["Resources"][kept]
-    assert (said["DeletionPolicy"], said["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+def test_mail_and_keys_outlive_the_stack_but_a_throw_away_one(kept: str, stage: str, when: tuple[str, str]) -> None:
+    said = evaluator(Stage=stage).value(translated()["Resources"][kept])
+    assert (said["DeletionPolicy"], said["UpdateReplacePolicy"]) == when
+    # CloudFormation takes a function there only where this is said.
+    assert template()["Transform"][0] == "AWS::LanguageExtensions"
+
+
+@pytest.mark.parametrize("table", [name for name in MAIL_AND_KEYS if name.endswith("Table")])
+@pytest.mark.parametrize(("stage", "protected"), [("prod", True), ("dev", False)])
+def test_a_table_with_mail_is_not_deleted_by_a_slip(table: str, stage: str, protected: bool) -> None:
+    assert (
+        evaluator(Stage=stage).value(of_type("AWS::DynamoDB::Table")[table]["Properties"])["DeletionProtectionEnabled"]
+        is protected
+    )
+
+
+def test_whoever_says_nothing_gets_a_stack_that_keeps() -> None:
+    assert template()["Parameters"]["Stage"]["Default"] == "prod"
+
+
+@pytest.mark.parametrize("table", of_type("AWS::DynamoDB::Table"))
+def test_no_table_makes_the_bill_without_end(table: str) -> None:
+    said = evaluator(TableReadUnitsASecond="9", TableWriteUnitsASecond="7").value(
+        of_type("AWS::DynamoDB::Table")[table]["Properties"]
+    )
+    assert said["OnDemandThroughput"] == {"MaxReadRequestUnits": "9", "MaxWriteRequestUnits": "7"}
+
+
+def test_the_tables_ceilings_leave_room_for_what_the_door_lets_in_and_for_the_jobs() -> None:
+    """By default: a message is at most 5 writes of a table (a retried dm3 letter), the jobs come on top."""
+    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
+    assert at["ThrottlingRate"] * 5 + at["JobsWriteUnitsASecond"] <= at["TableWriteUnitsASecond"]
+    assert at["ThrottlingRate"] * 10 + at["JobsReadUnitsASecond"] <= at["TableReadUnitsASecond"]
 
 
 def test_the_bucket_is_nobodys_but_ours() -> None:

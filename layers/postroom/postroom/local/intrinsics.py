@@ -171,6 +171,7 @@ _ATTRIBUTES = {
     ("AWS::SNS::Topic", "TopicName"): "{bare}",
     ("AWS::SecretsManager::Secret", "Id"): "{id}",
     ("AWS::CloudWatch::Alarm", "Arn"): "arn:aws:cloudwatch:{region}:{account}:alarm:{id}",
+    ("AWS::Events::Rule", "Arn"): "arn:aws:events:{region}:{account}:rule/{id}",
     ("AWS::KMS::Key", "Arn"): "arn:aws:kms:{region}:{account}:key/{id}",
     ("AWS::ApiGatewayV2::Api", "ApiId"): "{id}",
 }

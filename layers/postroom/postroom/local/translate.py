@@ -94,12 +94,13 @@ def _leave_out(template: Template) -> None:
     """Remove what must not be here, and what MiniStack refuses.
 
     Schedules of Glue's jobs: the emulator would run a script without Spark, and call one that it does not find a
-    success. `postroom jobs` runs them. Alarms on metric math: no alarm is evaluated here.
+    success. `postroom jobs` runs them. Alarms on metric math, and the dashboard that shows them:
+    no alarm is evaluated here.
     """
     resources = template["Resources"]
     for name, resource in list(resources.items()):
         metric_math = resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"]
-        if metric_math or resource["Type"] == "AWS::Glue::Trigger":
+        if metric_math or resource["Type"] in ("AWS::CloudWatch::Dashboard", "AWS::Glue::Trigger"):
             del resources[name]
 
 

@@ -17,7 +17,9 @@ What cannot be seen by asking, and what no code may rely on here:
 | S3: an object that is not there, without s3:ListBucket | NoSuchKey | AccessDenied |
 | bucket lifecycle rules | kept; nothing expires | within a day or two |
 | a table's TTL | rows are swept in the background at some time | within days |
-| alarms on metric math | left out: they could not be created | evaluated |
+| alarms on metric math, the dashboard that shows them | left out: they could not be created | evaluated |
+| a table: OnDemandThroughput | dropped: nobody is throttled | throttled above it |
+| a domain's hosts (a nested stack) | not for here: the local door serves any host | custom domains |
 | schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
 | Glue: schedules of jobs | left out: `postroom jobs` runs the jobs | started |
 | Glue: ExecutionProperty, ExecutionClass | dropped | one run at a time |

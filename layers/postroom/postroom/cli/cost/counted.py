@@ -98,7 +98,8 @@ SEEN_BYTES: Final = 224
 ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
-ALARMS: Final = 10
+ALARMS: Final = 23
+"""Metrics that alarms look at: each is paid for."""
 SECRETS: Final = 4
 QUEUES_POLLED: Final = 4
 COURIER_BATCH: Final = 5

@@ -301,7 +301,7 @@ def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
     metrics += counted.DUPLICATE_METRICS * (mail.duplicates > 0) + counted.DISCARD_METRICS * (mail.discarded > 0)
     metrics += counted.SENT_METRICS * (mail.sent > 0)
     yield Item("CloudWatch metrics", metrics, "metrics", metrics * prices.metric_per_month, standing=True)
-    yield Item("CloudWatch alarms", counted.ALARMS, "alarms", counted.ALARMS * prices.alarm_per_month, standing=True)
+    yield Item("CloudWatch alarms", counted.ALARMS, "metrics", counted.ALARMS * prices.alarm_per_month, standing=True)
     yield Item("secrets", counted.SECRETS, "secrets", counted.SECRETS * prices.secret_per_month, standing=True)
 
 

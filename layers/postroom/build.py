@@ -1,0 +1,88 @@
+"""Makes the layer's contents: the library's rooms that functions need, and the wheels that those need.
+
+    python3 build.py FOLDER ARCHITECTURE RUNTIME      (as the Makefile beside it calls it, for `sam build`)
+
+Wheels are fetched for Lambda's machine, whatever this one is, by the hashes of requirements.txt. Any Python from 3.9
+with pip will do. The same input gives the same files, bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}
+PLATFORMS = ("manylinux_2_34", "manylinux_2_28", "manylinux2014")
+"""Amazon Linux 2023, on which the runtimes are built, has glibc 2.34."""
+
+ROOMS_ELSEWHERE = ("cli", "client", "doctor", "jobs", "local")
+"""Of command line, owners' programs, Glue and local stack; no function imports them."""
+
+SERVICES = ("dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs")
+"""Those that functions have clients of: botocore describes some 400 others, in most of its bytes."""
+
+NEVER_IMPORTED = (
+    "bin",
+    "boto3/data",
+    "boto3/examples",
+    "pycparser",  # cffi's reader of C, when modules are made
+    *(
+        f"Crypto/{part}"
+        for part in ("Cipher", "IO", "Math", "Protocol", "PublicKey", "Random", "SelfTest", "Signature")
+    ),
+)
+
+_FOLDERS = ("__pycache__", "test", "tests")
+_ENDINGS = (".pyi", ".pyc", "/py.typed")
+_OF_THIS_INSTALLATION = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+"""Pip's notes on how and by whom: they differ from one machine to the next."""
+
+
+def main(folder: Path, architecture: str, runtime: str) -> None:
+    """Fill the folder of the artifact, below `python/`, where Lambda's Python looks."""
+    here, target = Path(__file__).parent, folder / "python"
+    _install(here / "requirements.txt", target, architecture, runtime)
+    shutil.copytree(here / "postroom", target / "postroom", ignore=shutil.ignore_patterns("py.typed", "*.toml"))
+    for room in ROOMS_ELSEWHERE:
+        shutil.rmtree(target / "postroom" / room)
+    _thin(target)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _install(requirements: Path, target: Path, architecture: str, runtime: str) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    command += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--implementation", "cp"]
+    command += ["--python-version", runtime, "--target", str(target), "--requirement", str(requirements)]
+    for platform in PLATFORMS:
+        command += ["--platform", f"{platform}_{MACHINES[architecture]}"]
+    # Whoever runs `sudo sam build` need not be told of it by pip.
+    if subprocess.run(command, env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}, check=False).returncode:  # noqa: S603
+        sys.exit(
+            f"the layer's wheels could not be installed by {sys.executable}; pip says above why. It takes any Python "
+            "with pip, and a package index that has them: PYTHON=/path/to/python3 sam build"
+        )
+
+
+def _thin(target: Path) -> None:
+    for name in NEVER_IMPORTED:
+        shutil.rmtree(target / name)
+    for data in (target / "botocore" / "data").iterdir():
+        if data.is_dir() and data.name not in SERVICES:
+            shutil.rmtree(data)
+    for path in sorted(target.rglob("*"), reverse=True):
+        if path.is_dir() and path.name in _FOLDERS:
+            shutil.rmtree(path)
+        elif path.is_file() and (path.as_posix().endswith(_ENDINGS) or _is_pips_note(path)):
+            path.unlink()
+
+
+def _is_pips_note(path: Path) -> bool:
+    return path.parent.name.endswith(".dist-info") and path.name in _OF_THIS_INSTALLATION
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -1,0 +1,192 @@
+"""`sam validate --lint` and `sam build` take the template as it is, from any laptop's Python, for either processor."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.aws import resources, template
+from tests.built.conftest import RUNTIME
+from tests.built.tools import ARCHITECTURE, LAYERS, ROOT, sam
+
+EACH_ARCHITECTURE = pytest.mark.parametrize("architecture", LAYERS)
+MEGABYTE = 1_000_000
+ELF_MACHINES = {"x86_64": 62, "arm64": 183}
+GLIBC = (2, 34)
+"""Of Amazon Linux 2023, on which the runtimes are built."""
+
+
+def python_of(built: Path, architecture: str) -> Path:
+    return built / LAYERS[architecture] / "python"
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_sam_finds_nothing_wrong_with_the_template(tmp_path: Path) -> None:
+    said = sam("validate", "--lint", "--template", str(ROOT / "template.yaml"), folder=ROOT, home=tmp_path)
+    assert "is a valid SAM Template" in said
+
+
+# --- the layer --------------------------------------------------------------------------------------------------------
+
+
+@EACH_ARCHITECTURE
+def test_the_layer_is_the_library_with_what_it_needs_as_pinned(built: Path, architecture: str) -> None:
+    layer = python_of(built, architecture)
+    for name, copy in files_of(layer / "postroom").items():
+        assert copy.read_bytes() == (ROOT / "layers" / "postroom" / "postroom" / name).read_bytes()
+    installed = {_pin(*path.name.removesuffix(".dist-info").rpartition("-")[::2]) for path in layer.glob("*.dist-info")}
+    lines = (ROOT / "layers" / "postroom" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert installed == {_pin(*line.split()[0].split("==")) for line in lines if "==" in line}
+
+
+def _pin(name: str, version: str) -> tuple[str, str]:
+    return name.replace("_", "-").lower(), version
+
+
+@EACH_ARCHITECTURE
+def test_whatever_is_compiled_is_for_the_processor_the_python_and_the_linux_of_the_runtime(
+    built: Path, architecture: str
+) -> None:
+    libraries = [path for name, path in files_of(built / LAYERS[architecture]).items() if ".so" in Path(name).suffixes]
+    assert len(libraries) > 10
+    for path in libraries:
+        data = path.read_bytes()
+        assert (data[:4], int.from_bytes(data[18:20], "little")) == (b"\x7fELF", ELF_MACHINES[architecture]), path
+        named = re.search(r"\.cpython-3(\d+)-", path.name)
+        assert named is None or f"3.{named[1]}" == RUNTIME, path
+        asked = {(int(major), int(minor)) for major, minor in re.findall(rb"GLIBC_(\d+)\.(\d+)", data)}
+        assert max(asked, default=GLIBC) <= GLIBC, path
+
+
+@EACH_ARCHITECTURE
+def test_the_layer_holds_no_tests_no_stubs_no_bytecode_and_no_programs(built: Path, architecture: str) -> None:
+    names = files_of(built / LAYERS[architecture])
+    assert [
+        name for name in names if re.search(r"(^|/)(tests?|SelfTest|__pycache__|bin)/|\.pyi$|\.pyc$|conftest", name)
+    ] == []
+
+
+@EACH_ARCHITECTURE
+def test_of_the_library_the_layer_holds_the_rooms_that_functions_import_and_no_other(
+    built: Path, architecture: str
+) -> None:
+    there = {path.stem for path in (python_of(built, architecture) / "postroom").iterdir()} - {"__init__"}
+    assert there == rooms_of_functions()
+
+
+def rooms_of_functions() -> set[str]:
+    """The rooms that functions import, and those that these do, at their top or within."""
+    folder = ROOT / "layers" / "postroom" / "postroom"
+    seen: set[str] = set()
+    wanted = {room for path in (ROOT / "functions").rglob("*.py") for room in _imported(path)}
+    while wanted:
+        room = wanted.pop()
+        seen.add(room)
+        one = folder / f"{room}.py"
+        for path in [one] if one.exists() else (folder / room).rglob("*.py"):
+            wanted |= _imported(path) - seen
+    return seen
+
+
+def _imported(path: Path) -> set[str]:
+    return set(re.findall(r"^\s*(?:from|import) postroom\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@EACH_ARCHITECTURE
+def test_botocore_describes_the_services_that_functions_have_clients_of(built: Path, architecture: str) -> None:
+    sources = [*(ROOT / "functions").rglob("*.py"), *(ROOT / "layers" / "postroom" / "postroom").rglob("*.py")]
+    elsewhere = {"cli", "client", "doctor", "jobs", "local"}
+    asked = {
+        service
+        for path in sources
+        if not elsewhere & set(path.parts)
+        for service in re.findall(r"client\(\s*\"([a-z0-9-]+)\"", path.read_text(encoding="utf-8"))
+    }
+    data = python_of(built, architecture) / "botocore" / "data"
+    assert {path.name for path in data.iterdir() if path.is_dir()} == asked
+
+
+@EACH_ARCHITECTURE
+def test_the_layer_is_under_50_megabytes(built: Path, architecture: str) -> None:
+    size = sum(path.stat().st_size for path in files_of(built / LAYERS[architecture]).values())
+    print(f"{LAYERS[architecture]}: {size / MEGABYTE:.1f} MB")
+    assert size < 50 * MEGABYTE
+
+
+def test_the_same_input_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    """Built once more by hand: in another folder, with another umask, by a Python that makes bytecode."""
+    layer = tmp_path / LAYERS["arm64"]
+    source = ROOT / "layers" / "postroom"
+    command = f'umask 077; exec make --makefile "{source}/Makefile" build-Arm64Layer'
+    subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=source, check=True, env={**_plain(), "ARTIFACTS_DIR": str(layer), "PYTHON": sys.executable},
+    )  # fmt: skip
+    assert digests(layer) == digests(built / LAYERS["arm64"])
+
+
+def _plain() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def digests(folder: Path) -> dict[str, tuple[int, str]]:
+    return {
+        name: (path.stat().st_mode & 0o777, hashlib.sha256(path.read_bytes()).hexdigest())
+        for name, path in files_of(folder).items()
+    }
+
+
+def test_the_layer_is_built_for_the_runtime_of_the_functions() -> None:
+    said = (ROOT / "layers" / "postroom" / "Makefile").read_text(encoding="utf-8")
+    assert f"\nRUNTIME ?= {RUNTIME}\n" in said
+    for layer in resources("AWS::Serverless::LayerVersion").values():
+        assert layer["CompatibleRuntimes"] == [f"python{RUNTIME}"]
+
+
+def test_without_a_package_index_the_build_says_what_to_do(tmp_path: Path) -> None:
+    nothing = {"PIP_NO_INDEX": "1", "PATH": "/usr/bin:/bin"}
+    script = ROOT / "layers" / "postroom" / "build.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), "x86_64", RUNTIME],
+        env=nothing, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "PYTHON=/path/to/python3 sam build" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- the functions, and the rest --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", resources("AWS::Serverless::Function"))
+def test_a_function_is_its_own_few_lines(built: Path, function: str) -> None:
+    said = template()["Resources"][function]["Properties"]
+    module = template()["Globals"]["Function"]["Handler"] if "Handler" not in said else said["Handler"]
+    name = f"{module.partition('.')[0]}.py"
+    [(found, copy)] = files_of(built / function).items()
+    assert (found, copy.read_bytes()) == (name, (ROOT / said["CodeUri"] / name).read_bytes())
+
+
+def test_the_built_template_still_finds_the_jobs_scripts_and_the_hosts(built: Path) -> None:
+    """`sam deploy` uploads them from there."""
+    text = (built / "template.yaml").read_text(encoding="utf-8")
+    said = re.findall(r"ScriptLocation: (\S+)", text)
+    assert {(built / script).resolve() for script in said} == set((ROOT / "glue_jobs").glob("*.py"))
+    [hosts] = re.findall(r"TemplateURL: (\S+)", text)
+    assert "nlweb.${DomainName}" in (built / hosts).read_text(encoding="utf-8")
+
+
+def test_a_built_function_starts_from_the_built_layer_alone(running_build: Path, python: str, tmp_path: Path) -> None:
+    """As on Lambda: nothing on the path but the function and the layer, which first says which setting is missing."""
+    script = "import sys; sys.path[:0] = sys.argv[1:]; import app"
+    paths = [str(running_build / "InboxFunction"), str(python_of(running_build, ARCHITECTURE))]
+    done = subprocess.run(
+        [python, "-I", "-S", "-c", script, *paths], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert "postroom.errors.SettingsError: DIRECTORY_TABLE is not set" in done.stderr

@@ -1,0 +1,285 @@
+"""template.yaml: who runs it is told what ails it, reaches it by its domain's hosts, and chooses where it runs."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+from tests.aws import TEMPLATE, _CloudFormation, resources, template
+from tests.functions.lambdas import ACCOUNT
+from tests.functions.test_metrics import DOCUMENT
+from tests.test_template import evaluator, of_type
+
+from postroom.local.intrinsics import Evaluator
+from postroom.nlweb.schema import NLWEB, POLLYWEB
+
+Json = dict[str, Any]
+
+ALARMS = resources("AWS::CloudWatch::Alarm")
+
+
+def metrics_of(alarm: Json) -> list[Json]:
+    """Each metric that an alarm looks at: Namespace, MetricName, Dimensions."""
+    if "Metrics" not in alarm:
+        return [alarm]
+    return [part["MetricStat"]["Metric"] for part in alarm["Metrics"] if "MetricStat" in part]
+
+
+# --- alarms -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alarm", ALARMS)
+def test_every_alarm_goes_to_the_one_topic(alarm: str) -> None:
+    assert list(resources("AWS::SNS::Topic")) == ["AlarmTopic"]
+    assert ALARMS[alarm]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
+
+
+def test_cloudwatch_of_this_account_may_write_to_the_topic() -> None:
+    [policy] = resources("AWS::SNS::TopicPolicy").values()
+    allowed = {said["Principal"]["Service"]: said for said in policy["PolicyDocument"]["Statement"]}
+    assert set(allowed) == {"cloudwatch.amazonaws.com", "events.amazonaws.com"}
+    assert all((said["Effect"], said["Action"]) == ("Allow", "sns:Publish") for said in allowed.values())
+    only = evaluator().value(allowed["cloudwatch.amazonaws.com"]["Condition"])
+    assert only == {"StringEquals": {"aws:SourceAccount": ACCOUNT}}
+
+
+@pytest.mark.parametrize(
+    ("address", "subscribed"), [("", None), ("a@b.example", [{"Protocol": "email", "Endpoint": "a@b.example"}])]
+)
+def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json] | None) -> None:
+    said = evaluator(AlarmEmail=address).value(of_type("AWS::SNS::Topic")["AlarmTopic"]["Properties"])
+    assert said.get("Subscription") == subscribed
+
+
+@pytest.mark.parametrize(
+    ("what", "namespace", "metric", "of"),
+    [
+        ("5xx at the door", "AWS/ApiGateway", "5xx", "Api"),
+        ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
+        ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "LettersQueue.QueueName"),
+        (
+            "the courier's dead letters",
+            "AWS/SQS",
+            "ApproximateNumberOfMessagesVisible",
+            "CourierLettersQueue.QueueName",
+        ),
+        ("suspects", "postroom", "Suspected", "worker"),
+        ("Feedback given up", "postroom", "FeedbackGivenUp", "courier"),
+        ("messages of owners given up", "postroom", "OutboxGivenUp", "courier"),
+        ("the same by the keeper", "postroom", "OutboxGivenUp", "keeper"),
+        ("a keeper that fails", "AWS/Lambda", "Errors", "KeeperFunction"),
+        ("a door that has no run free", "AWS/Lambda", "Throttles", "InboxFunction"),
+        ("a counter that has none", "AWS/Lambda", "Throttles", "MailboxFunction"),
+        *(
+            (f"throttled {kind}s of {table}", "AWS/DynamoDB", f"{kind}ThrottleEvents", table)
+            for kind, tables in {
+                "Read": ("PostTable", "DirectoryTable"),
+                "Write": ("PostTable", "SeenTable", "LimitsTable", "OutboxTable"),
+            }.items()
+            for table in tables
+        ),
+    ],
+)
+def test_there_is_an_alarm_for(what: str, namespace: str, metric: str, of: str) -> None:
+    found = [
+        name
+        for name, alarm in ALARMS.items()
+        for one in metrics_of(alarm)
+        if (one["Namespace"], one["MetricName"]) == (namespace, metric)
+        and [of] == [_said(dimension["Value"]) for dimension in one["Dimensions"]]
+    ]
+    assert len(found) == 1, what
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else str(next(iter(value.values())))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("alarm", [name for name, said in ALARMS.items() if "Metrics" in said])
+def test_an_alarm_on_several_metrics_adds_up_what_it_names_and_looks_at_the_sum(alarm: str) -> None:
+    said = ALARMS[alarm]["Metrics"]
+    [sum_of_all] = [part for part in said if "Expression" in part]
+    expression = sum_of_all["Expression"]
+    text = expression if isinstance(expression, str) else expression["Fn::Sub"]
+    ids = {part["Id"] for part in said if "MetricStat" in part}
+    assert set(re.findall(r"\b[a-z]+\b", re.sub(r"\$\{\w+\}", "", text))) == ids
+    assert all(part["ReturnData"] is False for part in said if "MetricStat" in part)
+    assert sum_of_all.get("ReturnData", True)
+
+
+def test_alarms_look_at_metrics_that_we_write() -> None:
+    ours = {
+        (one["MetricName"], one["Dimensions"][0]["Value"])
+        for alarm in ALARMS.values()
+        for one in metrics_of(alarm)
+        if one["Namespace"] == "postroom"
+    }
+    assert len(ours) >= 6
+    for metric, service in ours:
+        [row] = [line for line in DOCUMENT.splitlines() if line.startswith("| ") and f"`{metric}`" in line]
+        assert service in row.split("|")[2]
+
+
+# --- the dashboard ----------------------------------------------------------------------------------------------------
+
+
+def dashboard() -> Json:
+    [said] = resources("AWS::CloudWatch::Dashboard").values()
+    body: Json = json.loads(re.sub(r"\$\{([^}]+)\}", r"\1", said["DashboardBody"]["Fn::Sub"]))
+    return body
+
+
+def test_the_dashboard_shows_every_alarm() -> None:
+    [alarms] = [widget for widget in dashboard()["widgets"] if widget["type"] == "alarm"]
+    assert set(alarms["properties"]["alarms"]) == {f"{name}.Arn" for name in ALARMS}
+
+
+def test_the_dashboard_names_what_is_there() -> None:
+    [said] = resources("AWS::CloudWatch::Dashboard").values()
+    names = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", said["DashboardBody"]["Fn::Sub"])}
+    assert names <= set(template()["Resources"]) | {"AWS::Region"}
+
+
+def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for widget in dashboard()["widgets"]:
+        area = {
+            (x, y)
+            for x in range(widget["x"], widget["x"] + widget["width"])
+            for y in range(widget["y"], widget["y"] + widget["height"])
+        }
+        assert not area & taken
+        assert all(x < 24 for x, _ in area)
+        taken |= area
+        shown, namespace = widget["properties"].get("metrics", []), ""
+        for row in shown:
+            namespace = row[0] if row[0] not in (".", "...") else namespace
+            if namespace == "postroom":
+                assert f"`{row[1]}`" in DOCUMENT, row
+
+
+# --- the hosts --------------------------------------------------------------------------------------------------------
+
+HOSTS = TEMPLATE.parent / "functions" / "inbox" / "hosts.yaml"
+
+
+def hosts(**parameters: str) -> dict[str, Json]:
+    """The resources of a domain's hosts, worked out, by name; `parameters`: beside ApiId and DomainName."""
+    document = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)
+    given = {"ApiId": "a1b2c3", "DomainName": "receiver.example", **parameters}
+    names = {name: name for name in document["Resources"]}
+    physical = {**names, "NlwebHost": "nlweb.receiver.example", "PwHost": "pw.receiver.example"}
+    for resource in document["Resources"].values():
+        alias = resource["Properties"].get("AliasTarget", {})
+        # What API Gateway says of a host is not worked out, but named.
+        resource["Properties"] |= {"AliasTarget": {k: _named(v) for k, v in alias.items()}} if alias else {}
+    found = Evaluator(document, given, physical, ACCOUNT, "postroom").resources()
+    return {one.logical: {"kind": one.type, **one.properties} for one in found}
+
+
+def _named(value: object) -> object:
+    return value["Fn::GetAtt"] if isinstance(value, dict) and "Fn::GetAtt" in value else value
+
+
+ZONE = {"HostedZoneId": "Z1"}
+CERTIFICATE = {"CertificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/1"}
+
+
+@pytest.mark.parametrize("given", [ZONE, CERTIFICATE, ZONE | CERTIFICATE])
+def test_a_domain_is_served_at_the_hosts_that_the_protocols_fix(given: dict[str, str]) -> None:
+    made = hosts(**given)
+    served = [said for said in made.values() if said["kind"] == "AWS::ApiGatewayV2::DomainName"]
+    assert {said["DomainName"] for said in served} == {
+        NLWEB.host("receiver.example"),
+        POLLYWEB.host("receiver.example"),
+    }
+    for said in served:
+        [configuration] = said["DomainNameConfigurations"]
+        assert configuration["SecurityPolicy"] == "TLS_1_2"
+        assert configuration["CertificateArn"] == given.get("CertificateArn", "Certificate")
+    mappings = [said for said in made.values() if said["kind"] == "AWS::ApiGatewayV2::ApiMapping"]
+    assert {(said["DomainName"], said["ApiId"], said["Stage"]) for said in mappings} == {
+        (said["DomainName"], "a1b2c3", "$default") for said in served
+    }
+
+
+def test_in_a_zone_of_ours_both_hosts_have_records_for_both_kinds_of_addresses() -> None:
+    records = [said for said in hosts(**ZONE).values() if said["kind"] == "AWS::Route53::RecordSet"]
+    expected = {
+        (f"{short.lower()}.receiver.example", kind, f"{short}Host.RegionalDomainName", "Z1")
+        for short in ("Nlweb", "Pw")
+        for kind in ("A", "AAAA")
+    }
+    found = [(said["Name"], said["Type"], said["AliasTarget"]["DNSName"], said["HostedZoneId"]) for said in records]
+    assert (len(found), set(found)) == (4, expected)
+
+
+def test_without_a_zone_of_ours_the_outputs_say_which_records_to_make() -> None:
+    assert not [said for said in hosts(**CERTIFICATE).values() if said["kind"] == "AWS::Route53::RecordSet"]
+    document = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)
+    assert document["Outputs"]["NlwebRecord"]["Value"]["Fn::Sub"] == (
+        "nlweb.${DomainName}. CNAME ${NlwebHost.RegionalDomainName}."
+    )
+    shown = template()["Outputs"]["Hosts"]
+    assert shown["Condition"] == "HasDomain"
+    assert {"Hosts.Outputs.NlwebRecord", "Hosts.Outputs.PwRecord"} == set(
+        re.findall(r"\{([^}]+)\}", shown["Value"]["Fn::Sub"])
+    )
+
+
+def test_a_certificate_is_made_where_none_is_given_and_proven_in_the_zone() -> None:
+    made = hosts(**ZONE)["Certificate"]
+    names = [made["DomainName"], *made["SubjectAlternativeNames"]]
+    assert names == [NLWEB.host("receiver.example"), POLLYWEB.host("receiver.example")]
+    assert [(one["DomainName"], one["HostedZoneId"]) for one in made["DomainValidationOptions"]] == [
+        (name, "Z1") for name in names
+    ]
+    assert "Certificate" not in hosts(**CERTIFICATE)
+
+
+@pytest.mark.parametrize("path", [TEMPLATE, HOSTS])
+def test_a_domain_without_certificate_and_zone_is_refused_before_anything_is_made(path: Any) -> None:
+    [rule] = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)["Rules"].values()
+    [assertion] = rule["Assertions"]
+    empty = [{"Fn::Equals": [{"Ref": name}, ""]} for name in ("CertificateArn", "HostedZoneId")]
+    assert assertion["Assert"] == {"Fn::Not": [{"Fn::And": empty}]}
+    assert "CertificateArn" in assertion["AssertDescription"]
+
+
+@pytest.mark.parametrize("path", [TEMPLATE, HOSTS])
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("example.com", True), ("mail.example.co.uk", True), ("xn--bcher-kva.example", True), ("a-1.example", True),
+        ("Example.com", False), ("example.com.", False), ("https://example.com", False), (".com", False),
+        ("a_b.example", False), ("exa mple.com", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_domain_is_said_as_dns_has_it(path: Any, name: str, taken: bool) -> None:
+    said = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)["Parameters"]["DomainName"]
+    # Empty is how the template of the post office is told of none.
+    taken = taken or (name == "" and path == TEMPLATE)
+    assert bool(re.fullmatch(said["AllowedPattern"], name)) == taken
+
+
+def test_without_a_domain_no_host_is_made() -> None:
+    assert template()["Parameters"]["DomainName"]["Default"] == ""
+    assert template()["Resources"]["Hosts"]["Condition"] == "HasDomain"
+    parameters = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)["Parameters"]
+    assert set(template()["Resources"]["Hosts"]["Properties"]["Parameters"]) == set(parameters)
+
+
+# --- where it runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("architecture", "layer"), [("x86_64", "X8664Layer"), ("arm64", "Arm64Layer")])
+def test_functions_run_on_the_processors_that_are_asked_for_with_the_layer_for_them(
+    architecture: str, layer: str
+) -> None:
+    worked_out = evaluator(Architecture=architecture)
+    there = {one.logical for one in worked_out.resources() if one.type == "AWS::Lambda::LayerVersion"}
+    assert [name.startswith(layer) for name in there] == [True]
+    for said in of_type("AWS::Lambda::Function").values():
+        properties = worked_out.value(said["Properties"])
+        assert (properties["Architectures"], set(properties["Layers"])) == ([architecture], there)
