@@ -1,0 +1,128 @@
+"""A function of the build under AWS's Lambda Runtime Interface Emulator, against the embedded AWS: no Docker.
+
+    with Runtime(python, build, deployment, "InboxFunction", client=ric) as inbox:
+        answer = inbox.invoke(event)
+
+The emulator speaks Lambda's runtime API to awslambdaric, which is what AWS's own runtime is made of. The process sees
+the function, the layer and that client, in the order of Lambda, and nothing else of this machine but its Python.
+"""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from tests.aws import function as said_of
+from tests.built.tools import ARCHITECTURE, LAYERS, rie_binary
+
+from postroom.local.clients import REGION, clean_session
+from postroom.local.ports import HOST, free_port
+from postroom.local.stack import Deployment
+
+Json = dict[str, Any]
+START_SECONDS = 30.0
+
+
+def session_of(deployment: Deployment, role: str) -> dict[str, str]:
+    """What signs for a role of the deployment, as the environment says it."""
+    account = {"aws_access_key_id": deployment.account, "aws_secret_access_key": "local"}
+    sts = clean_session().client("sts", endpoint_url=deployment.client.endpoint, **account)
+    given = sts.assume_role(RoleArn=role, RoleSessionName="rie")["Credentials"]
+    return {
+        "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": given["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": given["SessionToken"],
+    }
+
+
+def search_path(build: Path, function: str) -> str:
+    """Where Lambda's Python looks first: the function, then the layer."""
+    return os.pathsep.join([str(build / function), str(build / LAYERS[ARCHITECTURE] / "python")])
+
+
+class Runtime:
+    """One function; a context manager. `client`: a folder that holds awslambdaric for `python`."""
+
+    def __init__(
+        self,
+        python: str,
+        build: Path,
+        deployment: Deployment,
+        function: str,
+        *,
+        client: Path,
+        log: Path,
+        handler: str = "",
+        beside: Path | None = None,
+    ) -> None:
+        has = deployment.client("lambda").get_function_configuration(FunctionName=deployment.outputs[function])
+        self._port, self._log = free_port(), log
+        path = [search_path(build, function), str(client), *([str(beside)] if beside else [])]
+        self._environment = {
+            **has["Environment"]["Variables"],
+            **session_of(deployment, has["Role"]),
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ENDPOINT_URL": deployment.client.endpoint,
+            "AWS_LAMBDA_FUNCTION_NAME": function,
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(said_of(function)["MemorySize"]),
+            "AWS_LAMBDA_FUNCTION_TIMEOUT": str(said_of(function)["Timeout"]),
+            "LAMBDA_TASK_ROOT": str(build / function),
+            "PYTHONPATH": os.pathsep.join(path),
+            "PYTHONDONTWRITEBYTECODE": "1",  # the layer is read, and not written to
+            "LANG": "C.UTF-8",
+            "TZ": ":UTC",
+        }
+        addresses = ["--runtime-interface-emulator-address", f"{HOST}:{self._port}"]
+        addresses += ["--runtime-api-address", f"{HOST}:{free_port()}"]
+        # -S -s -P: no packages of this environment, nor what lies in the working directory.
+        runtime = [python, "-S", "-s", "-P", "-m", "awslambdaric", handler or said_of(function)["Handler"]]
+        self._command = [str(rie_binary()), "--log-level", "warn", *addresses, *runtime]
+        self._running: subprocess.Popen[bytes] | None = None
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> "Runtime":
+        self._file = self._log.open("wb")
+        self._running = subprocess.Popen(
+            self._command,
+            env=self._environment, cwd=self._environment["LAMBDA_TASK_ROOT"],
+            stdout=self._file, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._running is not None
+        assert self._file is not None
+        os.killpg(self._running.pid, signal.SIGKILL)
+        self._running.wait()
+        self._file.close()
+
+    def invoke(self, event: Json) -> Any:
+        """What the function answers. AssertionError, with what it wrote, where the emulator does not."""
+        connection = self._connect()
+        connection.request("POST", "/2015-03-31/functions/function/invocations", json.dumps(event).encode())
+        response = connection.getresponse()
+        answer = json.loads(response.read() or b"null")
+        connection.close()
+        assert response.status == http.client.OK, (answer, self.written())
+        return answer
+
+    def written(self) -> str:
+        """What the function wrote to its log."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def _connect(self) -> http.client.HTTPConnection:
+        end = time.monotonic() + START_SECONDS
+        while True:
+            connection = http.client.HTTPConnection(HOST, self._port, timeout=60)
+            try:
+                connection.connect()
+            except ConnectionRefusedError:
+                assert time.monotonic() < end, self.written()
+                time.sleep(0.02)
+            else:
+                return connection

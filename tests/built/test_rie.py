@@ -1,0 +1,326 @@
+"""`make rie`: each file of events/ through the built artifacts, under the real runtime interface, by the real roles.
+
+Their times are moved to now: what is a day old is refused. The answers are those of tests/functions/test_events.py.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.aws import Clients, Deployed, template
+from tests.built.conftest import RUNTIME
+from tests.built.rie import Runtime
+from tests.built.tools import ARCHITECTURE, LAYERS, ROOT, version_of
+from tests.functions.delivery_service import open_service
+from tests.functions.samples import (
+    ALICE,
+    BOB,
+    BUFFER,
+    CORRELATION,
+    EVENTS,
+    RECEIVER,
+    SELECTOR,
+    SENDER,
+    SUBJECT,
+    events,
+    notice_row,
+    profile_uri,
+    published_key,
+    service_keys,
+    user_keys,
+)
+
+from postroom.local.stack import Deployment, LocalStack
+from postroom.nlweb.key_record import record_text, zone_line
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.limits import FeedbackLimits
+from postroom.store.operators import Operators
+from postroom.store.reader import Reader
+from postroom.store.register import Register
+from postroom.store.secrets import SigningKeys
+from postroom.store.segments import Line, Objects
+from postroom.store.targets import Kind, Targets
+
+if sys.platform != "linux":
+    pytest.skip("the Runtime Interface Emulator that comes with sam is a program for Linux", allow_module_level=True)
+
+Json = dict[str, Any]
+FUNCTIONS = {"inbox": "InboxFunction", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
+FUNCTIONS |= {"keeper": "KeeperFunction", "courier": "CourierFunction"}
+
+
+@pytest.fixture(scope="module")
+def runtime_client(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """awslambdaric for the interpreter, of the version that is pinned."""
+    folder = tmp_path_factory.mktemp("ric")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--require-hashes", "--only-binary", ":all:", "--python-version", version_of(python)]
+    command += ["--target", str(folder), "--requirement", str(ROOT / "requirements-rie.lock")]
+    subprocess.run(command, check=True)
+    return folder
+
+
+@dataclass
+class World:
+    """A deployment that other hosts reach, and that knows everybody of events/; `at`: what time it is there."""
+
+    deployment: Deployment
+    deployed: Deployed
+    at: int
+    start: Callable[..., Runtime]
+    running: dict[str, Runtime] = field(default_factory=dict)
+
+    def invoke(self, name: str) -> Any:
+        """The answer to a file of events/."""
+        return self._of(FUNCTIONS[name.partition("-")[0]]).invoke(events(self.at)[name])
+
+    def _of(self, function: str) -> Runtime:
+        if function not in self.running:
+            self.running[function] = self.start(function).__enter__()
+        return self.running[function]
+
+    def mail(self, mailbox: str) -> list[Line]:
+        """What waits for an owner."""
+        dynamodb, table = self.deployed.clients.dynamodb, self.deployed.tables["PostTable"]
+        reader = Reader(
+            dynamodb, table, Register(dynamodb, table), Objects(self.deployed.clients.s3, self.deployed.bucket)
+        )
+        found = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
+        return [message.line for message in found if message is not None]
+
+
+@pytest.fixture(scope="module")
+def world(
+    running_build: Path, python: str, runtime_client: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    with LocalStack(ROOT / "template.yaml") as stack:
+        record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(published_key().public))
+        stack.tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
+        stack.tree.put(BUFFER, "nlweb IN A 127.0.0.1\n")
+        deployment = stack.deploy("rie")
+        for domain in (SENDER, BUFFER, RECEIVER):
+            deployment.serve_host(NLWEB.host(domain))
+        deployed = store_of(deployment)
+        set_up(deployed)
+        # Nothing but what is invoked here may work anything off.
+        for mapping in deployment.client("lambda").list_event_source_mappings()["EventSourceMappings"]:
+            deployment.client("lambda").delete_event_source_mapping(UUID=mapping["UUID"])
+        logs = tmp_path_factory.mktemp("logs")
+
+        def start(function: str, **more: Any) -> Runtime:
+            log = logs / f"{function}.log"
+            return Runtime(python, running_build, deployment, function, client=runtime_client, log=log, **more)
+
+        found = World(deployment, deployed, int(time.time()), start)
+        yield found
+        for runtime in found.running.values():
+            runtime.__exit__()
+
+
+def store_of(deployment: Deployment) -> Deployed:
+    client, named = deployment.client, deployment.outputs
+    clients = Clients(client("dynamodb"), client("s3"), client("sqs"), client("secretsmanager"))
+    return Deployed(
+        clients,
+        named["Bucket"],
+        secrets={name: named[f"{name}Secret"] for name in ("SigningKeys", "DeliveryServiceKeys")},
+        tables={name: value for name, value in named.items() if name.endswith("Table")},
+        queues={name.removesuffix("Url"): value for name, value in named.items() if name.endswith("QueueUrl")},
+    )
+
+
+def set_up(deployed: Deployed) -> None:
+    operators = Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators.put_domain(Domain(SENDER, feedback=BUFFER))
+    operators.put_domain(Domain(BUFFER))
+    operators.put_subject(BUFFER, SubjectRule("Feedback@Buffer", Treatment.MAILBOX, BUFFER))
+    operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
+    operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+    keys = SigningKeys(deployed.clients.secrets, deployed.secrets["SigningKeys"], time.time)
+    keys.put(RECEIVER, SELECTOR, published_key())
+    profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
+    open_service(deployed, service_keys(), profiles, [Dm3Mailbox(BOB)])
+
+
+def received(world: World, queue: str) -> list[str]:
+    """The bodies in a queue, which is empty afterwards."""
+    sqs, url = world.deployed.clients.sqs, world.deployed.queues[queue]
+    found: list[str] = []
+    while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+        for message in messages:
+            found.append(message["Body"])
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return found
+
+
+WORKED_OFF = {"batchItemFailures": []}
+"""All of a batch; a message that failed would be named."""
+
+
+def test_each_file_of_events_is_invoked_below() -> None:
+    said = Path(__file__).read_text(encoding="utf-8")
+    assert {path.name for path in EVENTS.iterdir()} == set(re.findall(r"invoke\(\"([a-z0-9-]+\.json)\"\)", said)) | set(
+        POSTED
+    )
+
+
+# --- the door ---------------------------------------------------------------------------------------------------------
+
+POSTED = ("inbox-post.json", "inbox-post-base64.json")
+
+
+@pytest.mark.parametrize("name", POSTED)
+def test_a_message_is_queued_then_answered(world: World, name: str) -> None:
+    answer = world.invoke(name)
+    assert (answer["statusCode"], json.loads(answer["body"])["Status"]) == (200, "Queued")
+    [body] = received(world, "ClaimsQueue")
+    assert json.loads(body)["claim"]["envelope"] == events(world.at)["inbox-post.json"]["body"]
+
+
+def test_get_and_head_say_what_this_is(world: World) -> None:
+    answer = world.invoke("inbox-get.json")
+    assert (answer["statusCode"], "post office" in answer["body"]) == (200, True)
+    assert world.invoke("inbox-head.json") == {**answer, "body": ""}
+
+
+def test_the_manifest_names_the_buffer(world: World) -> None:
+    answer = world.invoke("inbox-manifest.json")
+    assert (answer["statusCode"], f"Feedback: {BUFFER}" in answer["body"]) == (200, True)
+
+
+def test_a_synchronous_request_is_verified_and_answered(world: World) -> None:
+    answer = world.invoke("inbox-identity.json")
+    assert (answer["statusCode"], json.loads(answer["body"])) == (200, {"Domain": RECEIVER, "Feedback": BUFFER})
+
+
+def test_there_is_nothing_elsewhere(world: World) -> None:
+    answer = world.invoke("inbox-elsewhere.json")
+    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, str(Reason.NO_SUCH_ROUTE))
+
+
+def test_a_letter_of_dm3_is_accepted_and_queued(world: World) -> None:
+    answer = world.invoke("inbox-dm3.json")
+    assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
+    [body] = received(world, "ClaimsQueue")
+    assert json.loads(body)["claim"]["mailbox"] == BOB
+
+
+# --- the counter ------------------------------------------------------------------------------------------------------
+
+
+def test_whoever_asks_gets_a_challenge(world: World) -> None:
+    answer = world.invoke("mailbox-challenge.json")
+    assert (answer["statusCode"], len(json.loads(answer["body"]).split("."))) == (200, 3)
+
+
+def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them(world: World) -> None:
+    for answer in (world.invoke("mailbox-messages.json"), world.invoke("mailbox-container.json")):
+        assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(Reason.TOKEN_INVALID))
+
+
+# --- the worker and the keeper ----------------------------------------------------------------------------------------
+
+
+def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(world: World) -> None:
+    assert world.invoke("worker-claims.json") == WORKED_OFF
+    assert world.invoke("worker-retries.json") == WORKED_OFF
+    assert world.invoke("worker-suspects.json") == WORKED_OFF
+    assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in world.mail(RECEIVER)) == sorted(
+        json.dumps(body) for body in ({"Text": "Good morning ☀"}, [1, 2], "once more")
+    )
+    [notice] = received(world, "CourierQueue")
+    assert json.loads(notice)["reason"] == "SignatureInvalid"
+
+
+def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(world: World) -> None:
+    sqs, url = world.deployed.clients.sqs, world.deployed.queues["LettersQueue"]
+    for number, days in ((6, 7), (7, 1)):
+        body = events(world.at - days * 86_400)["worker-claims.json"]["Records"][0]["body"]
+        sqs.send_message(QueueUrl=url, MessageBody=body.replace(f"{1:032x}", f"{number:032x}"))
+    answer = world.invoke("keeper-round.json")
+    assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
+    [notice] = received(world, "CourierQueue")
+    assert json.loads(notice)["reason"] == str(Reason.UNDELIVERABLE)
+
+
+# --- the courier ------------------------------------------------------------------------------------------------------
+
+
+def feedback(world: World) -> list[Json]:
+    """The bodies of what the buffer's door took."""
+    return [json.loads(json.loads(body)["claim"]["envelope"])["Body"] for body in received(world, "ClaimsQueue")]
+
+
+def test_the_buffer_is_told_of_a_discard_once(world: World) -> None:
+    register = Register(world.deployed.clients.dynamodb, world.deployed.tables["PostTable"])
+    register.discard(notice_row(world.at), Reason.SIGNATURE_INVALID, world.at + 86_400)
+    assert world.invoke("courier-notice.json") == WORKED_OFF
+    [told] = feedback(world)
+    assert (told["Correlation"], told["Code"]) == (CORRELATION.format(9), "SignatureInvalid")
+    assert world.invoke("courier-notice.json") == WORKED_OFF
+    assert feedback(world) == []
+
+
+def test_an_hour_of_withheld_discards_is_summed_up(world: World) -> None:
+    limits = FeedbackLimits(world.deployed.clients.dynamodb, world.deployed.tables["LimitsTable"])
+    limits.withhold(SENDER, world.at // 3600 - 1, "KeyNotFound")
+    assert world.invoke("courier-summary.json") == WORKED_OFF
+    [told] = feedback(world)
+    assert (told["Sender"], told["Codes"]) == (SENDER, {"KeyNotFound": 1})
+
+
+def test_whoever_wants_to_know_has_a_notification_on_its_way(world: World) -> None:
+    targets = Targets(world.deployed.clients.dynamodb, world.deployed.tables["DirectoryTable"])
+    target = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=world.at * 1000)
+    assert target is not None
+    targets.verify(target)
+    assert world.invoke("courier-waiting.json") == WORKED_OFF
+    [queued] = received(world, "CourierQueue")
+    assert json.loads(queued)["notification"]["target"] == target.id
+
+
+# --- what runs there --------------------------------------------------------------------------------------------------
+
+PROBE = """
+import sys
+
+def handler(event, _context):
+    __import__(event["module"])
+    files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+    return {"version": list(sys.version_info[:2]), "prefix": sys.base_prefix, "files": files}
+"""
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values())
+def test_what_a_function_imports_is_of_the_function_the_layer_the_runtime_and_python(
+    world: World, running_build: Path, python: str, runtime_client: Path, function: str, tmp_path: Path
+) -> None:
+    (tmp_path / "probe.py").write_text(PROBE, encoding="utf-8")
+    said = template()["Resources"][function]["Properties"]
+    module = said.get("Handler", "app.handler").partition(".")[0]
+    with world.start(function, handler="probe.handler", beside=tmp_path) as runtime:
+        found = runtime.invoke({"module": module})
+    files = {name: Path(file) for name, file in found["files"].items() if file}
+    layer = running_build / LAYERS[ARCHITECTURE]
+    library = {name: file for name, file in files.items() if name.partition(".")[0] == "postroom"}
+    assert len(library) > 20
+    assert all(file.is_relative_to(layer / "python" / "postroom") for file in library.values())
+    assert files[module] == running_build / function / f"{module}.py"
+    known = (layer, running_build / function, runtime_client, tmp_path, Path(found["prefix"]))
+    assert {name for name, file in files.items() if not any(file.is_relative_to(place) for place in known)} == set()
+    assert ".".join(map(str, found["version"])) == version_of(python)
+
+
+def test_it_is_the_runtime_of_the_template_where_its_python_is_here(python: str) -> None:
+    """Elsewhere the same sources and pins are built for the Python that is."""
+    assert version_of(python) in (RUNTIME, f"{sys.version_info.major}.{sys.version_info.minor}")
