@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 # The locks are whole: older pips trip over extras when they resolve under hashes.
 $(VENV)/.installed: requirements.lock pyproject.toml
@@ -70,6 +70,12 @@ review: $(SAM_VENV)/.installed $(REVIEW_VENV)/.installed ## the templates under 
 .PHONY: rie
 rie: $(VENV)/.installed $(SAM_VENV)/.installed ## each file of events/ through what `sam build` built, under AWS's Runtime Interface Emulator (Linux)
 	@$(BIN)/pytest -n 0 -v tests/built/test_rie.py
+
+.PHONY: sam-local
+sam-local: $(VENV)/.installed $(SAM_VENV)/.installed ## the door in AWS's own image of the runtime, under sam local (needs Docker)
+	@docker info > /dev/null 2>&1 || { echo "make sam-local needs Docker, and none answers here. \`make rie\` shows the" \
+		"built functions under the same runtime interface without it." >&2; exit 1; }
+	@$(BIN)/pytest -n 0 -v tests/built/sam_local.py
 
 .PHONY: bench
 bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/benchmarks.md

@@ -23,20 +23,24 @@ ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x
 def sam(*arguments: str, folder: Path, home: Path, environment: Mapping[str, str] | None = None) -> str:
     """Run sam; what it said. AssertionError with that where it failed."""
     assert SAM.exists(), f"there is no {SAM}: `make test` installs aws-sam-cli there"
-    given = {
+    given = {**environment_of_sam(home), **(environment or {})}
+    done = subprocess.run(
+        [SAM, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def environment_of_sam(home: Path) -> dict[str, str]:
+    """The whole environment; `home`: where sam keeps its notes."""
+    return {
         **os.environ,
         # The layer is made by any Python with pip; ours has one.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "SAM_CLI_TELEMETRY": "0",
         "__SAM_CLI_APP_DIR": str(home),
         "AWS_DEFAULT_REGION": "eu-west-1",
-        **(environment or {}),
     }
-    done = subprocess.run(
-        [SAM, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def rie_binary() -> Path:

@@ -13,6 +13,7 @@ What cannot be seen by asking, and what no code may rely on here:
 | Lambda permissions (who may invoke) | kept, never asked | AccessDenied without them |
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
 | policies: a condition on aws:SecureTransport | turned round: plain loopback is secure | HTTPS is secure |
+| policies: a condition on dynamodb:LeadingKeys | always met | held against the key of each row |
 | policies: logs:CreateLogStream | asked of the group's ARN as it is | of the ARN with `:*` |
 | S3: an object that is not there, without s3:ListBucket | NoSuchKey | AccessDenied |
 | bucket lifecycle rules | kept; nothing expires | within a day or two |

@@ -1,0 +1,164 @@
+"""Each function, and each job, may do what is its own, and not what is another's: the embedded AWS enforces roles.
+
+But for conditions on the keys of rows, which it does not know: tests/functions holds every call against those.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+from postroom.cli.checkout import template_path
+from postroom.local.clients import REGION, clean_session
+from postroom.local.stack import Deployment, LocalStack
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[Deployment]:
+    with LocalStack(template_path()) as stack:
+        # On one machine functions may reach all of the account's queues, buses, topics and functions; deployed, none.
+        nothing = {"ForwardQueueArns": "", "ForwardBusArns": "", "HandlerFunctionArns": "", "NotifyTopicArn": "none"}
+        yield stack.deploy("roles", nothing)
+
+
+class Call(NamedTuple):
+    """A call of AWS; a value `@Name` is what the stack's output `Name` says."""
+
+    service: str
+    operation: str
+    parameters: dict[str, Any]
+
+
+def row(table: str, key: str, *, sort: str = "") -> dict[str, Any]:
+    return {"TableName": f"@{table}Table", "Key": {"pk": {"S": key}, **({"sk": {"S": sort}} if sort else {})}}
+
+
+def put(table: str, key: str, *, sort: str = "") -> dict[str, Any]:
+    return {"TableName": f"@{table}Table", "Item": row(table, key, sort=sort)["Key"]}
+
+
+def query(table: str, key: str) -> dict[str, Any]:
+    values = {":pk": {"S": key}}
+    return {"TableName": f"@{table}Table", "KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": values}
+
+
+def send(queue: str) -> Call:
+    return Call("sqs", "send_message", {"QueueUrl": f"@{queue}QueueUrl", "MessageBody": "{}"})
+
+
+def put_object(key: str) -> Call:
+    return Call("s3", "put_object", {"Bucket": "@Bucket", "Key": key, "Body": b""})
+
+
+def get_secret(name: str) -> Call:
+    return Call("secretsmanager", "get_secret_value", {"SecretId": f"@{name}Secret"})
+
+
+DIRECTORY = Call("dynamodb", "query", query("Directory", "domain#receiver.example"))
+FILE = Call("dynamodb", "put_item", put("Post", "receiver.example#1", sort="m"))
+READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
+
+OWN = {
+    "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
+    "WorkerFunction": [send("Retry"), DIRECTORY, put_object("seg/x"), FILE, get_secret("DeliveryServiceKeys")],
+    "KeeperFunction": [send("Courier"), FILE],
+    "CourierFunction": [send("Courier"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
+    "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
+    "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
+    "ExpireJob": [Call("dynamodb", "query", query("Directory", "x")), put_object("jobs/reports/expire.json")],
+}
+
+NOT_OWN = {
+    # The door files nothing, reads nobody's mail, and signs for no domain.
+    "InboxFunction": [FILE, READ_MAIL, send("Courier"), put_object("seg/x"), get_secret("SigningKeys")],
+    # The worker takes no messages in, signs nothing that goes out, and sets nothing.
+    "WorkerFunction": [
+        send("Claims"),
+        READ_MAIL,
+        get_secret("SigningKeys"),
+        get_secret("TokenKeys"),
+        Call("dynamodb", "put_item", put("Directory", "domain#evil.example", sort="-")),
+        Call("s3", "delete_object", {"Bucket": "@Bucket", "Key": "seg/x"}),
+    ],
+    "KeeperFunction": [DIRECTORY, READ_MAIL, send("Claims"), put_object("seg/x"), get_secret("SigningKeys")],
+    # The courier speaks to strangers: it gets at no mail, and at no key of owners or of dm3.
+    "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
+    # The counter shows and acknowledges: it files nothing, and signs for no domain.
+    "MailboxFunction": [FILE, get_secret("SigningKeys"), get_secret("DeliveryServiceKeys"), put_object("seg/x")],
+    "CompactJob": [
+        FILE,
+        READ_MAIL,
+        put_object("seg/x"),
+        send("Claims"),
+        get_secret("SigningKeys"),
+        Call("dynamodb", "scan", {"TableName": "@DirectoryTable"}),
+    ],
+    "ExpireJob": [FILE, put_object("chk/x"), send("Claims"), get_secret("TokenKeys")],
+}
+
+ROLES = {name: name.replace("Function", "Role").replace("Job", "Role") for name in OWN}
+
+
+def calls_of(table: dict[str, list[Call]]) -> list[Any]:
+    return [
+        pytest.param(who, call, id=f"{who}-{call.operation}-{json.dumps(call.parameters, default=str)[:60]}")
+        for who, calls in table.items()
+        for call in calls
+    ]
+
+
+def client_of(deployment: Deployment, who: str, service: str) -> BaseClient:
+    """A client that signs as the role of a function or a job."""
+    [role] = [one.physical for one in deployment.resources if one.logical == ROLES[who]]
+    session = clean_session()
+    account = {"aws_access_key_id": deployment.account, "aws_secret_access_key": "local"}
+    sts = session.client("sts", endpoint_url=deployment.client.endpoint, region_name=REGION, **account)
+    arn = f"arn:aws:iam::{deployment.account}:role/{role.rpartition('/')[2]}"
+    given = sts.assume_role(RoleArn=arn, RoleSessionName="test")["Credentials"]
+    made: BaseClient = session.client(
+        service,  # type: ignore[call-overload]
+        endpoint_url=deployment.client.endpoint,
+        region_name=REGION,
+        aws_access_key_id=given["AccessKeyId"],
+        aws_secret_access_key=given["SecretAccessKey"],
+        aws_session_token=given["SessionToken"],
+    )
+    return made
+
+
+def make(deployment: Deployment, who: str, call: Call) -> None:
+    said = {
+        name: deployment.outputs[value[1:]] if isinstance(value, str) and value.startswith("@") else value
+        for name, value in call.parameters.items()
+    }
+    getattr(client_of(deployment, who, call.service), call.operation)(**said)
+
+
+@pytest.mark.parametrize(("who", "call"), calls_of(OWN))
+def test_what_is_its_own_is_allowed(deployment: Deployment, who: str, call: Call) -> None:
+    make(deployment, who, call)
+
+
+@pytest.mark.parametrize(("who", "call"), calls_of(NOT_OWN))
+def test_what_is_anothers_is_denied(deployment: Deployment, who: str, call: Call) -> None:
+    with pytest.raises(ClientError) as caught:
+        make(deployment, who, call)
+    assert caught.value.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException")
+
+
+def test_every_role_of_the_template_is_tried(deployment: Deployment) -> None:
+    roles = {one.logical for one in deployment.resources if one.type == "AWS::IAM::Role"}
+    # The schedule's is SAM's: it may invoke the keeper.
+    assert roles == set(ROLES.values()) | {"KeeperFunctionRoundRole"}
+    assert set(OWN) == set(NOT_OWN)
+
+
+def test_the_schedule_may_invoke_the_keeper_and_nothing_else(deployment: Deployment) -> None:
+    [role] = [one for one in deployment.resources if one.logical == "KeeperFunctionRoundRole"]
+    [policy] = role.properties["Policies"]
+    [statement] = policy["PolicyDocument"]["Statement"]
+    assert statement["Action"] in ("lambda:InvokeFunction", ["lambda:InvokeFunction"])
+    assert deployment.outputs["KeeperFunction"] in str(statement["Resource"])
