@@ -8,6 +8,7 @@ from pathlib import Path
 
 from postroom.cli.story.town import Town
 from postroom.cli.up import describe_stack
+from postroom.local.stack import LocalStack
 
 Shell = Callable[[str], str]
 _SECONDS = 240
@@ -15,8 +16,13 @@ _SECONDS = 240
 
 def open_shell(town: Town, folder: Path, **environment: str) -> Shell:
     """A shell in a folder; it answers what a script prints, and insists that every command of it succeeds."""
+    return shell_beside(town.stack, folder, **environment)
+
+
+def shell_beside(stack: LocalStack, folder: Path, **environment: str) -> Shell:
+    """The same, for any local stack."""
     local = folder / "local.json"
-    describe_stack(town.stack).write(local)
+    describe_stack(stack).write(local)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     def run(script: str) -> str:

@@ -1,0 +1,57 @@
+"""docs/parameters.md explains each parameter of template.yaml, in the order in which `sam deploy --guided` asks.
+
+`python -m tests.test_parameters` writes it.
+"""
+
+import re
+from pathlib import Path
+
+from tests.aws import TEMPLATE, template
+
+PAGE = Path(__file__).parent.parent / "docs" / "parameters.md"
+HEAD = """# Parameters
+
+What `sam deploy --guided` asks for, in its order; return takes what is in the second column. To change one later:
+`sam deploy --parameter-overrides NAME=VALUE` (those that were said before stay), or the line `parameter_overrides` of
+samconfig.toml. The functions take it at their next start, which the deployment brings about. A value that is no good
+stops the deployment, or the start of a function with a sentence that names it.
+
+(This page is written by `python -m tests.test_parameters`, from the template.)
+"""
+
+
+def page() -> str:
+    text = TEMPLATE.read_text(encoding="utf-8")
+    declared = text[text.index("\nParameters:\n") : text.index("\nMetadata:\n")]
+    lines = [HEAD]
+    for line in declared.splitlines():
+        if group := re.match(r"  # --- (.*) ---$", line):
+            title = group[1][0].upper() + group[1][1:]
+            lines += ["", f"## {title}", "", "| Parameter | Unless you say | What it is |", "|---|---|---|"]
+        elif name := re.match(r"  (\w+):", line):
+            lines.append(_row(name[1]))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def _row(name: str) -> str:
+    said = template()["Parameters"][name]
+    description = said["Description"].replace("|", "\\|").replace("<", "&lt;")
+    if choices := said.get("AllowedValues"):
+        description += f" One of {', '.join(map(str, choices))}."
+    bounds = [f"{word} {said[key]}" for key, word in (("MinValue", "at least"), ("MaxValue", "at most")) if key in said]
+    if bounds:
+        description += f" {', '.join(bounds).capitalize()}."
+    default = f"`{said['Default']}`" if said["Default"] != "" else ""
+    return f"| `{name}` | {default} | {description} |"
+
+
+def test_the_page_is_what_the_template_says() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "`python -m tests.test_parameters` writes it anew"
+
+
+def test_each_parameter_is_explained_in_the_order_of_the_template() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", page(), re.MULTILINE) == list(template()["Parameters"])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
