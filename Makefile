@@ -27,14 +27,14 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 $(SAM_VENV)/.installed: requirements-sam.lock
 	@echo "installing aws-sam-cli into $(SAM_VENV) (once) …"
 	@$(PYTHON) -m venv $(SAM_VENV)
-	@$(SAM_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-sam.lock
+	@$(SAM_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-sam.lock
 	@touch $@
 
 # checkov, too, pins what others pin otherwise.
 $(REVIEW_VENV)/.installed: requirements-review.lock
 	@echo "installing checkov into $(REVIEW_VENV) (once) …"
 	@$(PYTHON) -m venv $(REVIEW_VENV)
-	@$(REVIEW_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-review.lock
+	@$(REVIEW_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-review.lock
 	@touch $@
 
 .PHONY: install
