@@ -36,8 +36,8 @@ from postroom.nlweb.key_record import record_text
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.sign import Draft, sign
 from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.post import wiring
 from postroom.post.claims import Claim, pack
+from postroom.post.wiring import senders as senders_wiring
 from postroom.store.keys import row_key
 
 BATCH: Final = 100
@@ -123,7 +123,7 @@ def lone_worker() -> Iterator[LoneWorker]:
     with (
         patch.dict(os.environ, environment, clear=True),
         patch.object(boto3, "DEFAULT_SESSION", boto3.Session(botocore_session=session)),
-        patch.object(wiring, "_resolvers", lambda _settings: senders),
+        patch.object(senders_wiring, "build_resolvers", lambda _settings: senders),
         patch.object(sys, "path", [str(FUNCTIONS / "worker"), *sys.path]),
         patch.object(sys, "stdout", _Nowhere()),
     ):

@@ -30,7 +30,19 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.nlweb import envelope, feedback, key_record
 from postroom.nlweb import keys as nlweb_keys
 from postroom.nlweb import names as nlweb_names
-from postroom.post import answers, courier, dispatch, dm3_door, graph, keeper, nlweb_door, notifier, wiring, worker
+from postroom.post import (
+    answers,
+    courier,
+    dispatch,
+    dm3_door,
+    graph,
+    keeper,
+    nlweb_door,
+    notifier,
+    side_by_side,
+    worker,
+)
+from postroom.post.wiring import aws, doors
 from postroom.store import cached, head, queues, replies, secret, segments, targets, webhook_keys
 
 AT = settings.Settings()
@@ -229,7 +241,7 @@ def _door() -> Iterator[Bound]:
         "post/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
     yield Bound(
-        "waiting for a synchronous handler", _n(wiring.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
+        "waiting for a synchronous handler", _n(aws.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
         "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
         "post/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
     )  # fmt: skip
@@ -336,7 +348,7 @@ def _dm3() -> Iterator[Bound]:
         "post/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
     )  # fmt: skip
     yield Bound(
-        "look-ups at once", _n(wiring.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
+        "look-ups at once", _n(doors.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
         "post/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
     )  # fmt: skip
@@ -572,7 +584,7 @@ def _worker() -> Iterator[Bound]:
         "test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_one_message_more",
     )  # fmt: skip
     yield Bound(
-        "claims judged at once", _n(wiring.THREADS), "a thread and a connection each", "they wait their turn",
+        "claims judged at once", _n(side_by_side.THREADS), "a thread and a connection each", "they wait their turn",
         "botocore max_pool_connections: 10",
         "post/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
     )  # fmt: skip
@@ -594,7 +606,7 @@ def _worker() -> Iterator[Bound]:
         "post/test_worker.py::test_a_part_of_a_batch_is_begun_until_so_long_and_no_later",
     )  # fmt: skip
     yield Bound(
-        "a call of AWS", f"{wiring.AWS_TRIES} tries of {wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS} s",
+        "a call of AWS", f"{aws.AWS_TRIES} tries of {aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS} s",
         "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
         "post/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
     )  # fmt: skip

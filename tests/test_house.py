@@ -83,7 +83,7 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.doctor.host", "ssl", "doctor"),
         ("postroom.client.sending", "postroom.doctor.checks", "floors"),
         ("postroom.doctor.examine", "rich", "tools"),
-        ("postroom.post.wiring", "rich", "tools"),
+        ("postroom.post.wiring.doors", "rich", "tools"),
         ("postroom.store.operators", "typer", "tools"),
         ("postroom.https", "trustme", "tools"),
         ("postroom.counter.desk", "httpx", "client"),

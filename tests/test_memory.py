@@ -32,10 +32,11 @@ from postroom.names.cache import Cache
 from postroom.names.keys import KeepTimes
 from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
 from postroom.nlweb import names
-from postroom.post import dm3_door, wiring
+from postroom.post import dm3_door
 from postroom.post.claims import Claim, Protocol, pack
 from postroom.post.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.post.keeper import LETTERS_AT_ONCE, Letter
+from postroom.post.wiring import senders
 from postroom.post.worker import SLICE_BYTES
 from postroom.reasons import Reason
 from postroom.settings import Settings
@@ -51,7 +52,7 @@ MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owne
 
 def grown_in_the_second_half(monkeypatch: pytest.MonkeyPatch, max_names: int) -> tuple[int, int]:
     """Bytes that are held more at the end than half way, of different senders; the entries of the largest cache."""
-    monkeypatch.setattr(wiring, "KeepTimes", partial(KeepTimes, max_names=max_names))
+    monkeypatch.setattr(senders, "KeepTimes", partial(KeepTimes, max_names=max_names))
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # pytest keeps what is logged
     before = {id(each) for each in caches()}
     with lone_worker() as worker:

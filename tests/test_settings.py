@@ -10,7 +10,11 @@ import yaml
 
 from postroom.counter.wiring import build_counter
 from postroom.errors import SettingsError
-from postroom.post import wiring
+from postroom.post.wiring.courier import build_courier
+from postroom.post.wiring.doors import build_doors
+from postroom.post.wiring.keepers import build_keepers
+from postroom.post.wiring.senders import build_sender_keys
+from postroom.post.wiring.worker import build_worker
 from postroom.settings import DAY_SECONDS, Settings, read_settings
 
 ROOT = Path(__file__).parent.parent
@@ -50,10 +54,10 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
 }
 DECLARED = {variable for variables in FUNCTIONS.values() for variable in variables} - POWERTOOLS
 BUILDERS = {
-    "InboxFunction": wiring.build_doors,
-    "WorkerFunction": wiring.build_worker,
-    "KeeperFunction": wiring.build_keepers,
-    "CourierFunction": wiring.build_courier,
+    "InboxFunction": build_doors,
+    "WorkerFunction": build_worker,
+    "KeeperFunction": build_keepers,
+    "CourierFunction": build_courier,
     "MailboxFunction": build_counter,
 }
 
@@ -81,7 +85,7 @@ def test_what_is_no_parameter_has_the_default_of_the_settings() -> None:
 @pytest.mark.parametrize(("variable", "value"), [("RESOLVERS", "nowhere.example"), ("TRUST_ANCHORS", ". IN A 1.2.3.4")])
 def test_a_setting_with_a_form_of_its_own_is_named_too(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=variable):
-        wiring.build_sender_keys(read_settings({variable: value}))
+        build_sender_keys(read_settings({variable: value}))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ from postroom.cli import job_runs
 from postroom.counter.shapes import MAX_WAIT_SECONDS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
 from postroom.local.intrinsics import Evaluator
-from postroom.post import keeper, wiring
+from postroom.post import keeper
+from postroom.post.side_by_side import THREADS
+from postroom.post.wiring import aws
 from postroom.post.worker import BEGIN_SECONDS, SUSPECT_AFTER
 from postroom.settings import RETAIN_CEILING_SECONDS, Settings
 
@@ -293,17 +295,17 @@ def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
 def test_the_door_does_not_end_while_a_handler_may_still_answer() -> None:
     """Who is not told the reply of a handler that was called asks again, and it is called again."""
     at, timeout = Settings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
-    handler = wiring.AWS_CONNECT_SECONDS + wiring.HANDLER_READ_SECONDS
+    handler = aws.AWS_CONNECT_SECONDS + aws.HANDLER_READ_SECONDS
     assert at.dns_budget_seconds + handler < timeout - 3  # for what is asked of the store before and afterwards
     assert at.sync_lease_seconds >= timeout
 
 
 def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
-    once = wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS
+    once = aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
     # Who waits for an answer is told to ask again.
     asked = {"InboxFunction", "MailboxFunction"}
-    assert wiring.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in asked)
+    assert aws.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in asked)
 
 
 def test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends() -> None:
@@ -437,14 +439,14 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
     for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue"):
         # As many claims at once as there are threads.
-        rounds = math.ceil(batches[queue] / wiring.THREADS)
+        rounds = math.ceil(batches[queue] / THREADS)
         # A batch may come in many parts; the last is begun in time to be ended.
         assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
 
 
 def test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once() -> None:
     run = resources("AWS::Serverless::Function")["KeeperFunction"]["Timeout"]
-    assert keeper.ROUND_SECONDS + wiring.AWS_CONNECT_SECONDS + wiring.AWS_READ_SECONDS < run < keeper.LOOKED_AT_SECONDS
+    assert keeper.ROUND_SECONDS + aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS < run < keeper.LOOKED_AT_SECONDS
 
 
 def test_the_keeper_goes_round_often_enough() -> None:

@@ -11,7 +11,7 @@ from postroom.post.logs import json_logger
 from postroom.post.notices import Notice, SummaryDue, read_notice
 from postroom.post.notifications import Notification, Waiting
 from postroom.post.outgoing import Outgoing
-from postroom.post.wiring import build_courier
+from postroom.post.wiring.courier import build_courier
 from postroom.settings import read_settings
 
 logger = json_logger()

@@ -14,7 +14,7 @@ from postroom.post.cors import Cors
 from postroom.post.http_events import HttpEvent, HttpResult, headers_of
 from postroom.post.logs import json_logger
 from postroom.post.nlweb_door import Posted
-from postroom.post.wiring import build_doors
+from postroom.post.wiring.doors import build_doors
 from postroom.reasons import Reason
 from postroom.settings import read_settings
 from postroom.store.ledger import QUEUED

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.filing import Fate, Outcome
 from postroom.post.logs import json_logger
-from postroom.post.wiring import build_worker
+from postroom.post.wiring.worker import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
 

@@ -13,7 +13,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.errors import NotNowError
 from postroom.post.keeper import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
 from postroom.post.logs import json_logger
-from postroom.post.wiring import AWS, build_keepers
+from postroom.post.wiring.aws import AWS
+from postroom.post.wiring.keepers import build_keepers
 from postroom.settings import read_settings
 from postroom.store.aws import passing_faults
 

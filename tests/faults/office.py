@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published
 from tests.post.ports import InTurn
 
 from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.post import wiring
+from postroom.post.wiring import doors, keepers, worker
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
@@ -101,8 +102,12 @@ class Town:
         self._office = _Set(self.deployed, parameters, settings={**_PATIENT, **settings})
         os.environ["AWS_ENDPOINT_URL"] = endpoint
         boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
+        # As for SnapStart: every client is made here, once, and not in each fork that needs it.
+        os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # One call after the other: only then does a call have a number.
-        with patch.object(wiring, "ThreadPoolExecutor", lambda _threads: InTurn()):
+        with ExitStack() as stack:
+            for module in (doors, worker, keepers):
+                stack.enter_context(patch.object(module, "ThreadPoolExecutor", lambda _threads: InTurn()))
             for function in FUNCTIONS:
                 self._office.start(function)
         # It looks through folders for that, the first time.

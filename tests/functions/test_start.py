@@ -14,7 +14,7 @@ import pytest
 from tests.functions.lambdas import MOTO_REGION, Office
 
 from postroom.errors import SettingsError
-from postroom.post import wiring
+from postroom.post.wiring import aws
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = {
@@ -74,11 +74,42 @@ def test_a_start_imports_no_tools(imported: set[str], function: str) -> None:
 
 
 @EACH
-def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(running: Office, function: str) -> None:
+def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(
+    running: Office, function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start")
     with patch.object(boto3, "client", wraps=boto3.client) as made:
         running.start(function)
     assert made.call_args_list
-    assert all(call.kwargs["config"] is wiring.AWS for call in made.call_args_list)
+    for call in made.call_args_list:
+        assert call.kwargs["config"] is (aws.AWS_ONCE if call.args == ("lambda",) else aws.AWS)
+
+
+AT_ONCE = {
+    "InboxFunction": ["dynamodb", "sqs"],
+    "WorkerFunction": ["dynamodb", "s3", "sqs"],
+    "KeeperFunction": ["dynamodb", "sqs", "sqs"],
+    "CourierFunction": ["dynamodb", "secretsmanager", "sqs"],
+}
+LATER = {
+    "InboxFunction": ["lambda", "s3", "secretsmanager"],
+    "WorkerFunction": ["events", "secretsmanager", "sqs"],
+    "KeeperFunction": ["events", "s3", "sqs"],
+    "CourierFunction": ["sns"],
+}
+
+
+@EACH
+@pytest.mark.parametrize("how", [None, "on-demand", "snap-start", "provisioned-concurrency"])
+def test_what_few_events_need_is_made_for_the_first_of_them_unless_nobody_waits_for_the_start(
+    running: Office, function: str, how: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how:
+        monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", how)
+    with patch.object(boto3, "client", wraps=boto3.client) as made:
+        running.start(function)
+    later = [] if how in (None, "on-demand") else LATER[function]
+    assert sorted(call.args[0] for call in made.call_args_list) == sorted(AT_ONCE[function] + later)
 
 
 @pytest.mark.parametrize(

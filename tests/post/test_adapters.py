@@ -13,9 +13,9 @@ from tests.aws import Deployed
 from urllib3.response import HTTPResponse
 
 from postroom.errors import NotNowError, TheirError
-from postroom.post import wiring
 from postroom.post.adapters import AwsForwarding, LambdaHandlers
 from postroom.post.answers import MAX_ANSWER_BYTES
+from postroom.post.wiring import aws
 from postroom.reasons import Reason
 
 SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
@@ -119,7 +119,7 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
 ) -> None:
     network = Network(b'{"y":2}', silent=0 if in_time else 1)
     monkeypatch.setattr(boto3, "client", network.client)
-    handlers = wiring._LazyLambdaHandlers()
+    handlers = LambdaHandlers(aws.late_client("lambda", aws.AWS_ONCE))
     if in_time:
         assert handlers.call("lambda:ask", {}) == {"y": 2}
     else:
@@ -127,23 +127,23 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
             handlers.call("lambda:ask", {})
         assert caught.value.reason is Reason.HANDLER_FAILED
     assert network.sent == 1
-    assert network.timeouts == (wiring.AWS_CONNECT_SECONDS, wiring.HANDLER_READ_SECONDS)
+    assert network.timeouts == (aws.AWS_CONNECT_SECONDS, aws.HANDLER_READ_SECONDS)
 
 
 @pytest.mark.parametrize("reason", [Reason.STORE_UNAVAILABLE, Reason.NOT_QUEUED])
-@pytest.mark.parametrize("silent", [wiring.AWS_TRIES - 1, wiring.AWS_TRIES])
+@pytest.mark.parametrize("silent", [aws.AWS_TRIES - 1, aws.AWS_TRIES])
 def test_a_call_of_aws_is_tried_so_often_and_no_more(
     monkeypatch: pytest.MonkeyPatch, silent: int, reason: Reason
 ) -> None:
     network = Network(b"{}", silent)
     monkeypatch.setattr(boto3, "client", network.client)
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
-    queue = wiring._Aws().queue("https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
-    if silent < wiring.AWS_TRIES:
+    queue = aws.Aws().queue("https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
+    if silent < aws.AWS_TRIES:
         queue.send("{}", reason=reason)
     else:
         with pytest.raises(NotNowError) as caught:
             queue.send("{}", reason=reason)
         assert caught.value.reason is reason
-    assert network.sent == wiring.AWS_TRIES
-    assert network.timeouts == (wiring.AWS_CONNECT_SECONDS, wiring.AWS_READ_SECONDS)
+    assert network.sent == aws.AWS_TRIES
+    assert network.timeouts == (aws.AWS_CONNECT_SECONDS, aws.AWS_READ_SECONDS)

@@ -15,7 +15,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.post.timebox import TimeBox
-from postroom.post.wiring import LOOK_UPS
+from postroom.post.wiring.doors import LOOK_UPS
 from postroom.reasons import Reason
 
 SHORT, LONG = 0.02, 30.0

@@ -132,7 +132,7 @@ class Office:
     def targets(self) -> "TargetDesk":
         """Who is told that something waits: what the counter does for owners."""
         from postroom.counter.notifications import Offer, TargetDesk
-        from postroom.post.wiring import new_id
+        from postroom.post.wiring.shared import new_id
         from postroom.store.codes import CodeLimits
         from postroom.store.queues import Queue
         from postroom.store.targets import Targets

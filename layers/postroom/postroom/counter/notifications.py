@@ -13,7 +13,6 @@ from msgspec import UNSET
 
 from postroom.counter.shapes import NewTarget, Notifications, Target
 from postroom.errors import NotNowError, TheirError
-from postroom.https import split_url
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.post.notifications import Notification
 from postroom.post.ports import Clock, NewId, SendQueue
@@ -58,6 +57,9 @@ class Offer:
                 raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment sends no e-mail")
 
     def _check_url(self, url: str) -> None:
+        # Owners seldom name a webhook, and all of HTTPS comes with it: imported only where one does.
+        from postroom.https import split_url
+
         try:
             split_url(url, self.port)
         except NotNowError as error:

@@ -22,7 +22,9 @@ from postroom.counter.tokens import Tokens
 from postroom.dm3.names import normalize
 from postroom.errors import SettingsError, TheirError
 from postroom.post.side_by_side import THREADS
-from postroom.post.wiring import AWS, build_directory, build_profiles, new_id
+from postroom.post.wiring.aws import AWS
+from postroom.post.wiring.dm3 import build_profiles
+from postroom.post.wiring.shared import build_directory, new_id
 from postroom.settings import Settings
 from postroom.store.answered import AnsweredChallenges
 from postroom.store.codes import CodeLimits

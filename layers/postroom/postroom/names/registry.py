@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, Protocol
 
-import yaml
-
 from postroom.dm3.names import normalize
 from postroom.errors import NotNowError, SettingsError, TheirError
 from postroom.ijson import parse
-from postroom.names.documents import FAULTS, MAX_DEPTH, UniqueStrings
 from postroom.reasons import Reason
 
 PROFILE_KEY: Final = "network.dm3.profile"
@@ -140,6 +137,11 @@ def _read(data: bytes) -> object:
     except TheirError as error:
         if error.reason is not Reason.NOT_JSON:
             raise _broken(f"is JSON with a fault: {error.detail}") from None
+    # Few starts are for dm3, and what is JSON needs none of it: imported only where a document is YAML.
+    import yaml
+
+    from postroom.names.documents import FAULTS, MAX_DEPTH, UniqueStrings
+
     try:
         return yaml.load(data, UniqueStrings)  # noqa: S506 - makes strings, lists and dicts only
     except yaml.MarkedYAMLError as error:

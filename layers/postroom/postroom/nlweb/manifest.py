@@ -1,7 +1,5 @@
 """Our own manifest, and the reply to `Identity@Graph` (settlement NLWeb 10, 11)."""
 
-import yaml
-
 from postroom.errors import TheirError
 from postroom.ijson import JsonValue
 from postroom.nlweb.names import is_host_name, read_host_name, read_receiver
@@ -14,6 +12,9 @@ CONTENT_TYPE = "application/yaml"
 
 def manifest_of(domain: str, feedback: str | None) -> str:
     """The manifest of one of our domains, in YAML. `feedback`: the domain of its buffer."""
+    # Few starts are for this: it is imported only where it is asked for.
+    import yaml
+
     about = {"Name": domain, **({"Feedback": feedback} if feedback else {})}
     return yaml.safe_dump({HANDSHAKE: "nlweb.org/MANIFEST/ABOUT", "About": about}, allow_unicode=True, sort_keys=False)
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from postroom.errors import NotNowError, TheirError
-from postroom.https import HttpsClient, Response
 from postroom.ijson import JsonValue
-from postroom.names.keys import KeyDirectory
 from postroom.nlweb.keys import PublicKey
 from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.ports import SenderKey
@@ -24,6 +22,9 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
+    from postroom.https import HttpsClient, Response
+    from postroom.names.keys import KeyDirectory
+
 _log: Final = logging.getLogger(__name__)
 LAMBDA: Final = "lambda:"
 """How a synchronous handler that is a function is written in the registry: `lambda:<name or ARN>`."""
@@ -32,7 +33,7 @@ LAMBDA: Final = "lambda:"
 class DnsKeys:
     """Senders' keys from DNS."""
 
-    def __init__(self, keys: KeyDirectory[PublicKey]) -> None:
+    def __init__(self, keys: "KeyDirectory[PublicKey]") -> None:
         self._keys = keys
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
@@ -124,9 +125,9 @@ class Topics:
 class HttpsOutbound:
     """Other domains' post offices."""
 
-    def __init__(self, https: HttpsClient) -> None:
+    def __init__(self, https: "HttpsClient") -> None:
         self._https = https
 
-    def post(self, url: str, envelope: bytes) -> Response:
+    def post(self, url: str, envelope: bytes) -> "Response":
         """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
         return self._https.post(url, envelope, "application/json")

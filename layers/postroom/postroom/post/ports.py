@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from postroom.dm3.profile import UserProfile
 from postroom.dm3.service import ServiceKeys
-from postroom.https import Response
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PublicKey
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.mailboxes import Mailbox
 from postroom.store.secrets import SigningKey
+
+if TYPE_CHECKING:
+    from postroom.https import Response
 
 Clock = Callable[[], float]
 """Epoch seconds."""
@@ -99,7 +101,7 @@ class OurKeys(Protocol):
 class Outbound(Protocol):
     """Posting to other post offices."""
 
-    def post(self, url: str, envelope: bytes) -> Response:
+    def post(self, url: str, envelope: bytes) -> "Response":
         """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 

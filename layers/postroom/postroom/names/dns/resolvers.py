@@ -5,17 +5,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
-
-import httpcore
+from typing import TYPE_CHECKING, Self
 
 from postroom.errors import NotNowError
 from postroom.names.dns.answer import Answer
 from postroom.names.dns.question import Ask, Elsewhere, Question
 from postroom.names.dns.servers import Server, parse_servers
-from postroom.names.dns.transport import exchange, https_connections
+from postroom.names.dns.transport import exchange
 from postroom.names.dns.wire import TooLong, Unusable, check_answer, make_query
 from postroom.reasons import Reason
+
+if TYPE_CHECKING:
+    from postroom.names.dns.over_https import HttpsConnections
 
 
 class Resolvers:
@@ -41,7 +42,7 @@ class Resolvers:
         self._budget_seconds = budget_seconds
         self._back_off_seconds = back_off_seconds
         self._clock = clock
-        self._pool = https_connections(ssl_context)
+        self._https = _connections(self._servers, ssl_context)
         self._lock = threading.Lock()
         self._last_until: dict[Server, float] = {}
 
@@ -53,7 +54,8 @@ class Resolvers:
 
     def close(self) -> None:
         """End the connections kept open to https resolvers."""
-        self._pool.close()
+        if self._https is not None:
+            self._https.close()
 
     def __enter__(self) -> Self:
         return self
@@ -76,16 +78,14 @@ class Resolvers:
                 failures.append("out of time")
                 break
             try:
-                answer = check_answer(exchange(server, make_query(question), min(self._try_seconds, left), self._pool))
+                answer = check_answer(exchange(server, make_query(question), min(self._try_seconds, left), self._https))
             except TooLong as error:
                 # That is not the server's doing; still another one may know less.
                 failures.append(str(error))
                 reason = Reason.DNSSEC_TOO_COSTLY
                 continue
-            except (Unusable, OSError, httpcore.NetworkError, httpcore.TimeoutException) as error:
+            except (Unusable, OSError) as error:
                 failures.append(_said(error))
-            except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, httpcore.ConnectionNotAvailable):
-                failures.append("no proper HTTP answer")
             else:
                 self._note(server, None)
                 if not isinstance(question, Elsewhere):
@@ -108,9 +108,17 @@ class Resolvers:
                 self._last_until[server] = last_until
 
 
+def _connections(servers: Sequence[Server], trust: ssl.SSLContext | None) -> "HttpsConnections | None":
+    if all(server.scheme != "https" for server in servers):
+        return None
+    from postroom.names.dns.over_https import HttpsConnections
+
+    return HttpsConnections(trust)
+
+
 def _said(error: Exception) -> str:
     if isinstance(error, Unusable):
         return str(error)
-    if isinstance(error, TimeoutError | httpcore.TimeoutException):
+    if isinstance(error, TimeoutError):
         return "timed out"
     return "not reachable"

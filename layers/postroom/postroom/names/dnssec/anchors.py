@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-import dns.dnssec
 import dns.exception
 import dns.name
 import dns.zonefile
@@ -44,7 +43,10 @@ class TrustAnchors:
         for rrset in rrsets:
             for record in rrset:
                 if isinstance(record, DnskeyRecord):
-                    record = dns.dnssec.make_ds(rrset.name, record, "SHA256")
+                    # Few are written so; it brings all of dnspython's own zones and checks along.
+                    from dns.dnssec import make_ds
+
+                    record = make_ds(rrset.name, record, "SHA256")
                 if not isinstance(record, DsRecord):
                     raise SettingsError(f"the trust anchor holds {rrset.rdtype.name}, not DS or DNSKEY")
                 zones[rrset.name] = (*zones.get(rrset.name, ()), record)

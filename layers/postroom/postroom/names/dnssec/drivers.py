@@ -1,6 +1,5 @@
 """Look-ups with real answers: by a thread that waits for each of them, or from asyncio."""
 
-import asyncio
 from typing import TypeVar
 
 import dns.name
@@ -44,6 +43,9 @@ def drive(steps: Steps[T], ask: Ask) -> T:
 
 async def drive_async(steps: Steps[T], ask: Ask) -> T:
     """The same for programs of asyncio: asking and checking go to threads, the event loop goes on."""
+    # No Lambda function has one, and it would cost each a hundredth of a second at its start.
+    import asyncio
+
     done = await asyncio.to_thread(_go_on, steps)
     while isinstance(done, Question):
         answer = await asyncio.to_thread(_answer, ask, done)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
 
-import dns.dnssec
 import dns.dnssectypes
 
 from postroom.ijson import JsonValue
@@ -142,7 +141,7 @@ class Evidence:
 
 def algorithm_name(algorithm: int) -> str:
     """`ECDSAP256SHA256` for 13, and so on (RFC 8624 §3.1)."""
-    return dns.dnssec.algorithm_to_text(algorithm)
+    return dns.dnssectypes.Algorithm.to_text(algorithm)
 
 
 def digest_name(digest_type: int) -> str:
@@ -156,7 +155,7 @@ def _read_link(link: Any) -> Link:
 
 
 def _read_window(window: Any) -> Window:
-    algorithm = int(dns.dnssec.algorithm_from_text(window["algorithm"]))
+    algorithm = int(dns.dnssectypes.Algorithm.from_text(window["algorithm"]))
     tag, begin, end = (int(window[name]) for name in ("tag", "from", "until"))
     if not all(0 <= number < 2**32 for number in (tag, begin, end)):
         raise ValueError("out of range")

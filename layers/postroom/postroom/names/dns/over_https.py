@@ -1,0 +1,83 @@
+"""Questions over HTTPS (RFC 8484), by connections that are kept.
+
+A module of its own: most deployments ask over TCP, and need not import a library of HTTP at every start.
+"""
+
+import contextvars
+import ssl
+from collections.abc import Iterable
+
+import httpcore
+
+from postroom.names.dns.servers import Server
+from postroom.names.dns.wire import MAX_ANSWER_BYTES, TooLong, Unusable
+from postroom.timed import TimedStream, seconds_left
+
+_MEDIA_TYPE = b"application/dns-message"
+_DEADLINE: contextvars.ContextVar[float] = contextvars.ContextVar("deadline")
+"""Of the question that this thread asks: its connection is kept, and carries questions of others later."""
+
+
+class HttpsConnections:
+    """Connections to https resolvers. Thread safe; close it."""
+
+    def __init__(self, trust: ssl.SSLContext | None) -> None:
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=trust, max_connections=4, keepalive_expiry=30, network_backend=_TimedBackend()
+        )
+
+    def close(self) -> None:
+        """End them."""
+        self._pool.close()
+
+    def post(self, server: Server, wire: bytes, deadline: float) -> bytes:
+        """What `server` says to a query, until `deadline` (time.monotonic). Raises `Unusable`, `TooLong`, `OSError`."""
+        try:
+            return self._post(server, wire, deadline)
+        except httpcore.TimeoutException as error:
+            raise TimeoutError from error
+        except httpcore.NetworkError as error:
+            raise OSError from error
+        except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, httpcore.ConnectionNotAvailable) as error:
+            raise Unusable("no proper HTTP answer") from error
+
+    def _post(self, server: Server, wire: bytes, deadline: float) -> bytes:
+        _DEADLINE.set(deadline)
+        with self._pool.stream(
+            "POST",
+            httpcore.URL(scheme=b"https", host=server.host.encode(), port=server.port, target=server.path.encode()),
+            headers={b"host": _authority(server), b"content-type": _MEDIA_TYPE, b"accept": _MEDIA_TYPE},
+            content=wire,
+            extensions={"timeout": {"pool": seconds_left(deadline)}},
+        ) as response:
+            if response.status != 200:
+                raise Unusable(f"HTTP status {response.status}")
+            body = b""
+            for part in response.iter_stream():
+                body += part
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise TooLong
+        return body
+
+
+class _TimedBackend(httpcore.NetworkBackend):
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        stream = httpcore.SyncBackend().connect_tcp(host, port, _asked_for(), local_address, socket_options)
+        return TimedStream(stream, _asked_for)
+
+
+def _asked_for() -> float:
+    """Seconds left for the question that this thread asks."""
+    return seconds_left(_DEADLINE.get())
+
+
+def _authority(server: Server) -> bytes:
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return (host if server.port == 443 else f"{host}:{server.port}").encode()

@@ -1,0 +1,100 @@
+"""What functions/courier runs."""
+
+import secrets
+import time
+import uuid
+from typing import NamedTuple
+
+import boto3
+
+from postroom.https import HttpsClient
+from postroom.names.addresses import addresses
+from postroom.names.manifest import ManifestDirectory
+from postroom.post.adapters import HttpsOutbound, Topics
+from postroom.post.courier import Courier, CourierRules
+from postroom.post.dispatch import Dispatch
+from postroom.post.graph import Buffers, Graph
+from postroom.post.notifier import Notifier, NotifierRules
+from postroom.post.postman import Postman
+from postroom.post.webhooks import Webhooks
+from postroom.post.wiring.aws import AWS, Aws, late_client
+from postroom.post.wiring.resolvers import build_resolvers
+from postroom.post.wiring.shared import new_id
+from postroom.settings import Settings
+from postroom.store.limits import FeedbackLimits
+from postroom.store.outbox import Outbox
+from postroom.store.register import Register
+from postroom.store.secrets import SigningKeys
+from postroom.store.seen import Seen
+from postroom.store.targets import Kind, Targets
+from postroom.store.told import TellTale
+from postroom.store.turns import Turns
+from postroom.store.webhook_keys import WebhookKeys
+
+
+class Rounds(NamedTuple):
+    """Of the courier: Feedback, what owners send, and that something waits."""
+
+    feedback: Courier
+    outbox: Dispatch
+    notifications: Notifier
+
+
+def build_courier(settings: Settings) -> Rounds:
+    """What functions/courier runs."""
+    settings.need(
+        "post_table", "seen_table", "limits_table", "outbox_table", "directory_table", "courier_queue_url",
+        "signing_keys_secret", "webhook_keys_secret",
+    )  # fmt: skip
+    aws, https, secretsmanager = Aws(), build_https(settings), boto3.client("secretsmanager", config=AWS)
+    keys = SigningKeys(secretsmanager, settings.signing_keys_secret, time.time)
+    graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
+    postman, queue = Postman(keys, HttpsOutbound(https)), aws.queue(settings.courier_queue_url)
+    jitter = secrets.SystemRandom().random
+    feedback = Courier(
+        seen=Seen(aws.dynamodb, settings.seen_table),
+        register=Register(aws.dynamodb, settings.post_table),
+        told=TellTale(aws.dynamodb, settings.post_table),
+        limits=FeedbackLimits(aws.dynamodb, settings.limits_table),
+        manifests=Buffers(ManifestDirectory(https, time.time), graph),
+        postman=postman,
+        queue=queue,
+        rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
+        clock=time.time,
+        new_uuid=lambda: str(uuid.uuid4()),
+        jitter=jitter,
+    )
+    outbox = Dispatch(
+        outbox=Outbox(aws.dynamodb, settings.outbox_table),
+        postman=postman,
+        queue=queue,
+        give_up_seconds=settings.outbox_give_up_seconds,
+        clock=time.time,
+        jitter=jitter,
+    )
+    webhook_keys = WebhookKeys(secretsmanager, settings.webhook_keys_secret, time.time)
+    notifications = Notifier(
+        targets=Targets(aws.dynamodb, settings.directory_table),
+        turns=Turns(aws.dynamodb, settings.directory_table),
+        keys=webhook_keys,
+        carriers={Kind.WEBHOOK: Webhooks(https, webhook_keys, time.time), Kind.TOPIC: Topics(late_client("sns"))},
+        queue=queue,
+        rules=NotifierRules(settings.notify_interval_seconds, settings.notify_pause_seconds),
+        clock=time.time,
+        new_id=new_id,
+        jitter=jitter,
+    )
+    return Rounds(feedback, outbox, notifications)
+
+
+def build_https(settings: Settings) -> HttpsClient:
+    """Outbound HTTPS under the settings' guard, with hosts looked up at our own resolvers."""
+    resolvers = build_resolvers(settings)
+    return HttpsClient(
+        lambda host: addresses(host, resolvers.asking()),
+        port=settings.outbound_port,
+        allow_private=settings.outbound_allow_private,
+        ca_file=settings.outbound_ca_file or None,
+        connect_timeout=settings.outbound_connect_seconds,
+        total_timeout=settings.outbound_total_seconds,
+    )

@@ -1,0 +1,38 @@
+"""What dm3 messages are judged by: the keys of the delivery service, and the profiles of its registry."""
+
+import time
+
+from botocore.exceptions import ClientError
+
+from postroom.errors import NotNowError
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PinnedRegistry
+from postroom.post.wiring.aws import late_client
+from postroom.reasons import Reason
+from postroom.settings import Settings
+from postroom.store.dm3_keys import DeliveryServiceKeys
+from postroom.store.segments import Objects
+
+
+def build_dm3_keys(settings: Settings) -> DeliveryServiceKeys:
+    """The keys of the dm3 delivery service; for NLWeb alone nobody asks for them."""
+    return DeliveryServiceKeys(late_client("secretsmanager"), settings.dm3_keys_secret, time.time)
+
+
+def build_profiles(settings: Settings, objects: Objects, *, without: bytes | None = None) -> Profiles:
+    """The dm3 profiles of the deployment's registry. `without`: the document where there is none; None: then no look-up
+    can be made."""
+    registry = PinnedRegistry(
+        lambda: _registry_document(objects, settings.dm3_registry, without), time.time, settings.dm3_registry_seconds
+    )
+    return Profiles(registry, time.time, keep_seconds=settings.dm3_registry_seconds)
+
+
+def _registry_document(objects: Objects, name: str, without: bytes | None) -> bytes:
+    try:
+        return objects.get(name)
+    except (KeyError, ClientError):
+        # To roles that may not list the bucket S3 says that access to an object is denied where there is none.
+        if without is not None:
+            return without
+        raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None

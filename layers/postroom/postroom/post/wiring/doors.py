@@ -1,0 +1,91 @@
+"""What functions/inbox runs."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from postroom.dm3.extension import Properties
+from postroom.nlweb.timestamp import Window
+from postroom.post.adapters import LambdaHandlers
+from postroom.post.dm3_door import Dm3Door
+from postroom.post.intake import Intake
+from postroom.post.nlweb_door import DoorRules, NlwebDoor
+from postroom.post.room import Room
+from postroom.post.sync import BuiltInHandlers, Sync
+from postroom.post.timebox import TimeBox
+from postroom.post.wiring.aws import AWS_ONCE, Aws, late_client
+from postroom.post.wiring.dm3 import build_dm3_keys, build_profiles
+from postroom.post.wiring.senders import build_judge
+from postroom.post.wiring.shared import build_directory, named, new_id
+from postroom.settings import Settings
+from postroom.store.directory import Directory
+from postroom.store.quotas import Quota, Usages
+from postroom.store.replies import Replies
+from postroom.store.segments import Objects
+
+LOOK_UPS: Final = 4
+"""At once; each may wait for its own time."""
+
+
+class Doors(NamedTuple):
+    """One for each protocol."""
+
+    nlweb: NlwebDoor
+    dm3: Dm3Door
+
+
+def build_doors(settings: Settings) -> Doors:
+    """What functions/inbox runs."""
+    settings.need("directory_table", "seen_table", "limits_table", "bucket", "claims_queue_url", "dm3_keys_secret")
+    aws = Aws()
+    objects, directory = Objects(late_client("s3"), settings.bucket), build_directory(settings, aws.dynamodb)
+    intake = Intake(
+        directory=directory,
+        claims=aws.queue(settings.claims_queue_url),
+        objects=objects,
+        room=Room(
+            Usages(aws.dynamodb, settings.limits_table),
+            Quota(settings.mailbox_max_messages, settings.mailbox_max_bytes),
+            clock=time.time,
+            cache_seconds=settings.directory_cache_seconds,
+        ),
+        new_id=new_id,
+    )
+    return Doors(
+        nlweb=_nlweb_door(settings, aws, objects, directory, intake),
+        dm3=_dm3_door(settings, objects, directory, intake),
+    )
+
+
+def _nlweb_door(settings: Settings, aws: Aws, objects: Objects, directory: Directory, intake: Intake) -> NlwebDoor:
+    sync = Sync(
+        judge=build_judge(settings, directory),
+        replies=Replies(aws.dynamodb, settings.seen_table, objects),
+        handlers=BuiltInHandlers(directory, LambdaHandlers(late_client("lambda", AWS_ONCE))),
+        clock=time.time,
+        new_id=new_id,
+        lease_seconds=settings.sync_lease_seconds,
+        memory_seconds=settings.nlweb_max_age_seconds + settings.retain_seconds,
+    )
+    window = Window(settings.nlweb_max_age_seconds, settings.nlweb_max_skew_seconds)
+    return NlwebDoor(
+        rules=DoorRules(window, settings.nlweb_max_body_bytes),
+        directory=directory,
+        intake=intake,
+        sync=sync,
+        clock=time.time,
+    )
+
+
+def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake: Intake) -> Dm3Door:
+    with named("DM3_MESSAGE_TTL_DAYS"):
+        properties = Properties(settings.dm3_message_ttl_days, settings.dm3_size_limit_bytes)
+    return Dm3Door(
+        properties=properties,
+        directory=directory,
+        keys=build_dm3_keys(settings),
+        profiles=build_profiles(settings, objects),
+        timebox=TimeBox(ThreadPoolExecutor(LOOK_UPS), settings.dm3_lookup_seconds),
+        intake=intake,
+        clock=time.time,
+    )

@@ -1,0 +1,50 @@
+"""What functions/worker runs."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import boto3
+
+from postroom.post.announcing import Announcer
+from postroom.post.dm3_judge import Dm3Judge
+from postroom.post.side_by_side import THREADS
+from postroom.post.wiring.aws import AWS, Aws
+from postroom.post.wiring.dm3 import build_dm3_keys, build_profiles
+from postroom.post.wiring.filing import build_filing
+from postroom.post.wiring.senders import build_judge
+from postroom.post.wiring.shared import build_directory, times_of
+from postroom.post.worker import Worker
+from postroom.settings import Settings
+from postroom.store.segments import Objects
+
+
+def build_worker(settings: Settings) -> Worker:
+    """What functions/worker runs."""
+    settings.need(
+        "directory_table", "seen_table", "post_table", "limits_table", "outbox_table", "bucket",
+        "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
+    )  # fmt: skip
+    aws, pool = Aws(), ThreadPoolExecutor(THREADS - 1)
+    objects, directory = (
+        Objects(boto3.client("s3", config=AWS), settings.bucket),
+        build_directory(settings, aws.dynamodb),
+    )
+    return Worker(
+        judges={
+            "nlweb": build_judge(settings, directory),
+            "dm3": Dm3Judge(
+                keys=build_dm3_keys(settings),
+                profiles=build_profiles(settings, objects),
+                clock=time.time,
+                times=times_of(settings),
+                unverified_seconds=settings.dm3_unverified_seconds,
+            ),
+        },
+        filing=build_filing(settings, aws, objects, pool),
+        announcer=Announcer(directory, aws.queue(settings.courier_queue_url)),
+        objects=objects,
+        retry=aws.queue(settings.retry_queue_url),
+        suspects=aws.queue(settings.suspects_queue_url),
+        pool=pool,
+        monotonic=time.monotonic,
+    )
