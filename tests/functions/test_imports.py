@@ -1,0 +1,72 @@
+"""What a start of each function imports, as a list: nothing may creep in unseen, for every cold start pays for it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS
+
+EVERYWHERE = {
+    "aws_lambda_powertools", "boto3", "botocore", "certifi", "coincurve", "cryptography", "dateutil", "jiter",
+    "jmespath", "multiprocessing", "nacl", "orjson", "pybase64", "rfc8785", "s3transfer", "six", "typing_extensions",
+    "urllib3",
+    "postroom.canonical", "postroom.dm3", "postroom.errors", "postroom.ijson", "postroom.nlweb", "postroom.post",
+    "postroom.post.wiring", "postroom.reasons", "postroom.settings", "postroom.store",
+}  # fmt: skip
+DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
+IMPORTED = {
+    "inbox/app": {*DNS, "postroom.names.dnssec"},
+    "worker/app": {*DNS, "postroom.names.dnssec"},
+    "worker/keeper": set[str](),
+    "courier/app": {*DNS, "h11", "httpcore", "postroom.https", "postroom.timed", "standardwebhooks", "yaml"},
+    "mailbox/app": {"jwt", "msgspec", "postroom.counter", "postroom.names"},
+}
+"""Beside EVERYWHERE. Packages of others by their first name; of ours, modules of the first floor and packages; of
+Python's own, those of SLOW."""
+
+SLOW = {"asyncio", "multiprocessing", "sqlite3", "unittest"}
+WHERE_THEY_ARE = {"anyio", "h2", "hpack", "hyperframe"}
+"""httpcore takes them where it finds them: here they are the local stack's, and the client's."""
+SCRIPT = """
+import json, sys
+before = set(sys.modules)
+import {}
+print(json.dumps({{name: hasattr(sys.modules[name], "__path__") for name in set(sys.modules) - before}}))
+"""
+
+
+def imported_by(function: str) -> set[str]:
+    folder, _, module = function.partition("/")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(module)], cwd=FUNCTIONS / folder,
+        env={**ENVIRONMENT, "PYTHONPATH": str(FUNCTIONS.parent / "layers" / "postroom")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found: dict[str, bool] = json.loads(done.stdout)
+    ours = {
+        name
+        for name, is_package in found.items()
+        if name.startswith("postroom.") and (is_package or name.count(".") == 1)
+    }
+    tops = {name.partition(".")[0] for name in found} - {"postroom", module, "cython_runtime"} - WHERE_THEY_ARE
+    # What begins with _ is a part of another package, or of how Python was started.
+    return ours | {top for top in tops if not top.startswith("_") and top not in sys.stdlib_module_names - SLOW}
+
+
+@pytest.mark.parametrize("function", IMPORTED)
+def test_a_start_imports_what_is_listed_and_nothing_else(function: str) -> None:
+    imported, listed = imported_by(function), EVERYWHERE | IMPORTED[function]
+    new, gone = sorted(imported - listed), sorted(listed - imported)
+    assert not new, (
+        f"functions/{function}.py now imports {', '.join(new)} at its start, and every cold start pays for it. What few "
+        "events need is imported where they need it (as `postroom.nlweb.names` does with idna), or stands in a module "
+        "that this function does not import. If every start needs it, see what it costs (python -m benchmarks start), "
+        "and put it into this list."
+    )
+    assert not gone, f"functions/{function}.py imports {', '.join(gone)} no longer: take it out of this list."
+
+
+def test_every_function_is_looked_at() -> None:
+    files = {str(path.relative_to(FUNCTIONS).with_suffix("")) for path in FUNCTIONS.rglob("*.py")}
+    assert files == IMPORTED.keys()
