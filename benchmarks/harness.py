@@ -124,5 +124,7 @@ def marked(ratio: float, *, reached: bool) -> str:
 
 
 def _calls_in(timer: Timer, seconds: float) -> int:
+    if not seconds:
+        return 1
     once = min(timer.timeit(1) for _ in range(3))
     return max(1, round(seconds / once))

@@ -38,6 +38,7 @@ from postroom.post.claims import Claim, Queued
 from postroom.store.keys import row_key
 
 FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
+LAYER: Final = FUNCTIONS.parent / "layers" / "postroom"
 _NAMES: Final = (
     "POST_TABLE",
     "SEEN_TABLE",

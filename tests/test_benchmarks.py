@@ -44,7 +44,16 @@ ROWS = {
     "canonical": ["jcs", "rfc8785"],
     "key_record": ["parse_key_record", "bare", "dkimpy"],
     "dnssec": [*SIGNED_BY, *(f"{algorithm}, warm" for algorithm in SIGNED_BY), *HOSTILE],
-    "start": ["import boto3", "functions/inbox", "functions/worker", "functions/courier"],
+    "start": [
+        "inbox",
+        "worker",
+        "keeper",
+        "courier",
+        "mailbox",
+        "inbox, without Powertools",
+        "inbox, every client late",
+        "inbox, nothing compiled",
+    ],
     "requests": [
         *(f"{protocol}, batch {batch}" for protocol in ("nlweb", "dm3") for batch in (1, 10, 100)),
         *(f"nlweb, {kind}, batch 10" for kind in ("large", "sent again", "discarded")),

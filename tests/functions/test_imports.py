@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS
+from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS, LAYER
 
 EVERYWHERE = {
     "aws_lambda_powertools", "boto3", "botocore", "certifi", "coincurve", "cryptography", "dateutil", "jiter",
@@ -40,7 +40,7 @@ def imported_by(function: str) -> set[str]:
     folder, _, module = function.partition("/")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(module)], cwd=FUNCTIONS / folder,
-        env={**ENVIRONMENT, "PYTHONPATH": str(FUNCTIONS.parent / "layers" / "postroom")},
+        env={**ENVIRONMENT, "PYTHONPATH": str(LAYER)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     found: dict[str, bool] = json.loads(done.stdout)
@@ -59,7 +59,7 @@ def test_a_start_imports_what_is_listed_and_nothing_else(function: str) -> None:
     imported, listed = imported_by(function), EVERYWHERE | IMPORTED[function]
     new, gone = sorted(imported - listed), sorted(listed - imported)
     assert not new, (
-        f"functions/{function}.py now imports {', '.join(new)} at its start, and every cold start pays for it. What few "
+        f"functions/{function}.py now imports {', '.join(new)} at its start; every cold start pays for it. What few "
         "events need is imported where they need it (as `postroom.nlweb.names` does with idna), or stands in a module "
         "that this function does not import. If every start needs it, see what it costs (python -m benchmarks start), "
         "and put it into this list."
