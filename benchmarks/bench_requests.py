@@ -30,8 +30,8 @@ at work. What others take stands in [cost.md](cost.md).
 
 Wanted at a batch of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost hold all of this.
 
-Processor time is the only time on this page that is no ratio, because it is what Lambda bills: the best of some rounds
-of 100 messages, or of 10 large ones, boto3 included, the embedded AWS in a process of its own.
+Processor time is no ratio here, because it is what Lambda bills: the best of some rounds of 100 messages, or of 10
+large ones, boto3 included, the embedded AWS in a process of its own.
 """
 
 BATCHES: Final = (1, 10, 100)

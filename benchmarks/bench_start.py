@@ -22,8 +22,9 @@ process took on the machine that wrote this page; other machines have others, an
 
 Wanted: of the inbox at most 350 ms are left; more is marked ✗. Its other rows show what more could be done, or undone.
 *Without Powertools*: nothing stands in its place. *Every client late*: the first event waits for them, with less of a
-processor than Lambda gives a start. *Nothing compiled*: there are no .pyc files beside what the layer brings, boto3
-among it, as where a layer is built without them: Lambda cannot keep those that it makes.
+processor than Lambda gives a start. *No garbage collected*: nor is it looked for while there is hardly any. *Nothing
+compiled*: there are no .pyc files beside what the layer brings, boto3 among it, as where a layer is built without them:
+Lambda cannot keep those that it makes.
 
 The second table tells where the time goes: shares of what `-X importtime` says of a whole start. To make clients is
 part of the function's own. For each module there is `python -X importtime -c "import app"`, in a function's folder and
@@ -45,6 +46,10 @@ for name in ("", ".metrics", ".utilities", ".utilities.typing"):
 _EVERY_CLIENT_LATE: Final = """
 import boto3
 boto3.client = lambda *_, **__: None
+"""
+_NO_GARBAGE: Final = """
+import gc
+gc.disable()
 """
 _NOTHING_COMPILED: Final = """
 import importlib._bootstrap_external as loaders, sysconfig
@@ -127,6 +132,7 @@ def _starts() -> list[Start]:
         *starts,
         inbox._replace(name="inbox, without Powertools", whole=_after(_WITHOUT_POWERTOOLS, inbox.whole)),
         Start("inbox, every client late", _after(_EVERY_CLIENT_LATE, inbox.whole), Process("import boto3")),
+        Start("inbox, no garbage collected", *(_after(_NO_GARBAGE, process) for process in inbox[1:])),
         Start("inbox, nothing compiled", *(_after(_NOTHING_COMPILED, process) for process in inbox[1:])),
     ]
 

@@ -1,7 +1,7 @@
 """What every benchmark is made of: ways of doing one thing, run in turn in one process, and compared.
 
 A computer is never quiet. So each round runs every way in short turns, several times, and keeps each way's best
-turn; a round gives ratios only, and the median over the rounds is what counts. Seconds are never reported.
+turn; a round gives ratios only, and the median over the rounds is what counts. Seconds are not reported.
 """
 
 import statistics

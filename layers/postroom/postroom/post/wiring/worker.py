@@ -25,10 +25,8 @@ def build_worker(settings: Settings) -> Worker:
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
     aws, pool = Aws(), ThreadPoolExecutor(THREADS - 1)
-    objects, directory = (
-        Objects(boto3.client("s3", config=AWS), settings.bucket),
-        build_directory(settings, aws.dynamodb),
-    )
+    objects = Objects(boto3.client("s3", config=AWS), settings.bucket)
+    directory = build_directory(settings, aws.dynamodb)
     return Worker(
         judges={
             "nlweb": build_judge(settings, directory),
