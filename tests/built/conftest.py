@@ -18,11 +18,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As an operator builds it, for the runtime of the template."""
-    folder = tmp_path_factory.mktemp("built")
-    sam("build", "--build-dir", str(folder / "build"), folder=ROOT, home=tmp_path_factory.mktemp("home"))
-    return folder / "build"
+def built(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As an operator builds it, for the runtime of the template; by its own Python, where that is here."""
+    folder, home = tmp_path_factory.mktemp("built") / "build", tmp_path_factory.mktemp("home")
+    sam("build", "--build-dir", str(folder), folder=ROOT, home=home, environment={"PYTHON": python})
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -39,5 +39,5 @@ def running_build(built: Path, python: str, tmp_path_factory: pytest.TempPathFac
         yield built
         return
     folder, home = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("home")
-    sam("build", "--build-dir", str(folder), folder=ROOT, home=home, environment={"RUNTIME": version})
+    sam("build", "--build-dir", str(folder), folder=ROOT, home=home, environment={"RUNTIME": version, "PYTHON": python})
     yield folder

@@ -314,7 +314,7 @@ def test_what_a_function_imports_is_of_the_function_the_layer_the_runtime_and_py
     layer = running_build / LAYERS[ARCHITECTURE]
     library = {name: file for name, file in files.items() if name.partition(".")[0] == "postroom"}
     assert len(library) > 20
-    assert all(file.is_relative_to(layer / "python" / "postroom") for file in library.values())
+    assert all(file.is_relative_to(layer / "python" / "postroom") for file in library.values()), library
     assert files[module] == running_build / function / f"{module}.py"
     known = (layer, running_build / function, runtime_client, tmp_path, Path(found["prefix"]))
     assert {name for name, file in files.items() if not any(file.is_relative_to(place) for place in known)} == set()
