@@ -1,10 +1,19 @@
-"""Property tests on a busy machine: how long an example takes is no reason to fail."""
+"""Property tests on a busy machine: how long an example takes is no reason to fail. Each test is a run of its own."""
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from postroom.store.own_faults import MET
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # With CI set, hypothesis loads a profile of its own, which hurries nobody either.
 if "CI" not in os.environ:
     settings.load_profile("unhurried")
+
+
+@pytest.fixture(autouse=True)
+def nothing_met_before() -> None:
+    """What one test met that is wrong with us is not told in another."""
+    MET.take()

@@ -11,8 +11,10 @@ from postroom.post.logs import json_logger
 from postroom.post.notices import Notice, SummaryDue, read_notice
 from postroom.post.notifications import Notification, Waiting
 from postroom.post.outgoing import Outgoing
+from postroom.post.own_faults import telling_own_faults
 from postroom.post.wiring.courier import build_courier
 from postroom.settings import read_settings
+from postroom.store.aws import stack_of
 
 logger = json_logger()
 metrics = Metrics()
@@ -20,6 +22,7 @@ rounds = build_courier(read_settings(os.environ))
 
 
 @metrics.log_metrics
+@telling_own_faults(logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Deliver one batch of notices, messages and notifications."""
     failed: list[str] = []
@@ -32,9 +35,9 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
                 _notify(carried)
             else:
                 _tell(carried)
-        except Exception:
+        except Exception as error:
             # Whatever is wrong with one notice must not drag its neighbours along to the dead letters.
-            logger.exception("to be handed out again", queue_message=record["messageId"])
+            logger.exception("to be handed out again", queue_message=record["messageId"], exc_info=stack_of(error))
             metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
             failed.append(record["messageId"])
     return hand_out_again(failed)

@@ -14,9 +14,11 @@ from postroom.post.cors import Cors
 from postroom.post.http_events import HttpEvent, HttpResult, headers_of
 from postroom.post.logs import json_logger
 from postroom.post.nlweb_door import Posted
+from postroom.post.own_faults import telling_own_faults
 from postroom.post.wiring.doors import build_doors
 from postroom.reasons import Reason
 from postroom.settings import read_settings
+from postroom.store.aws import our_own_fault
 from postroom.store.ledger import QUEUED
 
 DM3_PATHS = ("/dm3", "/rpc")
@@ -30,14 +32,16 @@ cors = Cors(settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
 
 
 @metrics.log_metrics
+@telling_own_faults(logger, metrics)
 def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Answer one request."""
     method = event["requestContext"]["http"]["method"]
     try:
         answer = _answer(event, method)
-    except Exception:
+    except Exception as error:
         # Whatever it was, the same message may be sent again: it is executed once. Nobody is shown a stack.
-        logger.exception("the door failed")
+        if not our_own_fault(error):
+            logger.exception("the door failed")
         answer = problem(NotNowError(Reason.NOT_QUEUED))
     for part in answer.parts or (answer,):
         _tell(part, context.aws_request_id)

@@ -17,6 +17,7 @@ from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.cors import Cors
 from postroom.post.http_events import HttpEvent, HttpResult, headers_of
 from postroom.post.logs import json_logger
+from postroom.post.own_faults import telling_own_faults
 from postroom.settings import read_settings
 
 CORS: Final = {
@@ -33,6 +34,7 @@ cors = Cors(settings.counter_cors_origins, "COUNTER_CORS_ORIGINS", **CORS)
 
 
 @metrics.log_metrics
+@telling_own_faults(logger, metrics)
 def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Answer one request."""
     asked = _asked(event)

@@ -12,6 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.post.filing import Fate, Outcome
 from postroom.post.logs import json_logger
+from postroom.post.own_faults import telling_own_faults
 from postroom.post.wiring.worker import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
@@ -24,6 +25,7 @@ suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 
 
 @metrics.log_metrics
+@telling_own_faults(logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Work off one batch."""
     records = [

@@ -13,19 +13,21 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.errors import NotNowError
 from postroom.post.keeper import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
 from postroom.post.logs import json_logger
+from postroom.post.own_faults import telling_own_faults
 from postroom.post.wiring.aws import AWS
 from postroom.post.wiring.keepers import build_keepers
 from postroom.settings import read_settings
-from postroom.store.aws import passing_faults
+from postroom.store.aws import naming, passing_faults
 
 logger = json_logger()
 metrics = Metrics()
 settings = read_settings(os.environ)
 keepers = build_keepers(settings)
-sqs = boto3.client("sqs", config=AWS)
+sqs = naming(boto3.client("sqs", config=AWS))
 
 
 @metrics.log_metrics
+@telling_own_faults(logger, metrics)
 def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int]:
     """One round over the dead letters: some claims, some messages of owners, and so on until there are no more."""
     rounds: deque[_Claims | _Outbox] = deque([_Claims(), _Outbox()])

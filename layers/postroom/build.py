@@ -5,8 +5,8 @@
 Wheels are fetched for Lambda's machine, whatever this one is, by the hashes of requirements.txt. Any Python from 3.9
 with pip will do. The same input gives the same files, bit for bit.
 
-Where there is a Python of the runtime's version, modules are compiled, and lie there compiled only: Lambda writes nothing
-down beside a layer, and would compile all of them anew at every cold start, which takes longer than the rest of it.
+Where there is a Python of the runtime's version, modules are compiled, and lie there compiled only: Lambda writes
+nothing down beside a layer. It would compile all of them anew at every cold start, which takes longer than the rest.
 """
 
 from __future__ import annotations

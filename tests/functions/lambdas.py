@@ -92,6 +92,10 @@ class Office:
                 self._modules[function] = importlib.import_module(name)
         return self._modules[function]
 
+    def end(self) -> None:
+        """Every instance ends: the next call of each function is a cold start."""
+        self._modules.clear()
+
     def environment(self, function: str) -> dict[str, str]:
         """The variables of a function, as the template works them out for this deployment."""
         variables = self._evaluator().value(self._said(function)["Environment"]["Variables"])

@@ -34,17 +34,16 @@ def test_only_what_is_no_notice_of_ours_is_handed_out_again(
     assert metrics(capsys.readouterr().out) == {"FeedbackFailed": [1.0], "FeedbackDelivered": [1.0]}
 
 
-def test_one_notice_that_breaks_us_does_not_drag_its_neighbours_along(running: Office, elsewhere: Elsewhere) -> None:
-    """Our signing key for one of our domains is broken: the Feedback of the others goes out all the same."""
+def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(running: Office, elsewhere: Elsewhere) -> None:
     store = running.deployed
     keys = json.loads(store.clients.secrets.get_secret_value(SecretId=store.secrets["SigningKeys"])["SecretString"])
     store.clients.secrets.put_secret_value(
         SecretId=store.secrets["SigningKeys"], SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
     )
-    event = sqs("CourierQueue", MADE_AT, notice())
-    failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
-    assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
+    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
     assert elsewhere.posted == []
+    [waiting] = store.bodies("CourierQueue")
+    assert json.loads(waiting)["tries"] == 1
 
 
 def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(

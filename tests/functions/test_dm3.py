@@ -74,15 +74,15 @@ def post(running: Office, value: object, path: str = "/dm3", headers: Mapping[st
     return answer
 
 
-def said(answer: Json) -> Any:
+def said(answer: Json, status: int = 200) -> Any:
     """What an answer of JSON-RPC says."""
-    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json")
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (status, "application/json")
     assert answer["isBase64Encoded"] is False
     return json.loads(answer["body"])
 
 
-def refusal(answer: Json) -> tuple[int, str]:
-    error = said(answer)["error"]
+def refusal(answer: Json, status: int = 200) -> tuple[int, str]:
+    error = said(answer, status)["error"]
     return error["code"], error["data"]["reason"]
 
 
@@ -263,13 +263,13 @@ def test_the_worker_names_no_sender_either(running: Office, capsys: pytest.Captu
 # --- what may be missing ---------------------------------------------------------------------------------------------
 
 
-def unavailable(running: Office, reason: Reason) -> str:
+def unavailable(running: Office, reason: Reason, status: int = 200) -> str:
     """Submitting is answered -32002, and nothing is stored; what is said of it."""
     before = running.deployed.dump()
     answer = post(running, submission())
-    assert refusal(answer) == (-32002, str(reason))
+    assert refusal(answer, status) == (-32002, str(reason))
     assert running.deployed.dump() == before
-    detail: str = said(answer)["error"]["data"]["detail"]
+    detail: str = said(answer, status)["error"]["data"]["detail"]
     return detail
 
 
@@ -325,12 +325,12 @@ def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_
 
 def test_before_there_are_keys_nothing_is_taken_in(deployed: Deployed) -> None:
     with office(deployed) as running:
-        assert unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE) == "this delivery service has no dm3 keys"
+        assert unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE, 503) == "this delivery service has no dm3 keys"
 
 
 def test_keys_that_may_not_be_read_are_unavailable(running: Office) -> None:
     with denied("GetSecretValue"):
-        unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE)
+        unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE, 503)
 
 
 def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
@@ -343,10 +343,21 @@ def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
     failed, told = said(answer)
     assert failed == {"jsonrpc": "2.0", "error": {"code": -32603, "message": "Internal error"}, "id": 1}
     assert told["result"] == {"messageTTL": 0, "sizeLimit": 4_000_000}
-    assert "QueueDoesNotExist" in caplog.text
     output = capsys.readouterr().out
-    assert metrics(output) == {"Answered": [1.0], "Refused": [1.0], "RefusedNotQueued": [1.0]}
+    assert "queue ClaimsQueue: it is not there" in output
+    assert metrics(output) == {"Answered": [1.0], "Refused": [1.0], "RefusedNotQueued": [1.0], "OwnFault": [1.0]}
     assert ALICE not in output + caplog.text
+
+
+def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: Office) -> None:
+    """Who sends a notification is told nothing else; who sends a batch, of which something was done, reads on."""
+    store = running.deployed
+    store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
+    notification = {name: value for name, value in submission().items() if name != "id"}
+    answer = post(running, notification)
+    assert (answer["statusCode"], answer["body"]) == (503, "")
+    assert said(post(running, submission()), 503)["error"]["code"] == -32603
+    assert [error["error"]["code"] for error in said(post(running, [submission(), submission()]), 503)] == [-32603] * 2
 
 
 def test_what_breaks_the_door_is_answered_503(running: Office, monkeypatch: pytest.MonkeyPatch) -> None:

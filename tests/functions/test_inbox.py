@@ -150,9 +150,9 @@ def test_a_queue_that_takes_nothing_is_told_as_such_logged_for_us_and_nothing_is
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
     refused(running.invoke("InboxFunction", post_event()), Reason.NOT_QUEUED)
     output = capsys.readouterr().out
-    assert [line["level"] for line in log_lines(output)] == ["ERROR", "INFO"]
-    assert "QueueDoesNotExist" in output
+    assert [line["level"] for line in log_lines(output)] == ["INFO", "ERROR"]
+    assert "queue ClaimsQueue: it is not there" in output
     assert "Good morning" not in output
-    assert metrics(output) == {"Refused": [1.0], "RefusedNotQueued": [1.0]}
+    assert metrics(output) == {"Refused": [1.0], "RefusedNotQueued": [1.0], "OwnFault": [1.0]}
     del store.queues["ClaimsQueue"], before["ClaimsQueue"]
     assert store.dump() == before

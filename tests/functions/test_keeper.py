@@ -86,7 +86,11 @@ def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
     running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert running.invoke("KeeperFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0, "given_up": 0}
-    assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [0.0]}
+    assert metrics(capsys.readouterr().out) == {
+        "DeadLetters": [0.0],
+        "Undeliverable": [0.0],
+        "QuotaExhausted": [1.0, 1.0],
+    }
 
 
 @pytest.mark.parametrize("throttled", ["DeleteMessage"], indirect=True)
@@ -95,7 +99,7 @@ def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
 ) -> None:
     store = running.deployed
     assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
-    assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0]}
+    assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0], "QuotaExhausted": [1.0]}
     assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{Reason.UNDELIVERABLE}"] * 2
     assert len(store.bodies("LettersQueue")) == 2
     assert {json.loads(notice)["reason"] for notice in store.bodies("CourierQueue")} == {str(Reason.UNDELIVERABLE)}

@@ -162,7 +162,7 @@ def test_while_profiles_cannot_be_had_the_sender_is_asked_to_come_again(service:
 def test_while_our_keys_cannot_be_had_the_sender_is_asked_to_come_again(service: DeliveryService) -> None:
     envelope = service.envelope()
     service.keys.keys = NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
-    assert refusal(service.submit(envelope)) == (-32002, "SigningKeyUnavailable")
+    assert refusal(service.submit(envelope, 503)) == (-32002, "SigningKeyUnavailable")
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_fault_of_ours_is_said_to_be_one_and_shows_nothing(
     service: DeliveryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service.house.directory, "dm3_mailbox", lambda _: 1 // 0)
-    said = service.submit(service.envelope())
+    said = service.submit(service.envelope(), 503)
     assert said["error"] == {"code": -32603, "message": "Internal error"}
 
 

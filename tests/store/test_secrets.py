@@ -61,7 +61,7 @@ def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
 
 
 def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is(deployed: Deployed) -> None:
-    secret = Secret(deployed.clients.secrets, deployed.secrets["SigningKeys"], Clock(0))
+    secret = Secret(deployed.clients.secrets, deployed.secrets["SigningKeys"], Clock(0), "an object")
     longest = {"a": "x" * (MAX_SECRET_BYTES - len(json.dumps({"a": ""})))}
     secret.put(longest)
     assert secret.read() == longest
@@ -118,14 +118,14 @@ def by_many_threads(secret: Secret) -> list[Any]:
 
 def test_threads_that_need_a_secret_at_the_same_moment_share_one_request() -> None:
     secrets: Any = Secrets()
-    assert by_many_threads(Secret(secrets, "s", Clock(0))) == [{"a": 1}] * 8
+    assert by_many_threads(Secret(secrets, "s", Clock(0), "an object")) == [{"a": 1}] * 8
     assert secrets.asked == 1
 
 
 def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_for_again_soon() -> None:
     secrets: Any = Secrets(away=True)
     clock = Clock(0)
-    secret = Secret(secrets, "s", clock)
+    secret = Secret(secrets, "s", clock, "an object")
     assert by_many_threads(secret) == [Reason.SIGNING_KEY_UNAVAILABLE] * 8
     assert secrets.asked == 1
     clock.now = 2

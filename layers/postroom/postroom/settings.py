@@ -151,7 +151,9 @@ class Settings:
         """Raises SettingsError for the first of `names` that is empty."""
         for name in names:
             if not getattr(self, name):
-                raise SettingsError(f"{name.upper()} is not set; template.yaml sets it for the functions that need it")
+                raise SettingsError(
+                    f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew"
+                )
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

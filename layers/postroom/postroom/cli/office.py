@@ -150,9 +150,10 @@ class Office:
 
     def delivery_service_keys(self) -> "Secret":
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""
+        from postroom.store.dm3_keys import FORM
         from postroom.store.secret import Secret
 
-        return Secret(self.secrets, self.output("DeliveryServiceKeysSecret"), time.monotonic)
+        return Secret(self.secrets, self.output("DeliveryServiceKeysSecret"), time.monotonic, FORM)
 
     def premises(self) -> "Premises":
         """The store, as an audit looks at it."""

@@ -45,6 +45,7 @@ from postroom.errors import NotNowError, TheirError
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.post.side_by_side import side_by_side
 from postroom.reasons import Reason
+from postroom.store.aws import our_own_fault
 from postroom.store.ids import row_of
 from postroom.store.keys import RowKey
 from postroom.store.mailboxes import Mailboxes
@@ -120,9 +121,10 @@ class Desk:
             return self._lead(asked)
         except (TheirError, NotNowError) as error:
             return refused(error)
-        except Exception:
+        except Exception as error:
             # Nothing was given away that could not be asked for again. Nobody is shown a stack.
-            _log.exception("the counter failed")
+            if not our_own_fault(error):
+                _log.exception("the counter failed")
             return refused(NotNowError(Reason.COUNTER_CLOSED))
 
     def _lead(self, asked: Asked) -> Reply:

@@ -105,6 +105,7 @@ class TargetDesk:
             raise TheirError(Reason.TARGET_EXISTS)
         if len(standing) >= MAX_TARGETS:
             raise TheirError(Reason.TOO_MANY_TARGETS)
+        self._keys.require()
         self._take_code(mailbox)
         target = self._targets.add(mailbox, kind, wanted.to, random_id=self._new_id(), now_ms=self._now_ms())
         if target is None:
@@ -140,6 +141,7 @@ class TargetDesk:
         target = self._find(mailbox, target_id)
         if target.kind is not Kind.WEBHOOK:
             raise TheirError(Reason.NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
+        self._keys.require()
         self._targets.rotate(target, self._now_ms())
         # If another caller did at the same time, both get what that made.
         rotated = self._find(mailbox, target_id)

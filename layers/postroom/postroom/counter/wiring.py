@@ -27,6 +27,7 @@ from postroom.post.wiring.dm3 import build_profiles
 from postroom.post.wiring.shared import build_directory, new_id
 from postroom.settings import Settings
 from postroom.store.answered import AnsweredChallenges
+from postroom.store.aws import naming
 from postroom.store.codes import CodeLimits
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.outbox import Outbox
@@ -47,19 +48,20 @@ def build_counter(settings: Settings) -> Desk:
         "directory_table", "post_table", "limits_table", "outbox_table", "storage_table", "bucket",
         "courier_queue_url", "token_keys_secret", "webhook_keys_secret",
     )  # fmt: skip
-    dynamodb = boto3.client("dynamodb", config=AWS)
-    objects, directory = Objects(boto3.client("s3", config=AWS), settings.bucket), build_directory(settings, dynamodb)
+    dynamodb = naming(boto3.client("dynamodb", config=AWS))
+    objects = Objects(naming(boto3.client("s3", config=AWS)), settings.bucket)
+    directory = build_directory(settings, dynamodb)
     register = Register(dynamodb, settings.post_table)
     mailboxes = Mailboxes(dynamodb, settings.directory_table)
     reader = Reader(dynamodb, settings.post_table, register, objects)
     pool = ThreadPoolExecutor(THREADS - 1)
-    secrets = boto3.client("secretsmanager", config=AWS)
+    secrets = naming(boto3.client("secretsmanager", config=AWS))
     keys = TokenKeys(secrets, settings.token_keys_secret, time.time)
     tokens = Tokens(keys, time.time, new_id)
     # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
     users = build_profiles(settings, objects, without=b"{}")
     answered = AnsweredChallenges(dynamodb, settings.limits_table)
-    courier = Queue(boto3.client("sqs", config=AWS), settings.courier_queue_url)
+    courier = Queue(naming(boto3.client("sqs", config=AWS)), settings.courier_queue_url)
     return Desk(
         sign_in=SignIn(tokens=tokens, directory=directory, mailboxes=mailboxes, users=users, answered=answered),
         opening=Opening(

@@ -82,6 +82,7 @@ class _Held:
     texts: Mapping[str, Mapping[str, str]] | None
     why: str
     read_at: float
+    reason: Reason = Reason.PROFILE_LOOKUP_FAILED
 
 
 class PinnedRegistry:
@@ -100,24 +101,25 @@ class PinnedRegistry:
         self._lock = Lock()
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        """The text. Raises NotNowError(PROFILE_LOOKUP_FAILED) where no document could be read yet, with the place."""
+        """The text. Raises NotNowError where no document could be read yet: PROFILE_LOOKUP_FAILED with the place, or
+        what `load` raises."""
         with self._lock:
             if self._clock() >= self._held.read_at + (FRESH_SECONDS if fresh else self._keep_seconds):
                 self._held = self._read()
             held = self._held
         if held.texts is None:
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, held.why)
+            raise NotNowError(held.reason, held.why)
         return held.texts.get(name, {}).get(key)
 
     def _read(self) -> _Held:
-        old = self._held
+        old, reason = self._held, Reason.PROFILE_LOOKUP_FAILED
         try:
             data = self._load()
             # Most often nothing has changed, and YAML takes its time.
             texts = old.texts if old.texts is not None and data == old.data else parse_registry(data)
             return _Held(data, texts, "", self._clock())
         except NotNowError as error:
-            why = error.detail or error.reason.sentence
+            why, reason = error.detail or error.reason.sentence, error.reason
         except OSError as error:
             why = f"the registry document cannot be read: {error.strerror or 'no reason was given'}"
         except SettingsError as error:
@@ -127,7 +129,7 @@ class PinnedRegistry:
             why,
             "no name is known until it can be read" if old.texts is None else "the old one stays",
         )
-        return _Held(old.data, old.texts, why, self._clock())
+        return _Held(old.data, old.texts, why, self._clock(), reason)
 
 
 def _read(data: bytes) -> object:

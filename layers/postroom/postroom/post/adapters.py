@@ -14,6 +14,7 @@ from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.ports import SenderKey
 from postroom.reasons import Reason
 from postroom.store.aws import error_code, passing_faults
+from postroom.store.own_faults import MET, explain
 from postroom.store.targets import Target
 
 if TYPE_CHECKING:
@@ -103,6 +104,10 @@ class AwsForwarding:
                 ]
             )
         if result["FailedEntryCount"]:
+            for entry in result["Entries"]:
+                fault = explain(entry.get("ErrorCode", ""), "events:PutEvents", "event bus", target)
+                if fault:
+                    MET.note(fault)
             raise NotNowError(Reason.STORE_UNAVAILABLE)
 
 

@@ -26,6 +26,7 @@ from postroom.post.intake import Intake
 from postroom.post.ports import Clock, Dm3Directory, ProfileSource, ServiceKeySource
 from postroom.post.timebox import TimeBox
 from postroom.reasons import Reason
+from postroom.store.aws import our_own_fault
 from postroom.store.directory import Dm3Mailbox
 from postroom.store.keys import seen_key_dm3
 
@@ -37,6 +38,8 @@ MAX_BESIDE_BYTES: Final = 65_536
 """Of everything in an envelope but its message: it is parsed, hashed and checked before anybody is known."""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 """Methods of the reference's billboard extension."""
+_OURS: Final = frozenset({Reason.NOT_QUEUED, Reason.SIGNING_KEY_UNAVAILABLE, Reason.STORE_UNAVAILABLE})
+"""What we lack ourselves, and could be mended without the sender."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -86,11 +89,13 @@ class Dm3Door:
                 answers.append(answer)
                 parts.append(part)
         written = jsonrpc.write_answers(calls, answers)
+        # Where we failed in all of it, the status says so, too: who sends notifications is told nothing else.
+        failed = {part.status for part in parts} == {503}
         if written is None:
-            return Answer(204, "application/json", "", parts=tuple(parts))
+            return Answer(503 if failed else 204, "application/json", "", parts=tuple(parts))
         if len(written) > MAX_ANSWER_BYTES:
             written = _too_long(len(written))
-        return Answer(200, "application/json", written.decode(), parts=tuple(parts))
+        return Answer(503 if failed else 200, "application/json", written.decode(), parts=tuple(parts))
 
     def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, Answer]:
         done = Answer(200, "", "")
@@ -100,11 +105,13 @@ class Dm3Door:
                 return jsonrpc.result(call, "accepted"), replace(done, about=about)
             return jsonrpc.result(call, self._tell(call)), done
         except (TheirError, NotNowError) as error:
-            return jsonrpc.error(call, error), replace(done, reason=error.reason)
-        except Exception:
+            status = error.reason.status if error.reason in _OURS else done.status
+            return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
+        except Exception as error:
             # One call of a batch must not take the others along; nobody is shown a stack.
-            _log.exception("a call failed")
-            return jsonrpc.fault(call), replace(done, reason=Reason.NOT_QUEUED)
+            if not our_own_fault(error):
+                _log.exception("a call failed")
+            return jsonrpc.fault(call), replace(done, status=503, reason=Reason.NOT_QUEUED)
 
     def _tell(self, call: Call) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":

@@ -19,6 +19,7 @@ from postroom.post.side_by_side import side_by_side
 from postroom.post.times import Times
 from postroom.post.verdicts import Accepted, Discarded
 from postroom.reasons import Reason
+from postroom.store.aws import stack_of
 from postroom.store.head import LATE_MS, Heads
 from postroom.store.keys import RowKey, segment_name
 from postroom.store.outbox import Outbox
@@ -187,9 +188,9 @@ class Filing:
     def _add(self, mailbox: str, messages: int, size: int) -> None:
         try:
             self._usages.add(mailbox, messages, size)
-        except Exception:
+        except Exception as error:
             # What is filed is filed: whoever counts the mailbox next puts its usage right.
-            _log.exception("%s messages were not added to the usage of %s", messages, mailbox)
+            _log.error("%s messages were not added to the usage of %s", messages, mailbox, exc_info=stack_of(error))
 
     def _settle(self, item: _Homed, place: Place | None) -> Outcome:
         """Step 4: the home's row goes live, if it is absent; a forwarded message's row says so instead."""
@@ -258,5 +259,5 @@ def failed(claim: Claim, error: Exception, correlation: str = "") -> Outcome:
     """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
     if isinstance(error, NotNowError):
         return Outcome(claim, Fate.RETRIED, error.reason, error.detail, correlation)
-    _log.error("claim %s is stuck", claim.id, exc_info=error)
+    _log.error("claim %s is stuck", claim.id, exc_info=stack_of(error))
     return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=correlation)

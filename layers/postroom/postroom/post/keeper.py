@@ -15,6 +15,7 @@ from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.ports import Clock
 from postroom.post.verdicts import given_up
 from postroom.reasons import Reason
+from postroom.store.aws import our_own_fault
 from postroom.store.segments import Objects
 
 ROUND_SECONDS: Final = 40
@@ -71,7 +72,9 @@ class Keeper:
                 claim = unpack(letter.body, self._objects).claim
             except NotNowError:
                 continue
-            except Exception:
+            except Exception as error:
+                if our_own_fault(error):
+                    continue
                 _log.exception("a dead letter could not be read")
                 unreadable += 1
                 continue

@@ -15,6 +15,7 @@ from postroom.post.notices import read_notice
 from postroom.post.outgoing import Outgoing
 from postroom.post.ports import Clock
 from postroom.reasons import Reason
+from postroom.store.aws import stack_of
 from postroom.store.outbox import End, Outbox, State
 
 _log: Final = logging.getLogger(__name__)
@@ -48,8 +49,8 @@ class OutboxKeeper:
                     given_up.append(carried)
             except NotNowError:
                 continue
-            except Exception:
-                _log.exception("a dead letter of the courier's could not be read")
+            except Exception as error:
+                _log.error("a dead letter of the courier's stays undecided", exc_info=stack_of(error))
                 continue
             decided.append(letter.receipt_handle)
         return Ended(tuple(decided), tuple(given_up))

@@ -7,6 +7,7 @@ from postroom.errors import NotNowError
 from postroom.nlweb.sign import Draft, sign, write
 from postroom.post.ports import OurKeys, Outbound
 from postroom.reasons import Reason
+from postroom.store.own_faults import MET, OwnFault
 
 _NOT_FINAL: Final = frozenset({408, 425, 429})
 
@@ -31,6 +32,12 @@ class Postman:
         """Post a draft, signed by its sender's key. Raises NotNowError: SIGNING_KEY_UNAVAILABLE, OUTBOUND_FAILED."""
         ours = self._keys.of(draft.sender)
         if ours is None:
+            MET.note(
+                OwnFault(
+                    f"no signing key is stored for {draft.sender}: what it sends, Feedback too, waits, and in the "
+                    f"end is given up. Store one (postroom domain add {draft.sender} --key … --selector …)"
+                )
+            )
             raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")
         envelope = write(sign(replace(draft, selector=ours.selector), ours.key))
         answer = self._outbound.post(draft.dialect.inbox_url(draft.receiver), envelope)

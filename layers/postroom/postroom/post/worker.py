@@ -17,6 +17,7 @@ from postroom.post.filing import Fate, Filing, Outcome, attempt
 from postroom.post.ports import Clock, SendQueue
 from postroom.post.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
 from postroom.post.verdicts import Accepted, Discarded, Judge, Retry
+from postroom.store.aws import stack_of
 from postroom.store.queues import LONGEST_DELAY_SECONDS
 from postroom.store.segments import Objects
 
@@ -115,9 +116,9 @@ class Worker:
                     continue
                 letters.append(_Letter(record, unpack(record.body, self._objects)))
                 held += _memory_of(letters[-1])
-            except Exception:
+            except Exception as error:
                 # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
-                _log.exception("message %s could not be read, or sent on", record.message_id)
+                _log.error("message %s could not be read, or sent on", record.message_id, exc_info=stack_of(error))
                 failed.append(record.message_id)
             if held > SLICE_BYTES:
                 self._finish(letters, outcomes, failed)
@@ -172,9 +173,9 @@ class Worker:
         try:
             delay = delay_of(letter.queued.tries)
             self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
-        except Exception:
+        except Exception as error:
             # Whatever it is: it must not drag along the neighbours, which are done.
-            _log.exception("claim %s could not be sent on its way to another try", letter.claim.id)
+            _log.error("claim %s could not be sent to another try", letter.claim.id, exc_info=stack_of(error))
             return False
         return True
 

@@ -2,27 +2,37 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
+from postroom.store.own_faults import MET, OwnFault, explain
 
 if TYPE_CHECKING:
+    from botocore.client import BaseClient
+    from botocore.model import OperationModel
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+C = TypeVar("C", bound="BaseClient")
 
 _PASSING: Final = frozenset(
     {
-        "InternalServerError", "InternalError", "InternalFailure", "LimitExceededException", "RequestThrottled",
-        "ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestTimeout", "ServiceUnavailable",
-        "SlowDown", "Throttling", "ThrottlingException", "TransactionInProgressException",
+        "InternalServerError", "InternalError", "InternalFailure", "RequestTimeout", "ServiceUnavailable",
+        "TransactionInProgressException",
         # If-None-Match under a name that is our own: an earlier try of the same call got through, or still runs.
         "ConditionalRequestConflict", "PreconditionFailed",
     }
 )  # fmt: skip
 _TOO_MANY_REQUESTS: Final = 429
+_RESOURCES: Final = {
+    "TableName": "table", "Bucket": "bucket", "QueueUrl": "queue", "QueueName": "queue", "SecretId": "secret",
+    "FunctionName": "function", "TopicArn": "topic", "EventBusName": "event bus",
+}  # fmt: skip
+"""What the arguments of our calls name, and what that is."""
+_ARGUMENTS, _ACTION, _KIND, _NAME = "postroom_arguments", "PostroomAction", "PostroomKind", "PostroomName"
 
 
 class RefusedError(Exception):
@@ -49,9 +59,75 @@ def error_code(error: ClientError) -> str:
 def is_passing(error: BotoCoreError | ClientError) -> bool:
     """Whether the same call may succeed later: throttling, time-outs, no connection, their 5xx."""
     if isinstance(error, ClientError):
+        fault = our_own_fault(error)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return error_code(error) in _PASSING or status == _TOO_MANY_REQUESTS or status >= 500
+        return (
+            error_code(error) in _PASSING
+            or status == _TOO_MANY_REQUESTS
+            or status >= 500
+            or (fault is not None and fault.quota)
+        )
     return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
+
+
+def naming(client: C) -> C:
+    """The same client, whose errors say from now on what they are about: AWS often says no more than `not found`."""
+    client.meta.events.register("provide-client-params", _keep_arguments)
+    client.meta.events.register("after-call", _name_resource)
+    return client
+
+
+def _keep_arguments(params: Mapping[str, object], context: dict[str, object], **_: object) -> None:
+    context[_ARGUMENTS] = params
+
+
+def _name_resource(
+    parsed: dict[str, dict[str, str]], model: "OperationModel", context: Mapping[str, object], **_: object
+) -> None:
+    if "Error" in parsed:
+        kind, name = _resource(cast("Mapping[str, object]", context.get(_ARGUMENTS, {})))
+        parsed["Error"] |= {_ACTION: f"{model.service_model.service_name}:{model.name}", _KIND: kind, _NAME: name}
+
+
+def _resource(arguments: Mapping[str, object]) -> tuple[str, str]:
+    """What a call is about: never a key, which may name a mailbox."""
+    for argument, kind in _RESOURCES.items():
+        if argument in arguments:
+            name = str(arguments[argument])
+            return kind, name.rpartition("/")[2] if argument == "QueueUrl" else name
+    for within in ("TransactItems", "Entries"):
+        for entry in cast("Iterable[Mapping[str, object]]", arguments.get(within, ())):
+            # A write of a transaction stands under its verb.
+            write = next(iter(entry.values())) if within == "TransactItems" else entry
+            return _resource(cast("Mapping[str, object]", write))
+    return "AWS", "account"
+
+
+def our_own_fault(error: BaseException | None) -> OwnFault | None:
+    """What is wrong with us where AWS refused something, here or in what this error came from; None: not that."""
+    while error is not None:
+        if isinstance(error, ClientError):
+            said = cast("Mapping[str, str]", error.response.get("Error", {}))
+            action = said.get(_ACTION, error.operation_name)
+            reasons = cast("Iterable[Mapping[str, str]]", error.response.get("CancellationReasons", ()))
+            for code in (error_code(error), *(reason.get("Code", "") for reason in reasons)):
+                fault = explain(code, action, said.get(_KIND, "AWS"), said.get(_NAME, "account"))
+                if fault:
+                    return fault
+        error = error.__cause__
+    return None
+
+
+def stack_of(error: BaseException) -> BaseException | None:
+    """What a log shows the stack of: nothing where a sentence says all that there is to be said."""
+    return None if our_own_fault(error) else error
+
+
+def note(error: BaseException) -> None:
+    """Have it told at the end of the run, if it is our own fault."""
+    fault = our_own_fault(error)
+    if fault:
+        MET.note(fault)
 
 
 @contextmanager
@@ -62,8 +138,9 @@ def transacting() -> Iterator[None]:
             yield
         except ClientError as error:
             if error_code(error) == "TransactionCanceledException":
+                note(error)
                 reasons = cast("Iterable[Mapping[str, str]]", error.response.get("CancellationReasons", ()))
-                raise CancelledError(tuple(reason.get("Code", "None") for reason in reasons)) from None
+                raise CancelledError(tuple(reason.get("Code", "None") for reason in reasons)) from error
             raise
 
 
@@ -73,6 +150,7 @@ def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE) -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
+        note(error)
         if is_passing(error):
             raise NotNowError(reason) from error
         raise

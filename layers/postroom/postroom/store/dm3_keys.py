@@ -1,7 +1,7 @@
 """The keys of the dm3 delivery service, in one secret (its form: `dm3.service`)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from postroom.dm3.service import ServiceKeys, read_service_keys
 from postroom.errors import NotNowError
@@ -11,12 +11,17 @@ from postroom.store.secret import Secret
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
+FORM: Final = '{"signing": "<key>", "encryption": ["<key>", …]} (postroom dm3 keygen --service)'
+
 
 class DeliveryServiceKeys:
-    """The keys of the dm3 delivery service."""
+    """The keys of the dm3 delivery service. `needed`: that there are none is a fault; most deployments have none."""
 
-    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
-        self._secret = Secret(secrets, secret, clock)
+    def __init__(
+        self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], *, needed: bool = False
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, FORM)
+        self._needed = needed
         self._read: tuple[dict[str, Any], ServiceKeys] | None = None
 
     def get(self, *, fresh: bool = False) -> ServiceKeys:
@@ -26,9 +31,12 @@ class DeliveryServiceKeys:
         """
         entries = self._secret.entries(fresh=fresh)
         if self._read is None or self._read[0] is not entries:
-            if not entries:
+            if not entries and not self._needed:
                 raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")
-            self._read = (entries, read_service_keys(entries))
+            try:
+                self._read = (entries, read_service_keys(entries))
+            except (ValueError, KeyError, TypeError):
+                raise self._secret.malformed() from None
         return self._read[1]
 
     def put(self, keys: ServiceKeys) -> None:

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from postroom.errors import NotNowError, OurError
 from postroom.reasons import Reason
 from postroom.store.aws import passing_faults
+from postroom.store.own_faults import MET, OwnFault
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -22,12 +23,16 @@ _FRESH_SECONDS: Final = 2
 
 
 class Secret:
-    """A JSON object in a secret, cached so briefly that a change is seen within a minute."""
+    """A JSON object in a secret, cached so briefly that a change is seen within a minute.
 
-    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
+    `form`: what it must hold, and which command writes that.
+    """
+
+    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], form: str) -> None:
         self._secrets = secrets
         self._secret = secret
         self._clock = clock
+        self._form = form
         self._read_at = float("-inf")
         self._failed_at = float("-inf")
         self._entries: dict[str, Any] = {}
@@ -58,11 +63,29 @@ class Secret:
         """What the secret holds now. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
             with passing_faults(Reason.SIGNING_KEY_UNAVAILABLE):
-                text = self._secrets.get_secret_value(SecretId=self._secret)["SecretString"]
+                text = self._secrets.get_secret_value(SecretId=self._secret).get("SecretString", "")
         except ClientError as error:
             raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE) from error
-        value = json.loads(text)
-        return value if isinstance(value, dict) else {}
+        try:
+            value = json.loads(text)
+        except ValueError:
+            raise self.malformed() from None  # it holds the text
+        if not isinstance(value, dict):
+            raise self.malformed()
+        return value
+
+    def malformed(self) -> NotNowError:
+        """What to raise, `from None`, where the secret does not hold what it must: it says nothing of what it holds.
+
+        Its messages wait for a better one: it is no fault of theirs.
+        """
+        MET.note(
+            OwnFault(
+                f"secret {self._secret}: it must hold {self._form}. Put its former version back "
+                "(aws secretsmanager update-secret-version-stage), or fill it anew"
+            )
+        )
+        return NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "a secret here is not of the form that it must have")
 
     def put(self, entries: Mapping[str, Any]) -> None:
         """Store it. Raises OurError where the secret is full."""

@@ -132,6 +132,11 @@ class Objects:
         with passing_faults(), _missing_as_key_error(name):
             return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
 
+    def document(self, name: str) -> bytes:
+        """An operator's document. Raises as `get` does; of one that is not there S3 may say that access is denied."""
+        with passing_faults(), _missing_as_key_error(name, missing=_MISSING_TO_READERS):
+            return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
+
     def get_all(self, run: Sequence[Place]) -> list[bytes]:
         """The bytes of `neighbours`, by one request. Raises as `get_range` does."""
         first, last = run[0], run[-1]

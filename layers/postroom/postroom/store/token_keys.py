@@ -13,14 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from postroom.errors import NotNowError
-from postroom.reasons import Reason
 from postroom.store.secret import Secret
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 _PURPOSE: Final = b"postroom token key"
+_FORM: Final = '{"<epoch seconds>": "<random text>", …}, of a time that has come (postroom mailbox rotate-keys)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class TokenKeys:
     """The keys; read as rarely as `Secret` does."""
 
     def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
-        self._secret = Secret(secrets, secret, clock)
+        self._secret = Secret(secrets, secret, clock, _FORM)
         self._clock = clock
         self._derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
 
@@ -44,11 +43,14 @@ class TokenKeys:
         """The keys as they stand. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where there is none yet."""
         entries = self._secret.entries()
         if self._derived[0] is not entries:
+            # A name that is no number may be the very text that belongs beside it: no error may quote it.
+            if not all(kid.isdecimal() and isinstance(text, str) for kid, text in entries.items()):
+                raise self._secret.malformed()
             self._derived = (entries, {kid: _derive(text) for kid, text in entries.items()})
         keys = self._derived[1]
         begun = [kid for kid in keys if int(kid) <= self._clock()]
         if not begun:
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this deployment has no key for tokens")
+            raise self._secret.malformed()
         kid = max(begun, key=int)
         return TokenKeySet(kid, keys[kid], {name: key.public_key() for name, key in keys.items()})
 

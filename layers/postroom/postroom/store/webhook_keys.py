@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from postroom.errors import NotNowError
-from postroom.reasons import Reason
 from postroom.store.secret import Secret
 from postroom.store.targets import Target
 
@@ -26,6 +24,7 @@ _ROOT: Final = "0"
 _SECRET, _CODE = "postroom webhook secret", "postroom target code"
 _SECRET_BYTES: Final = 32
 _CODE_BYTES: Final = 5
+_FORM: Final = '{"0": "<random text>"}; another text gives every webhook another secret'
 
 
 class WebhookKeys:
@@ -33,7 +32,11 @@ class WebhookKeys:
     NotNowError(SIGNING_KEY_UNAVAILABLE)."""
 
     def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
-        self._secret = Secret(secrets, secret, clock)
+        self._secret = Secret(secrets, secret, clock, _FORM)
+
+    def require(self) -> None:
+        """Before anything is stored that something will have to be derived for."""
+        self._text()
 
     def secret(self, target: Target) -> str:
         """The newest secret of a webhook, as Standard Webhooks writes it: `whsec_` and base64."""
@@ -53,9 +56,12 @@ class WebhookKeys:
         return f"whsec_{b64encode(self._derive(_SECRET, target, number, _SECRET_BYTES)).decode()}"
 
     def _derive(self, purpose: str, target: Target, number: int, length: int) -> bytes:
-        text = self._secret.entries().get(_ROOT)
-        if not isinstance(text, str):
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this deployment has no secret for webhooks")
         # HKDF (RFC 5869): the text is random, and longer than a key. An id is random, and never used again.
         info = f"{purpose} {target.id} {number}".encode()
-        return HKDF(SHA256(), length, salt=None, info=info).derive(text.encode())
+        return HKDF(SHA256(), length, salt=None, info=info).derive(self._text().encode())
+
+    def _text(self) -> str:
+        text = self._secret.entries().get(_ROOT)
+        if not isinstance(text, str):
+            raise self._secret.malformed()
+        return text

@@ -1,7 +1,7 @@
 """Clients of AWS: one of each service for a whole function, since making one takes longer than most calls."""
 
 import os
-from functools import partial
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +9,7 @@ import boto3
 from botocore.config import Config
 
 from postroom.post.side_by_side import THREADS
+from postroom.store.aws import naming
 from postroom.store.queues import Queue
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Aws:
     """The clients that every function has, and almost every event needs."""
 
     def __init__(self) -> None:
-        self.dynamodb: DynamoDBClient = boto3.client("dynamodb", config=AWS)
-        self._sqs: SQSClient = boto3.client("sqs", config=AWS)
+        self.dynamodb: DynamoDBClient = naming(boto3.client("dynamodb", config=AWS))
+        self._sqs: SQSClient = naming(boto3.client("sqs", config=AWS))
 
     def queue(self, url: str) -> Queue:
         """A queue."""
@@ -56,14 +57,14 @@ def late_client(service: str, config: Config = AWS) -> Any:
     function afterwards. And where instances are made ahead of their events (SnapStart, provisioned concurrency), this
     one is made at once, too: nobody waits for that.
     """
-    client = _LateClient(partial(boto3.client, service, config=config))
+    client = _LateClient(lambda: naming(boto3.client(service, config=config)))
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand") != "on-demand":
         client.make()
     return client
 
 
 class _LateClient:
-    def __init__(self, new: partial[Any]) -> None:
+    def __init__(self, new: Callable[[], Any]) -> None:
         self._new = new
         self._made: Any = None
 

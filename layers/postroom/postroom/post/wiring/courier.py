@@ -21,6 +21,7 @@ from postroom.post.wiring.aws import AWS, Aws, late_client
 from postroom.post.wiring.resolvers import build_resolvers
 from postroom.post.wiring.shared import new_id
 from postroom.settings import Settings
+from postroom.store.aws import naming
 from postroom.store.limits import FeedbackLimits
 from postroom.store.outbox import Outbox
 from postroom.store.register import Register
@@ -46,7 +47,8 @@ def build_courier(settings: Settings) -> Rounds:
         "post_table", "seen_table", "limits_table", "outbox_table", "directory_table", "courier_queue_url",
         "signing_keys_secret", "webhook_keys_secret",
     )  # fmt: skip
-    aws, https, secretsmanager = Aws(), build_https(settings), boto3.client("secretsmanager", config=AWS)
+    aws, https = Aws(), build_https(settings)
+    secretsmanager = naming(boto3.client("secretsmanager", config=AWS))
     keys = SigningKeys(secretsmanager, settings.signing_keys_secret, time.time)
     graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
     postman, queue = Postman(keys, HttpsOutbound(https)), aws.queue(settings.courier_queue_url)

@@ -14,9 +14,9 @@ from postroom.store.dm3_keys import DeliveryServiceKeys
 from postroom.store.segments import Objects
 
 
-def build_dm3_keys(settings: Settings) -> DeliveryServiceKeys:
-    """The keys of the dm3 delivery service; for NLWeb alone nobody asks for them."""
-    return DeliveryServiceKeys(late_client("secretsmanager"), settings.dm3_keys_secret, time.time)
+def build_dm3_keys(settings: Settings, *, needed: bool = False) -> DeliveryServiceKeys:
+    """The keys of the dm3 delivery service; for NLWeb alone nobody asks for them. `needed`: there must be some."""
+    return DeliveryServiceKeys(late_client("secretsmanager"), settings.dm3_keys_secret, time.time, needed=needed)
 
 
 def build_profiles(settings: Settings, objects: Objects, *, without: bytes | None = None) -> Profiles:
@@ -30,9 +30,10 @@ def build_profiles(settings: Settings, objects: Objects, *, without: bytes | Non
 
 def _registry_document(objects: Objects, name: str, without: bytes | None) -> bytes:
     try:
-        return objects.get(name)
-    except (KeyError, ClientError):
-        # To roles that may not list the bucket S3 says that access to an object is denied where there is none.
+        return objects.document(name)
+    except KeyError:
         if without is not None:
             return without
         raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
+    except ClientError as error:
+        raise NotNowError(Reason.STORE_UNAVAILABLE, "the registry of names cannot be read now") from error

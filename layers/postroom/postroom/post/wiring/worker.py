@@ -15,6 +15,7 @@ from postroom.post.wiring.senders import build_judge
 from postroom.post.wiring.shared import build_directory, times_of
 from postroom.post.worker import Worker
 from postroom.settings import Settings
+from postroom.store.aws import naming
 from postroom.store.segments import Objects
 
 
@@ -25,13 +26,14 @@ def build_worker(settings: Settings) -> Worker:
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
     aws, pool = Aws(), ThreadPoolExecutor(THREADS - 1)
-    objects = Objects(boto3.client("s3", config=AWS), settings.bucket)
+    objects = Objects(naming(boto3.client("s3", config=AWS)), settings.bucket)
     directory = build_directory(settings, aws.dynamodb)
     return Worker(
         judges={
             "nlweb": build_judge(settings, directory),
             "dm3": Dm3Judge(
-                keys=build_dm3_keys(settings),
+                # A letter that was taken in was sealed to them.
+                keys=build_dm3_keys(settings, needed=True),
                 profiles=build_profiles(settings, objects),
                 clock=time.time,
                 times=times_of(settings),

@@ -1,0 +1,106 @@
+"""What is wrong with us, not with a message nor with its sender: in words for the operator.
+
+It is met deep inside, where a message only has to wait, or whoever asks to come again. A function tells what it met at
+the end of its run: in its log, each sentence once, and in a metric for an alarm to rest on (docs/own-faults.md).
+"""
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+_DENIED: Final = frozenset(
+    {"AccessDenied", "AccessDeniedException", "AuthorizationError", "NotAuthorizedException", "UnauthorizedOperation"}
+)
+_MISSING: Final = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue", "NoSuchBucket", "NotFound", "NotFoundException", "QueueDoesNotExist",
+        "ResourceNotFoundException",
+    }
+)  # fmt: skip
+_EXHAUSTED: Final = frozenset(
+    {
+        "BandwidthLimitExceeded", "LimitExceededException", "OverLimit", "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException", "RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
+    }
+)  # fmt: skip
+"""And whatever has `Throttl` in it: these are all the words that AWS has for it."""
+
+_NAMED_BY: Final = {
+    "function": "HandlerFunctionArns", "event bus": "ForwardBusArns", "topic": "NotifyTopicArn",
+    "queue": "ForwardQueueArns, if it is an operator's",
+}  # fmt: skip
+"""The parameter of the template that lets a role use what is not of the stack."""
+_MADE_AGAIN: Final = {
+    "table": "restore it under this name from its backup (point-in-time recovery)",
+    "bucket": "make it again under this name, and put back what was in it from a copy, if there is one",
+    "queue": "make it again under this name, as template.yaml has it; an operator's: as its Subject's rule names it",
+    "secret": "restore it (aws secretsmanager restore-secret), or give it a value again",
+    "function": "make it again, or change the Subject's rule (postroom subject)",
+    "event bus": "make it again, or change the Subject's rule (postroom subject)",
+    "topic": "make it again; meanwhile its targets are told nothing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFault:
+    """`sentence`: what is wrong, where, and what to do; nothing of a message, of a mailbox, or of a secret.
+
+    `quota`: AWS gives us no more just now; nothing is broken.
+    """
+
+    sentence: str
+    quota: bool = False
+
+
+class OwnFaults:
+    """Those that were met since they were taken last, each once. Safe to share: the worker has threads."""
+
+    def __init__(self) -> None:
+        self._met: dict[OwnFault, None] = {}
+        self._lock = Lock()
+
+    def note(self, fault: OwnFault) -> None:
+        """It was met; how often does not matter."""
+        with self._lock:
+            self._met[fault] = None
+
+    def take(self) -> list[OwnFault]:
+        """All of them, in the order they were met; afterwards there are none."""
+        with self._lock:
+            taken, self._met = list(self._met), {}
+            return taken
+
+
+MET: Final = OwnFaults()
+"""Of this process, as its log is: a Lambda function is at one run at a time."""
+
+
+def explain(code: str, action: str, kind: str, name: str) -> OwnFault | None:
+    """What is wrong with us where AWS answers `code` to `action` on a resource; None: nothing that is known."""
+    resource = f"{kind} {name}"
+    if code in _EXHAUSTED or "Throttl" in code:
+        return OwnFault(
+            f"{resource}: AWS takes no more {action} just now ({code}). What was asked waits, or was refused for now; "
+            "if this lasts, raise the resource's own limit or the account's quota (AWS Service Quotas)",
+            quota=True,
+        )
+    if code in _DENIED:
+        named_by = f" (parameter {_NAMED_BY[kind]})" if kind in _NAMED_BY else ""
+        return OwnFault(
+            f"{resource}: the function's role may not {action}. Deploy the stack's template anew{named_by}; where that "
+            "changes nothing, look for a policy that denies it: of the resource, its KMS key, or the organisation"
+        )
+    if code in _MISSING:
+        return OwnFault(f"{resource}: it is not there ({action}). {_capital(_MADE_AGAIN.get(kind, 'make it again'))}")
+    if kind == "secret" and code == "InvalidRequestException":
+        return OwnFault(
+            f"{resource}: it is marked for deletion. Restore it (aws secretsmanager restore-secret) before its "
+            "recovery window ends"
+        )
+    if code.upper().startswith("KMS") or code == "DecryptionFailure":
+        return OwnFault(f"{resource}: its KMS key cannot be used ({code}). Enable the key, and let the role use it")
+    return None
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,665 @@
+"""Failures of our own: one table, one test. docs/own-faults.md is that table; `python -m …test_own_faults` writes it.
+
+Each row runs a real handler from its cold start, with one thing wrong around it: a resource is really gone (moto), or
+AWS refuses every call of a service in its own words.
+"""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse, HTTPHeaders
+from botocore.exceptions import ClientError
+from tests.functions.delivery_service import open_service
+from tests.functions.lambdas import Json, Office
+from tests.functions.logs import log_lines, metrics
+from tests.functions.samples import (
+    ALICE,
+    BOB,
+    MADE_AT,
+    RECEIVER,
+    SENDER,
+    SUBJECT,
+    envelope,
+    events,
+    http,
+    notice_row,
+    profile_uri,
+    published_key,
+    service_keys,
+    sqs,
+    text_of,
+    user_keys,
+)
+from tests.functions.test_mailbox import sign_in
+
+from postroom.errors import SettingsError
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.reasons import Reason
+from postroom.store.directory import Dm3Mailbox, Domain
+from postroom.store.mailboxes import Mailboxes
+from postroom.store.operators import Operators
+from postroom.store.register import Register
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "own-faults.md"
+LONG_AGO = MADE_AT - 7 * 86_400
+TARGET = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
+
+class Then(StrEnum):
+    """What becomes of what was asked."""
+
+    NOT_QUEUED = "503 `NotQueued`"
+    STORE = "503 `StoreUnavailable`"
+    NO_HANDLER = "503 `HandlerFailed`"
+    CLOSED = "503 `CounterClosed`"
+    NO_KEY = "503 `SigningKeyUnavailable`"
+    RPC = "503, and -32603 of JSON-RPC"
+    RPC_LATER = "503, and -32002 of JSON-RPC"
+    WAITS = "it waits in its queue for another try"
+    AGAIN = "SQS hands it out again, in the end to the dead letters"
+    STAYS = "the dead letter stays where it is"
+    FAILS = "the run fails; the next is in a quarter of an hour"
+
+
+# --- what the functions are asked ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Work:
+    """A function at work. `ready`: makes the event, in a world that is well; `became`: what its answer means."""
+
+    function: str
+    what: str
+    ready: Callable[[Office], Json]
+    became: Callable[[Office, Json], Then]
+
+
+def _problem(_running: Office, answer: Json) -> Then:
+    return Then(f"{answer['statusCode']} `{json.loads(answer['body'])['reason']}`")
+
+
+def _rpc(_running: Office, answer: Json) -> Then:
+    error = json.loads(answer["body"])["error"]
+    return Then(f"{answer['statusCode']}, and {error['code']} of JSON-RPC")
+
+
+def _batch(running: Office, answer: Json) -> Then:
+    if answer["batchItemFailures"]:
+        return Then.AGAIN
+    assert sum(len(running.deployed.bodies(queue)) for queue in ("RetryQueue", "CourierQueue")) == 1
+    return Then.WAITS
+
+
+def _letters(running: Office, answer: Json) -> Then:
+    assert (answer["decided"], answer["unreadable"]) == (0, 0)
+    return Then.STAYS
+
+
+def _large(_running: Office) -> Json:
+    body = text_of(envelope(8, MADE_AT, {"Text": "x" * 1_020_000})).encode()
+    return http("POST", f"https://nlweb.{RECEIVER}/inbox", MADE_AT, body, {"content-type": "application/json"})
+
+
+def _to_handler(running: Office) -> Json:
+    _operators(running).put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.SYNC, "lambda:orders"))
+    body = text_of(envelope(8, MADE_AT, {}, "Order@Shop")).encode()
+    return http("POST", f"https://nlweb.{RECEIVER}/inbox", MADE_AT, body, {"content-type": "application/json"})
+
+
+def _claim(_running: Office) -> Json:
+    event = events()["worker-claims.json"]
+    return event | {"Records": event["Records"][:1]}
+
+
+def _forged(_running: Office) -> Json:
+    event = events()["worker-claims.json"]
+    return event | {"Records": event["Records"][1:]}
+
+
+def _large_claim(running: Office) -> Json:
+    running.invoke("InboxFunction", _large(running))
+    return _queued(running)
+
+
+def _letter(running: Office) -> Json:
+    running.invoke("InboxFunction", events()["inbox-dm3.json"])
+    return _queued(running)
+
+
+def _to_queue(running: Office) -> Json:
+    _operators(running).put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.FORWARD, TARGET))
+    body = text_of(envelope(8, MADE_AT, {}, "Order@Shop")).encode()
+    posted = http("POST", f"https://nlweb.{RECEIVER}/inbox", MADE_AT, body, {"content-type": "application/json"})
+    running.invoke("InboxFunction", posted)
+    return _queued(running)
+
+
+def _queued(running: Office) -> Json:
+    [body] = running.deployed.bodies("ClaimsQueue")
+    return sqs("ClaimsQueue", MADE_AT, body)
+
+
+def _dead_letter(running: Office) -> Json:
+    store = running.deployed
+    body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"]
+    store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=body)
+    return {}
+
+
+def _notice(running: Office) -> Json:
+    register = Register(running.deployed.clients.dynamodb, running.deployed.tables["PostTable"])
+    register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
+    return events()["courier-notice.json"]
+
+
+def _waiting(_running: Office) -> Json:
+    return events()["courier-waiting.json"]
+
+
+def _asking(method: str, path: str, body: object = None) -> Callable[[Office], Json]:
+    """A request of the mailbox's owner, who is signed in."""
+
+    def ready(running: Office) -> Json:
+        store = running.deployed
+        _operators(running).put_domain(Domain(RECEIVER, buffer=True, signs=True))
+        mailboxes = Mailboxes(store.clients.dynamodb, store.tables["DirectoryTable"])
+        mailboxes.set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
+        running.invoke("WorkerFunction", _claim(running))
+        headers = {"content-type": "application/json", "authorization": f"Bearer {sign_in(running)}"}
+        data = b"" if body is None else json.dumps(body).encode()
+        return http(method, f"https://nlweb.{RECEIVER}{path}", MADE_AT, data, headers)
+
+    return ready
+
+
+def _operators(running: Office) -> Operators:
+    return Operators(running.deployed.clients.dynamodb, running.deployed.tables["DirectoryTable"])
+
+
+DOOR = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"], _problem)
+LARGE = Work("InboxFunction", "a message too large for the queue", _large, _problem)
+SYNC = Work("InboxFunction", "a request that a function of the operator's answers", _to_handler, _problem)
+DM3 = Work("InboxFunction", "a dm3 letter", lambda _: events()["inbox-dm3.json"], _rpc)
+CLAIM = Work("WorkerFunction", "a claim", _claim, _batch)
+FORGED = Work("WorkerFunction", "a forged message, of which somebody is to be told", _forged, _batch)
+LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
+LETTER = Work("WorkerFunction", "a dm3 letter", _letter, _batch)
+FORWARD = Work("WorkerFunction", "a message for a queue of the operator's", _to_queue, _batch)
+DEAD = Work("KeeperFunction", "a dead letter near its horizon", _dead_letter, _letters)
+NOTICE = Work("CourierFunction", "Feedback", _notice, _batch)
+TELL = Work("CourierFunction", "that something waits", _waiting, _batch)
+CHALLENGE = Work("MailboxFunction", "signing in", lambda _: events()["mailbox-challenge.json"], _problem)
+PAGE = Work("MailboxFunction", "a page", _asking("GET", f"/mailboxes/{RECEIVER}/messages"), _problem)
+SEND = Work(
+    "MailboxFunction", "sending",
+    _asking("POST", f"/mailboxes/{RECEIVER}/outbox", {"token": "t", "to": SENDER, "subject": SUBJECT, "body": {}}),
+    _problem,
+)  # fmt: skip
+TARGETS = Work(
+    "MailboxFunction", "adding a webhook",
+    _asking("POST", f"/mailboxes/{RECEIVER}/notifications", {"kind": "webhook", "to": "https://hook.example/"}),
+    _problem,
+)  # fmt: skip
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+TABLE = "A table is not there"
+BUCKET = "The bucket is not there"
+QUEUE = "A queue is not there"
+FUNCTION = "A function of the operator's is not there"
+NO_SECRET = "A secret is not there"
+IN_THE_BIN = "A secret is marked for deletion"
+DENIED = "A call is denied"
+FUNCTION_DENIED = "A call of what the operator named is denied"
+QUEUE_DENIED = "A call of a queue is denied"
+QUOTA = "A quota is exhausted"
+NO_KEY = "A domain has no signing key"
+
+
+def strike(service: str, status: int, code: str) -> None:
+    """From now on AWS refuses every call of a service to instances that start."""
+
+    def refuse(**_: object) -> tuple[AWSResponse, Json]:
+        answer = AWSResponse(f"https://{service}.example/", status, HTTPHeaders(), None)
+        said = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        return answer, said
+
+    assert boto3.DEFAULT_SESSION
+    boto3.DEFAULT_SESSION.events.register(f"before-call.{service}", refuse)
+
+
+def denied(service: str) -> Callable[[Office], None]:
+    code = "AccessDenied" if service in ("s3", "sqs") else "AccessDeniedException"
+    return lambda _: strike(service, 403 if service in ("s3", "sqs", "lambda") else 400, code)
+
+
+def throttled(service: str, code: str, status: int = 400) -> Callable[[Office], None]:
+    return lambda _: strike(service, status, code)
+
+
+def no_table(name: str) -> Callable[[Office], None]:
+    return lambda running: running.deployed.clients.dynamodb.delete_table(TableName=name) and None
+
+
+def no_bucket(running: Office) -> None:
+    store = running.deployed
+    for name in store.objects():
+        store.clients.s3.delete_object(Bucket=store.bucket, Key=name)
+    store.clients.s3.delete_bucket(Bucket=store.bucket)
+
+
+def no_queue(name: str) -> Callable[[Office], None]:
+    return lambda running: running.deployed.clients.sqs.delete_queue(QueueUrl=running.deployed.queues[name]) and None
+
+
+def no_secret(name: str) -> Callable[[Office], None]:
+    def remove(running: Office) -> None:
+        store = running.deployed
+        store.clients.secrets.delete_secret(SecretId=store.secrets[name], ForceDeleteWithoutRecovery=True)
+
+    return remove
+
+
+def secret_in_the_bin(name: str) -> Callable[[Office], None]:
+    def remove(running: Office) -> None:
+        running.deployed.clients.secrets.delete_secret(SecretId=running.deployed.secrets[name])
+
+    return remove
+
+
+def bad_secret(name: str, text: str) -> Callable[[Office], None]:
+    def write(running: Office) -> None:
+        store = running.deployed
+        store.clients.secrets.put_secret_value(SecretId=store.secrets[name], SecretString=text)
+
+    return write
+
+
+@dataclass(frozen=True)
+class Row:
+    """One failure. `on`, `action`: what the log names, of secrets without the end that AWS adds to their ARN."""
+
+    failure: str
+    work: Work
+    befalls: Callable[[Office], None]
+    on: str
+    action: str
+    then: Then
+
+    @property
+    def what(self) -> str:
+        """What the sentence names, as a reader of the page knows it."""
+        on = "the bucket" if self.on == "bucket bucket" else self.on.replace(_SECRET, "secret ")
+        return f"{on}: `{self.action}`" if self.action else on
+
+    @property
+    def sentence(self) -> str:
+        return SENTENCES[self.failure].format(on=self.on, action=self.action)
+
+
+_SECRET = "secret arn:aws:secretsmanager:eu-west-1:123456789012:secret:"
+SECRETS = {
+    "SigningKeys": '{{"<domain>": {{"selector": "<selector>", "pem": "<PKCS#8>"}}, …}} (postroom domain add --key)',
+    "DeliveryServiceKeys": '{{"signing": "<key>", "encryption": ["<key>", …]}} (postroom dm3 keygen --service)',
+    "TokenKeys": '{{"<epoch seconds>": "<random text>", …}}, of a time that has come (postroom mailbox rotate-keys)',
+    "WebhookKeys": '{{"0": "<random text>"}}; another text gives every webhook another secret',
+}  # fmt: skip
+"""What each must hold, as braces are written in a format."""
+_DENIED = (
+    "{on}: the function's role may not {action}. Deploy the stack's template anew%s; where that changes nothing, look "
+    "for a policy that denies it: of the resource, its KMS key, or the organisation"
+)
+SENTENCES = {
+    TABLE: ("{on}: it is not there ({action}). Restore it under this name from its backup (point-in-time recovery)"),
+    BUCKET: (
+        "{on}: it is not there ({action}). Make it again under this name, and put back what was in it from a copy, if "
+        "there is one"
+    ),
+    QUEUE: (
+        "{on}: it is not there ({action}). Make it again under this name, as template.yaml has it; an operator's: as "
+        "its Subject's rule names it"
+    ),
+    FUNCTION: ("{on}: it is not there ({action}). Make it again, or change the Subject's rule (postroom subject)"),
+    NO_SECRET: (
+        "{on}: it is not there ({action}). Restore it (aws secretsmanager restore-secret), or give it a value again"
+    ),
+    IN_THE_BIN: (
+        "{on}: it is marked for deletion. Restore it (aws secretsmanager restore-secret) before its recovery window "
+        "ends"
+    ),
+    DENIED: _DENIED % "",
+    FUNCTION_DENIED: _DENIED % " (parameter HandlerFunctionArns)",
+    QUEUE_DENIED: _DENIED % " (parameter ForwardQueueArns, if it is an operator's)",
+    QUOTA: (
+        "{on}: AWS takes no more {action} just now. What was asked waits, or was refused for now; if this lasts, "
+        "raise the resource's own limit or the account's quota (AWS Service Quotas)"
+    ),
+    NO_KEY: (
+        "no signing key is stored for {on}: what it sends, Feedback too, waits, and in the end is given up. Store one "
+        "(postroom domain add {on} --key … --selector …)"
+    ),
+    **{
+        f"What {name} holds is of another form": (
+            f"{{on}}: it must hold {form}. Put its former version back (aws secretsmanager "
+            "update-secret-version-stage), or fill it anew"
+        )
+        for name, form in SECRETS.items()
+    },
+}
+
+
+def _of_secrets() -> Iterator[Row]:
+    uses = {
+        "SigningKeys": (NOTICE, Then.WAITS), "DeliveryServiceKeys": (DM3, Then.RPC_LATER),
+        "TokenKeys": (CHALLENGE, Then.NO_KEY), "WebhookKeys": (TARGETS, Then.NO_KEY),
+    }  # fmt: skip
+    read = "secretsmanager:GetSecretValue"
+    for name, (work, then) in uses.items():
+        for each in (work, LETTER) if work is DM3 else (work,):
+            becomes = Then.WAITS if each is LETTER else then
+            yield Row(NO_SECRET, each, no_secret(name), _SECRET + name, read, becomes)
+            yield Row(IN_THE_BIN, each, secret_in_the_bin(name), _SECRET + name, read, becomes)
+    for name, (work, then) in uses.items():
+        for text in ("no JSON", '["a", "list"]', *_MALFORMED[name]):
+            for each in (work, LETTER) if work is DM3 else (work,):
+                becomes = Then.WAITS if each is LETTER else then
+                failure = f"What {name} holds is of another form"
+                yield Row(failure, each, bad_secret(name, text), _SECRET + name, "", becomes)
+
+
+_KEY = "c2VjcmV0LWtleS1ieXRlcy1vZi1vdXItb3duLTMyYnl0ZXM"
+_MALFORMED = {
+    "SigningKeys": (f'{{"{RECEIVER}": "{_KEY}"}}', f'{{"{RECEIVER}": {{"selector": "pk1", "pem": "{_KEY}"}}}}'),
+    "DeliveryServiceKeys": (f'{{"signing": "{_KEY}", "encryption": ["{_KEY}"]}}', f'{{"signing": "{_KEY}"}}'),
+    "TokenKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
+    "WebhookKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
+}
+ROWS = [
+    Row(TABLE, DOOR, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
+    Row(TABLE, DM3, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.RPC),
+    Row(TABLE, SYNC, no_table("SeenTable"), "table SeenTable", "dynamodb:PutItem", Then.NOT_QUEUED),
+    Row(TABLE, CLAIM, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.AGAIN),
+    Row(TABLE, CLAIM, no_table("SeenTable"), "table SeenTable", "dynamodb:PutItem", Then.AGAIN),
+    Row(TABLE, CLAIM, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.AGAIN),
+    Row(TABLE, FORGED, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.AGAIN),
+    Row(TABLE, DEAD, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
+    Row(TABLE, NOTICE, no_table("SeenTable"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
+    Row(TABLE, NOTICE, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.AGAIN),
+    Row(TABLE, NOTICE, no_table("LimitsTable"), "table LimitsTable", "dynamodb:UpdateItem", Then.AGAIN),
+    Row(TABLE, TELL, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:UpdateItem", Then.AGAIN),
+    Row(TABLE, PAGE, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
+    Row(TABLE, PAGE, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.CLOSED),
+    Row(TABLE, SEND, no_table("OutboxTable"), "table OutboxTable", "dynamodb:PutItem", Then.CLOSED),
+    Row(BUCKET, LARGE, no_bucket, "bucket bucket", "s3:PutObject", Then.NOT_QUEUED),
+    Row(BUCKET, DM3, no_bucket, "bucket bucket", "s3:GetObject", Then.RPC_LATER),
+    Row(BUCKET, CLAIM, no_bucket, "bucket bucket", "s3:PutObject", Then.AGAIN),
+    Row(BUCKET, LARGE_CLAIM, no_bucket, "bucket bucket", "s3:GetObject", Then.AGAIN),
+    Row(BUCKET, PAGE, no_bucket, "bucket bucket", "s3:GetObject", Then.CLOSED),
+    Row(QUEUE, DOOR, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
+    Row(QUEUE, DM3, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
+    Row(QUEUE, FORGED, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
+    Row(QUEUE, FORWARD, lambda _: None, "queue orders", "sqs:GetQueueUrl", Then.WAITS),
+    Row(QUEUE, DEAD, no_queue("LettersQueue"), "queue LettersQueue", "sqs:ReceiveMessage", Then.FAILS),
+    Row(QUEUE, SEND, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
+    Row(FUNCTION, SYNC, throttled("lambda", "ResourceNotFoundException", 404),
+        "function orders", "lambda:Invoke", Then.NO_HANDLER),
+    *_of_secrets(),
+    Row("What DeliveryServiceKeys holds is of another form", LETTER, bad_secret("DeliveryServiceKeys", "{}"),
+        _SECRET + "DeliveryServiceKeys", "", Then.WAITS),
+    Row(NO_KEY, NOTICE, bad_secret("SigningKeys", "{}"), RECEIVER, "", Then.WAITS),
+    Row(DENIED, DOOR, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
+    Row(DENIED, DM3, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.RPC),
+    Row(DENIED, DM3, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys", "secretsmanager:GetSecretValue",
+        Then.RPC_LATER),
+    Row(DENIED, LARGE, denied("s3"), "bucket bucket", "s3:PutObject", Then.NOT_QUEUED),
+    Row(DENIED, CLAIM, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.AGAIN),
+    Row(DENIED, CLAIM, denied("s3"), "bucket bucket", "s3:PutObject", Then.AGAIN),
+    Row(DENIED, LARGE_CLAIM, denied("s3"), "bucket bucket", "s3:GetObject", Then.AGAIN),
+    Row(DENIED, LETTER, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys",
+        "secretsmanager:GetSecretValue", Then.WAITS),
+    Row(DENIED, DEAD, denied("dynamodb"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
+    Row(DENIED, NOTICE, denied("dynamodb"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
+    Row(DENIED, NOTICE, denied("secretsmanager"), _SECRET + "SigningKeys", "secretsmanager:GetSecretValue",
+        Then.WAITS),
+    Row(DENIED, CHALLENGE, denied("secretsmanager"), _SECRET + "TokenKeys", "secretsmanager:GetSecretValue",
+        Then.NO_KEY),
+    Row(DENIED, PAGE, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
+    Row(FUNCTION_DENIED, SYNC, denied("lambda"), "function orders", "lambda:Invoke",
+        Then.NO_HANDLER),
+    Row(QUEUE_DENIED, DOOR, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
+    Row(QUEUE_DENIED, DM3, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
+    Row(QUEUE_DENIED, FORGED, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
+    Row(QUEUE_DENIED, DEAD, denied("sqs"), "queue LettersQueue", "sqs:ReceiveMessage", Then.FAILS),
+    Row(QUEUE_DENIED, SEND, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
+    Row(QUOTA, DOOR, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
+        "dynamodb:Query", Then.STORE),
+    Row(QUOTA, DOOR, throttled("sqs", "RequestThrottled"), "queue ClaimsQueue", "sqs:SendMessage",
+        Then.NOT_QUEUED),
+    Row(QUOTA, DOOR, throttled("sqs", "KMS.ThrottlingException"), "queue ClaimsQueue", "sqs:SendMessage",
+        Then.NOT_QUEUED),
+    Row(QUOTA, LARGE, throttled("s3", "SlowDown", 503), "bucket bucket", "s3:PutObject", Then.NOT_QUEUED),
+    Row(QUOTA, SYNC, throttled("lambda", "TooManyRequestsException", 429), "function orders",
+        "lambda:Invoke", Then.NO_HANDLER),
+    Row(QUOTA, DM3, throttled("dynamodb", "RequestLimitExceeded"), "table DirectoryTable",
+        "dynamodb:Query", Then.RPC_LATER),
+    Row(QUOTA, DM3, throttled("secretsmanager", "ThrottlingException"), _SECRET + "DeliveryServiceKeys",
+        "secretsmanager:GetSecretValue", Then.RPC_LATER),
+    Row(QUOTA, CLAIM, throttled("dynamodb", "ProvisionedThroughputExceededException"),
+        "table DirectoryTable", "dynamodb:Query", Then.WAITS),
+    Row(QUOTA, CLAIM, throttled("s3", "SlowDown", 503), "bucket bucket", "s3:PutObject", Then.WAITS),
+    Row(QUOTA, LETTER, throttled("secretsmanager", "ThrottlingException"), _SECRET + "DeliveryServiceKeys",
+        "secretsmanager:GetSecretValue", Then.WAITS),
+    Row(QUOTA, DEAD, throttled("dynamodb", "ThrottlingException"), "table PostTable", "dynamodb:PutItem",
+        Then.STAYS),
+    Row(QUOTA, NOTICE, throttled("dynamodb", "ThrottlingException"), "table SeenTable",
+        "dynamodb:GetItem", Then.WAITS),
+    Row(QUOTA, PAGE, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
+        "dynamodb:Query", Then.STORE),
+    Row(QUOTA, SEND, throttled("sqs", "OverLimit", 403), "queue CourierQueue", "sqs:SendMessage",
+        Then.STORE),
+]  # fmt: skip
+
+
+SETTINGS = [
+    ("InboxFunction", "CLAIMS_QUEUE_URL", ""),
+    ("InboxFunction", "NLWEB_MAX_AGE_SECONDS", "many"),
+    ("InboxFunction", "DM3_KEYS_SECRET", ""),
+    ("WorkerFunction", "SEEN_TABLE", ""),
+    ("WorkerFunction", "RETAIN_SECONDS", "604800"),
+    ("KeeperFunction", "LETTERS_QUEUE_URL", ""),
+    ("KeeperFunction", "HORIZON_SECONDS", "a week"),
+    ("CourierFunction", "WEBHOOK_KEYS_SECRET", ""),
+    ("CourierFunction", "OUTBOUND_PORT", "70000"),
+    ("MailboxFunction", "TOKEN_KEYS_SECRET", ""),
+    ("MailboxFunction", "COUNTER_REQUESTS_A_SECOND", "0"),
+]
+"""What is set otherwise than template.yaml has it: the function, the variable, its value."""
+_MUST = {
+    "": "is not set; template.yaml sets it where it is needed: deploy it anew",
+    "many": "is 'many'; it must be a whole number",
+    "a week": "is 'a week'; it must be a whole number",
+    "604800": "is 604800; it must be at least HORIZON_SECONDS + 15 days (1900800), so that no copy in a queue outlives "
+    "what we remember, and under 30 days (2592000)",
+    "70000": "is 70000; it must be 1 to 65535",
+    "0": "is 0; it must be more than 0",
+}
+
+
+INTRODUCTION = """\
+# Failures of our own
+
+What is wrong with us, not with a message nor with its sender, and what becomes of it then. In no case is anything
+answered well that was not done, and in no case is an accepted message discarded for it: it waits, a week at most, as
+it does for anything else ([store-protocol.md](store-protocol.md)). `tests/functions/test_own_faults.py` plays each
+row with the real handlers.
+
+The function's log has one line at level ERROR for each failure that a run met, however many messages it befell: the
+sentence below. It names the resource, never a message, a mailbox, or what a secret holds. And the run counts it: as
+`OwnFault`, or as `QuotaExhausted` where nothing is broken and AWS gives no more just now. What is denied or gone for
+good is not asked again by the SDK; what is throttled was asked three times by then.
+
+A secret is read once by an instance that needs it, and again after 45 seconds at the earliest: so long at most a
+mended one goes unnoticed. A rule or a mailbox of the directory is known for half a minute.
+
+Of filed bytes S3 says the same to our roles where they are gone and where they are denied. An owner's page then names
+the message among `unreadable`, and it is counted as `CounterUnreadable`, which has an alarm of its own.
+
+## A setting is wrong, or missing
+
+The function does not start: API Gateway answers 500, SQS hands the batch out again. The sentence is the last line of
+the error that AWS Lambda logs, and the start counts as one of the function's `Errors`. Set the template's parameter
+right, and deploy it.
+
+"""
+
+
+def document() -> str:
+    """docs/own-faults.md as it follows from the tables."""
+    lines = [
+        *INTRODUCTION.splitlines(),
+        "| Function | Logged |",
+        "|---|---|",
+        *(f"| {_short(function)} | `{variable} {_MUST[value]}` |" for function, variable, value in SETTINGS),
+    ]
+    for failure, sentence in SENTENCES.items():
+        rows = [row for row in ROWS if row.failure == failure]
+        shown = sentence.format(on="…", action="…")
+        metric = "QuotaExhausted" if failure == QUOTA else "OwnFault"
+        lines += ["", f"## {failure}", "", f"`{metric}`. Logged: `{shown}`", ""]
+        lines += ["| Function | at work on | What | Then |", "|---|---|---|---|"]
+        told = (f"| {_short(row.work.function)} | {row.work.what} | {row.what} | {row.then} |" for row in rows)
+        lines += dict.fromkeys(told)
+    return "\n".join(lines) + "\n"
+
+
+def _short(function: str) -> str:
+    return function.removesuffix("Function").lower()
+
+
+CONSEQUENCES = {"to be handed out again", "messages to be handed out again"}
+"""What else is said at level ERROR: of which messages."""
+
+
+@pytest.fixture
+def ready(running: Office) -> Office:
+    """A deployment in which all that is asked for below would be done."""
+    open_service(
+        running.deployed,
+        service_keys(),
+        {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)},
+        [Dm3Mailbox(BOB)],
+    )
+    return running
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.failure}: {row.on}: {row.work.what}")
+def test_own_fault(
+    ready: Office, row: Row, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    event = row.work.ready(ready)
+    ready.end()
+    ready.deployed.empty("ClaimsQueue")
+    before = _discarded(ready)
+    capsys.readouterr()
+    caplog.clear()
+    row.befalls(ready)
+    try:
+        then = row.work.became(ready, ready.handle(row.work.function, event))
+    except ClientError:
+        then = Then.FAILS
+    assert then is row.then
+    output = capsys.readouterr().out
+    told = [line["message"] for line in log_lines(output) if line["level"] == "ERROR"]
+    assert [_plain(message) for message in told if message not in CONSEQUENCES] == [row.sentence]
+    metric, other = ("QuotaExhausted", "OwnFault") if row.failure == QUOTA else ("OwnFault", "QuotaExhausted")
+    assert metrics(output)[metric] == [1]
+    assert other not in metrics(output)
+    for said in (output, caplog.text):
+        assert _KEY not in said
+        # Of what a sentence explains no stack is shown; where the run itself fails, AWS Lambda shows one.
+        assert row.failure == QUOTA or "Traceback" not in said
+    if row.on != "table PostTable":
+        # Of what was forged that was decided, whether or not somebody can be told now.
+        assert _discarded(ready) == before + (row.work is FORGED)
+
+
+def _plain(message: str) -> str:
+    """Without what is different each time: the end of a secret's ARN; and the word for having no more."""
+    return re.sub(r"(:secret:\w+)-\w{6}|( just now) \(\S+\)", r"\1\2", message)
+
+
+def _discarded(office: Office) -> int:
+    """How many messages were, whatever is wrong with us."""
+    rows = office.deployed.rows("PostTable")
+    return sum(row.get("why", {"S": ""})["S"].startswith("discarded") for row in rows)
+
+
+@pytest.mark.parametrize(("function", "variable", "value"), SETTINGS)
+def test_a_setting_that_is_wrong_stops_the_start(running: Office, function: str, variable: str, value: str) -> None:
+    running.settings[variable] = value
+    with pytest.raises(SettingsError) as caught:
+        running.start(function)
+    assert str(caught.value) == f"{variable} {_MUST[value]}"
+
+
+def test_a_deployment_that_is_no_delivery_service_is_not_at_fault_whoever_writes_to_it(
+    running: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert running.handle("InboxFunction", events()["inbox-dm3.json"])["statusCode"] == 503
+    assert "OwnFault" not in metrics(capsys.readouterr().out)
+
+
+def test_what_was_met_in_one_run_is_told_in_it_alone(ready: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    url = ready.deployed.queues["ClaimsQueue"]
+    ready.deployed.clients.sqs.delete_queue(QueueUrl=url)
+    assert ready.handle("InboxFunction", events()["inbox-post.json"])["statusCode"] == 503
+    ready.deployed.clients.sqs.create_queue(QueueName="ClaimsQueue")
+    capsys.readouterr()
+    assert ready.handle("InboxFunction", events()["inbox-post.json"])["statusCode"] == 200
+    assert metrics(capsys.readouterr().out) == {"Answered": [1]}
+
+
+def test_what_befell_many_messages_of_a_run_is_told_once(ready: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    event = events()["worker-claims.json"]
+    event["Records"] += events()["worker-retries.json"]["Records"] + events()["worker-suspects.json"]["Records"]
+    no_table("DirectoryTable")(ready)
+    ready.handle("WorkerFunction", event)
+    assert metrics(capsys.readouterr().out)["OwnFault"] == [1]
+
+
+def test_a_webhook_whose_secret_cannot_be_shown_now_is_neither_taken_in_nor_given_another(ready: Office) -> None:
+    """Its owner would never see the secret, and be told that it exists the next time."""
+    event = TARGETS.ready(ready)
+    target = json.loads(ready.invoke("MailboxFunction", event)["body"])
+    other = event | {"body": json.dumps({"kind": "webhook", "to": "https://other.example/"})}
+    rotate = event | {"rawPath": f"{event['rawPath']}/{target['id']}/rotate", "body": ""}
+    ready.end()
+    bad_secret("WebhookKeys", "{}")(ready)
+    before = ready.deployed.rows("DirectoryTable")
+    for each in (other, rotate):
+        assert ready.invoke("MailboxFunction", each)["statusCode"] == 503
+    assert ready.deployed.rows("DirectoryTable") == before
+
+
+def test_the_document_is_the_table() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == document()
+
+
+def test_every_function_has_its_rows() -> None:
+    functions = {"InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction"}
+    for failure in (TABLE, DENIED, QUOTA):
+        assert {row.work.function for row in ROWS if row.failure == failure} == functions
+    assert {function for function, _, _ in SETTINGS} == functions
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")
