@@ -1,0 +1,262 @@
+"""Whatever happens, no key of the service is left anywhere but in Secrets Manager.
+
+A deployment of its own goes through it all: first each of its four secrets is broken in a way that a person might, with
+the very key in the wrong place, and whatever needs it is asked; then it is mended, and all that needs keys is done.
+"""
+
+import base64
+import json
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from tests.end_to_end.leaks import files_in, leaks, left_behind
+
+from postroom.cli.story.names import ALICE, BOB, Names
+from postroom.cli.story.office import Office, envelope_of, until
+from postroom.cli.story.scenes import Story
+from postroom.cli.story.town import BUFFER, SUBJECT, Correspondent, Town
+from postroom.cli.story.webhooks import Receiver
+from postroom.client import Fate, Mailbox
+from postroom.client.dm3 import Dm3Sender, Letter
+from postroom.https import HttpsClient
+from postroom.local.gateway import Answer, Request
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.store.directory import Domain
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+SAFE, HOOK = "safe.example", "hook.safe.example"
+DM3 = f"dm3.{SAFE}"
+NAMES = ("SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys")
+
+
+@dataclass
+class Strongroom:
+    """A deployment, and all that anybody was answered by it, or sent by it."""
+
+    town: Town
+    office: Office
+    names: Names
+    seen: dict[str, bytes] = field(default_factory=dict)
+
+    def secret(self, name: str) -> Any:
+        return json.loads(self._client().get_secret_value(SecretId=self._id(name))["SecretString"])
+
+    def write(self, name: str, value: object) -> None:
+        text = value if isinstance(value, str) else json.dumps(value)
+        self._client().put_secret_value(SecretId=self._id(name), SecretString=text)
+
+    def ask(self, method: str, url: str, body: object = None, token: str = "") -> httpx.Response:
+        host, trusted = httpx.URL(url).host, ssl.create_default_context(cafile=self.town.stack.authority.pem)
+        headers = {"host": host} | ({"authorization": f"Bearer {token}"} if token else {})
+        with httpx.Client(verify=trusted, trust_env=False, timeout=60) as client:
+            at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.town.stack.door.port)
+            answer = client.request(method, at, json=body, headers=headers, extensions={"sni_hostname": host})
+        self.see(f"answer to {method} {url}", answer.content + repr(dict(answer.headers)).encode())
+        return answer
+
+    def see(self, what: str, data: bytes) -> None:
+        self.seen[f"{what} ({len(self.seen)})"] = data
+
+    def said(self, name: str) -> str:
+        """How the logs begin to say that a secret is of another form."""
+        return f"secret {self._id(name)}: it must hold"
+
+    def _client(self) -> Any:
+        return self.office.deployment.client("secretsmanager")
+
+    def _id(self, name: str) -> str:
+        return self.office.deployment.outputs[f"{name}Secret"]
+
+
+@pytest.fixture(scope="module")
+def strongroom(town: Town, tmp_path_factory: pytest.TempPathFactory) -> Strongroom:
+    folder = tmp_path_factory.mktemp("safe")
+    office = Office(SAFE, town.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}))
+    ours = Correspondent(SAFE, "pk1", PrivateKey.generate("ed25519"))
+    town.publish(ours)
+    office.signing_keys.put(SAFE, ours.selector, ours.key)
+    office.operators.put_subject(SAFE, SubjectRule(SUBJECT, Treatment.MAILBOX, SAFE))
+    office.operators.put_domain(Domain(SAFE))
+    for host in (NLWEB.host(SAFE), DM3):
+        office.deployment.serve_host(host)
+    return Strongroom(town, office, Names(office, DM3, folder))
+
+
+@pytest.fixture(scope="module")
+def keys(strongroom: Strongroom) -> dict[str, bytes]:
+    """What nobody may ever see: of each secret, and what is derived from it to sign by."""
+    pem = strongroom.secret("SigningKeys")[SAFE]["pem"]
+    service = strongroom.secret("DeliveryServiceKeys")
+    [token], [webhooks] = strongroom.secret("TokenKeys").values(), strongroom.secret("WebhookKeys").values()
+    return {
+        "the domain's key": base64.b64decode("".join(pem.splitlines()[1:-1]))[-32:],
+        "the delivery service's signing key": base64.b64decode(service["signing"].partition(":")[2]),
+        "its encryption key": base64.b64decode(service["encryption"][0]),
+        "what tokens are signed by": HKDF(SHA256(), 32, salt=None, info=b"postroom token key").derive(token.encode()),
+        "the text that is derived from": token.encode(),
+        "the text that webhooks' secrets are derived from": webhooks.encode(),
+    }
+
+
+@pytest.fixture(scope="module")
+def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
+    """All of it."""
+    story, town = Story(strongroom.town, print), strongroom.town
+    good = {name: strongroom.secret(name) for name in NAMES}
+    broken = {
+        "SigningKeys": {SAFE: {"selector": "pk1", "pem": good["SigningKeys"][SAFE]["pem"].partition("\n")[2]}},
+        "DeliveryServiceKeys": {**good["DeliveryServiceKeys"], "signing": good["DeliveryServiceKeys"]["encryption"][0]},
+        "TokenKeys": {text: number for number, text in good["TokenKeys"].items()},
+        "WebhookKeys": json.dumps(good["WebhookKeys"])[:-1],
+    }
+    for name, value in broken.items():
+        strongroom.write(name, value)
+    at = f"https://{NLWEB.host(SAFE)}"
+    owner = PrivateKey.generate("ed25519")
+    strongroom.office.mailboxes.set_keys(SAFE, [base64.b64encode(owner.public.spki()).decode()])
+
+    # Nothing that needs them is done, and nobody is told more than that.
+    assert strongroom.ask("GET", f"{at}/auth/{SAFE}").json()["reason"] == "SigningKeyUnavailable"
+    alice = Dm3Sender(ALICE, strongroom.names.users[ALICE], strongroom.names.profiles, _https(town))
+    assert alice.send(Letter(BOB, "too early")).fate is Fate.NOT_NOW
+    forged = story.envelope(
+        Correspondent(town.sender.domain, town.sender.selector, PrivateKey.generate("ed25519")), to=SAFE
+    )
+    assert strongroom.ask("POST", f"{at}/inbox", forged).status_code == 200
+    until("its Feedback waits", lambda: strongroom.said("SigningKeys") in _told(strongroom) or None)
+    strongroom.write("TokenKeys", good["TokenKeys"])
+    token = until("tokens are signed", lambda: _sign_in(strongroom, at, owner))
+    targets = f"{at}/mailboxes/{SAFE}/notifications"
+    hook = {"kind": "webhook", "to": f"https://{HOOK}/mail"}
+    assert strongroom.ask("POST", targets, hook, token).json()["reason"] == "SigningKeyUnavailable"
+    assert strongroom.ask("GET", targets, token=token[:-2]).status_code == 401
+
+    # Mended, all is done.
+    for name, value in good.items():
+        strongroom.write(name, value)
+    receiver = Receiver()
+
+    def take(request: Request) -> Answer:
+        strongroom.see("request to a webhook", request.body + repr(request.headers).encode())
+        return receiver(request)
+
+    town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
+    town.stack.door.serve_handler(HOOK, take)
+    made = until("the secret is read again", lambda: _added(strongroom, targets, hook, token))
+    receiver.secret = made["secret"]
+    code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
+    assert strongroom.ask("POST", f"{targets}/{made['id']}/verify", {"code": code}, token).status_code == 200
+    until("the letter is taken", lambda: alice.send(Letter(BOB, "good morning")).fate is Fate.TAKEN or None)
+    until("it is filed, with a postmark", lambda: strongroom.office.filed(BOB) or None)
+    sent = story.envelope(town.sender, {"Text": "Good morning"}, to=SAFE)
+    assert strongroom.ask("POST", f"{at}/inbox", sent).status_code == 200
+    story.find_filed(strongroom.office, SAFE, sent)
+    until("the webhook is told", lambda: receiver.first("postroom.waiting"))
+    correlation = forged["Header"]["Correlation"]  # type: ignore[index, call-overload]
+
+    def feedback() -> object:
+        filed = town.buffer.filed(town.sender.domain, f"feedback:{correlation}")
+        return next((it for it in filed if envelope_of(it)["Header"]["From"] == SAFE), None)
+
+    until("the sender's buffer has our Feedback", feedback)
+    with Mailbox(at, SAFE, owner, ca_file=town.stack.authority.pem, connect=_door(town)) as mailbox:
+        for message in mailbox.unread():
+            message.acknowledge()
+    strongroom.office.settle()
+    town.stack.door.drop_host(HOOK)
+    return strongroom
+
+
+def _door(town: Town) -> tuple[str, int]:
+    return "127.0.0.1", town.stack.door.port
+
+
+def _https(town: Town) -> HttpsClient:
+    trusted = str(town.stack.authority.pem)
+    return HttpsClient(lambda _: ["127.0.0.1"], port=town.stack.door.port, allow_private=True, ca_file=trusted)
+
+
+def _told(strongroom: Strongroom) -> str:
+    return "\n".join(line.text for line in strongroom.office.deployment.logs())
+
+
+def _sign_in(strongroom: Strongroom, at: str, owner: PrivateKey) -> str | None:
+    challenge = strongroom.ask("GET", f"{at}/auth/{SAFE}")
+    if challenge.status_code != 200:
+        return None
+    signature = base64.b64encode(owner.sign(challenge.json().encode())).decode()
+    body = {"challenge": challenge.json(), "signature": signature}
+    answer = strongroom.ask("POST", f"{at}/auth/{SAFE}", body)
+    return str(answer.json()) if answer.status_code == 200 else None
+
+
+def _added(strongroom: Strongroom, targets: str, hook: dict[str, str], token: str) -> Any:
+    answer = strongroom.ask("POST", targets, hook, token)
+    return answer.json() if answer.status_code == 200 else None
+
+
+def everything(strongroom: Strongroom) -> dict[str, bytes]:
+    """What anybody may come to see, here and where Feedback of ours was filed."""
+    return {
+        **left_behind(strongroom.office.deployment),
+        **{f"{BUFFER}: {place}": data for place, data in left_behind(strongroom.town.buffer.deployment).items()},
+        **files_in(strongroom.town.stack.emulator.directory),
+        **strongroom.seen,
+    }
+
+
+def test_no_key_is_left_anywhere_but_in_its_secret(played: Strongroom, keys: dict[str, bytes]) -> None:
+    left = everything(played)
+    looked_at = {place.split(" ")[0] for place, data in left.items() if data}
+    assert looked_at >= {"log", "table", "object", "function", "stack", "file", "answer", "request"}
+    assert leaks(left, keys) == []
+
+
+def test_what_was_wrong_is_told_by_the_name_of_the_secret(played: Strongroom) -> None:
+    said = _told(played)
+    assert [name for name in NAMES if played.said(name) not in said] == []
+
+
+@pytest.fixture
+def planted(played: Strongroom, keys: dict[str, bytes]) -> Iterator[list[str]]:
+    """The domain's key, written down in each place there is; what is found of it."""
+    client, outputs = played.office.deployment.client, played.office.deployment.outputs
+    key = keys["the domain's key"]
+    logs, group = client("logs"), "/aws/lambda/planted"
+    client("dynamodb").put_item(
+        TableName=outputs["LimitsTable"], Item={"pk": {"S": "planted"}, "k": {"M": {"a": {"B": key}}}}
+    )
+    client("s3").put_object(Bucket=outputs["Bucket"], Key="planted", Body=b"\x00" + key.hex().encode())
+    client("sqs").send_message(
+        QueueUrl=outputs["LettersQueueUrl"], MessageBody=json.dumps({"k": base64.b64encode(key).decode()})
+    )
+    logs.create_log_group(logGroupName=group)
+    logs.create_log_stream(logGroupName=group, logStreamName="s")
+    event = {"timestamp": 1_795_253_400_000, "message": f"ValueError: {key[:20]!r} is no key"}
+    logs.put_log_events(logGroupName=group, logStreamName="s", logEvents=[event])  # type: ignore[list-item]
+    name = client("lambda").list_functions()["Functions"][0]["FunctionName"]
+    before = client("lambda").get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    pem = played.secret("SigningKeys")[SAFE]["pem"]
+    client("lambda").update_function_configuration(FunctionName=name, Environment={"Variables": {**before, "KEY": pem}})
+    played.see("answer that tells", json.dumps([*key]).encode())
+    file = Path(played.town.stack.emulator.directory) / "planted"
+    file.write_text(base64.urlsafe_b64encode(b"x" + key).decode())
+    yield leaks(everything(played), keys)
+    file.unlink()
+
+
+def test_a_key_would_be_found_wherever_it_is_written_down(planted: list[str]) -> None:
+    places = {found.partition(":")[0].split(" ")[0] for found in planted}
+    assert places == {"table", "object", "queue", "log", "function", "answer", "file"}
+    assert {found.rpartition(": ")[2].partition(",")[0] for found in planted} == {"the domain's key"}
