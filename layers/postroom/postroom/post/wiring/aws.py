@@ -57,7 +57,8 @@ def late_client(service: str, config: Config = AWS) -> Any:
     function afterwards. And where instances are made ahead of their events (SnapStart, provisioned concurrency), this
     one is made at once, too: nobody waits for that.
     """
-    client = _LateClient(lambda: naming(boto3.client(service, config=config)))
+    new: Callable[..., Any] = boto3.client  # whose types know services by their literal names
+    client = _LateClient(lambda: naming(new(service, config=config)))
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand") != "on-demand":
         client.make()
     return client
