@@ -19,6 +19,9 @@ Json = dict[str, Any]
 ALARMS = resources("AWS::CloudWatch::Alarm")
 
 
+SERVICES = ("inbox", "mailbox", "worker", "keeper", "courier")
+
+
 def metrics_of(alarm: Json) -> list[Json]:
     """Each metric that an alarm looks at: Namespace, MetricName, Dimensions."""
     if "Metrics" not in alarm:
@@ -68,17 +71,11 @@ def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json
         ("Feedback given up", "postroom", "FeedbackGivenUp", "courier"),
         ("messages of owners given up", "postroom", "OutboxGivenUp", "courier"),
         ("the same by the keeper", "postroom", "OutboxGivenUp", "keeper"),
-        ("a keeper that fails", "AWS/Lambda", "Errors", "KeeperFunction"),
+        *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),
+        *((f"{name} that may not, or cannot", "postroom", "OwnFault", name) for name in SERVICES),
+        *((f"{name} that is throttled", "postroom", "QuotaExhausted", name) for name in SERVICES),
         ("a door that has no run free", "AWS/Lambda", "Throttles", "InboxFunction"),
         ("a counter that has none", "AWS/Lambda", "Throttles", "MailboxFunction"),
-        *(
-            (f"throttled {kind}s of {table}", "AWS/DynamoDB", f"{kind}ThrottleEvents", table)
-            for kind, tables in {
-                "Read": ("PostTable", "DirectoryTable"),
-                "Write": ("PostTable", "SeenTable", "LimitsTable", "OutboxTable"),
-            }.items()
-            for table in tables
-        ),
     ],
 )
 def test_there_is_an_alarm_for(what: str, namespace: str, metric: str, of: str) -> None:

@@ -1,9 +1,11 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import boto3
 import pytest
+from botocore.hooks import HierarchicalEmitter
 
 from postroom.post.side_by_side import THREADS
 from postroom.post.wiring.aws import late_client
@@ -12,6 +14,7 @@ from postroom.post.wiring.aws import late_client
 class Client:
     def __init__(self, service: str) -> None:
         self.service = service
+        self.meta = SimpleNamespace(events=HierarchicalEmitter())
 
 
 @pytest.fixture

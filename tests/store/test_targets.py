@@ -181,7 +181,7 @@ def test_another_deployment_derives_other_secrets(deployed: Deployed, targets: T
 def test_without_a_secret_nothing_is_derived(deployed: Deployed, targets: Targets, stored: str) -> None:
     deployed.clients.secrets.put_secret_value(SecretId=deployed.secrets["WebhookKeys"], SecretString=stored)
     keys = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], lambda: NOW)
-    with pytest.raises(NotNowError, match="no secret for webhooks"):
+    with pytest.raises(NotNowError, match="a secret here is not of the form that it must have"):
         keys.secret(added(targets))
 
 
