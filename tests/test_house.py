@@ -26,6 +26,7 @@ RULES = [
     *(PACKAGE / f"{name}.py" for name in ("canonical", "errors", "ijson", "reasons", "settings")),
     *sorted((PACKAGE / "nlweb").rglob("*.py")),
     *(PACKAGE / "doctor" / f"{name}.py" for name in ("answers", "checks", "host", "keys", "terms", "zone")),
+    *(PACKAGE / "cli" / "admin" / f"{name}.py" for name in ("found", "running", "setting_up")),
 ]
 FUNCTIONS = sorted((ROOT / "functions").rglob("*.py"))
 
@@ -81,6 +82,7 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.local.dns", "postroom.cli", "floors"),
         ("postroom.doctor.zone", "time", "doctor"),
         ("postroom.doctor.host", "ssl", "doctor"),
+        ("postroom.cli.admin.running", "boto3", "doctor"),
         ("postroom.client.sending", "postroom.doctor.checks", "floors"),
         ("postroom.doctor.examine", "rich", "tools"),
         ("postroom.post.wiring.doors", "rich", "tools"),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.cli.checks import exit_of, shown
 from postroom.cli.descriptor import Local
-from postroom.cli.exits import Exit, UsageFault
+from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
 from postroom.cli.network import (
     AllowPrivate,
@@ -21,10 +22,10 @@ from postroom.cli.network import (
     choose_network,
     open_resolvers,
 )
-from postroom.cli.output import console, print_json, styled
+from postroom.cli.output import print_json
 
 if TYPE_CHECKING:
-    from postroom.doctor import Check, Outside
+    from postroom.doctor import Outside
     from postroom.names.dns import Resolvers
 
 
@@ -59,7 +60,7 @@ def doctor(
     Exit code 0: good, or good with warnings; 1: something is bad; 3: nothing is bad, but something could not be
     found out.
     """
-    from postroom.doctor import Patient, Status, examine, overall
+    from postroom.doctor import Patient, examine, overall
     from postroom.nlweb.names import MAX_NAME
 
     chosen = dialect_called(dialect)
@@ -70,22 +71,17 @@ def doctor(
     network = choose_network(
         local, resolvers=resolver, trust_anchor=trust_anchor, ca_file=ca_file, port=port, allow_private=allow_private
     )
-    checks = []
     with open_resolvers(network) as resolvers:
-        for check in examine(patient, _look_from(network, resolvers)):
-            checks.append(check)
-            if not as_json:
-                _print(check)
+        checks = shown(examine(patient, look_from(network, resolvers)), quietly=as_json)
     status = overall(checks)
     if as_json:
         print_json({"domain": domain, "status": str(status), "checks": [check.as_json() for check in checks]})
     else:
         print(f"{domain}: {status}")
-    exits = {Status.BAD: Exit.BAD_MESSAGE, Status.NOT_CHECKED: Exit.NOT_FOUND_OUT}
-    raise typer.Exit(exits.get(status, Exit.GOOD))
+    raise typer.Exit(exit_of(status))
 
 
-def _look_from(network: Network, resolvers: "Resolvers") -> "Outside":
+def look_from(network: Network, resolvers: "Resolvers") -> "Outside":
     """The world of these settings. Zones that are proven once are known to all look-ups. Raises SettingsError."""
     from postroom.doctor import Outside
     from postroom.doctor.tls import look_at_certificate
@@ -101,13 +97,3 @@ def _look_from(network: Network, resolvers: "Resolvers") -> "Outside":
         clock=time.time,
         allow_private=network.allow_private,
     )
-
-
-def _print(check: "Check") -> None:
-    from postroom.doctor import Status
-
-    marks = {Status.GOOD: ("✓", "green"), Status.WARNING: ("!", "yellow"), Status.BAD: ("✗", "bold red")}
-    mark, style = marks.get(check.status, ("?", "yellow"))
-    console().print(styled(f"{mark} ", style) + styled(check.name, "bold") + styled(f": {check.found}"))
-    if check.next:
-        console().print(styled(f"  → {check.next}"))

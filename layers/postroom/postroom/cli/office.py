@@ -1,10 +1,10 @@
 """Which deployment a command works on: one on AWS by its stack's name, or one of a local stack."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -62,7 +62,10 @@ class LocalAccount:
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS."""
+    """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS.
+
+    `name`: of its stack. `client`: one of any service, for what only an operator looks at.
+    """
 
     outputs: Mapping[str, str]
     dynamodb: "DynamoDBClient"
@@ -70,6 +73,8 @@ class Office:
     secrets: "SecretsManagerClient"
     sqs: "SQSClient"
     logs: "CloudWatchLogsClient"
+    name: str
+    client: Callable[[str], Any]
     local: "LocalAccount | None" = None
 
     def operators(self) -> "Operators":
@@ -224,7 +229,8 @@ def _on_aws(stack_name: str) -> Office:
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
     return Office(
         outputs, session.client("dynamodb"), session.client("s3"), session.client("secretsmanager"),
-        session.client("sqs"), session.client("logs"),
+        session.client("sqs"), session.client("logs"), stacks[0]["StackName"],
+        cast("Callable[[str], Any]", session.client),
     )  # fmt: skip
 
 
@@ -243,5 +249,6 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
     clients = Clients(stack.endpoint, deployment.account)
     return Office(
         deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"),
-        clients("sqs"), clients("logs"), LocalAccount(stack.endpoint, deployment.account),
+        clients("sqs"), clients("logs"), chosen, cast("Callable[[str], Any]", clients),
+        LocalAccount(stack.endpoint, deployment.account),
     )  # fmt: skip

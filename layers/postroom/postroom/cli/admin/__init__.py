@@ -1,0 +1,61 @@
+"""`postroom admin`: what whoever runs a deployment looks at."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from postroom.cli.checks import exit_of, shown
+from postroom.cli.descriptor import DEFAULT_PATH, Local
+from postroom.cli.inputs import AsJson
+from postroom.cli.network import Resolver, choose_network, open_resolvers
+from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.output import print_json
+
+if TYPE_CHECKING:
+    from postroom.ijson import JsonValue
+
+app = typer.Typer(help="For whoever runs a deployment: what it lacks.", no_args_is_help=True)
+
+
+@app.command()
+def status(
+    stack_name: StackName = None,
+    local: Local = None,
+    deployment: DeploymentName = None,
+    resolver: Resolver = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a deployment: stack, hosts, domains, keys, functions, jobs, alarms, dead letters; what to do next.
+
+    It changes nothing. Exit code 0: nothing is missing, but perhaps there are warnings; 1: something is missing or bad;
+    3: nothing is, but something could not be found out.
+    """
+    from postroom.cli.admin.found import Place
+    from postroom.cli.admin.looking import look
+    from postroom.cli.doctor import look_from
+    from postroom.doctor import overall
+
+    office = open_office(stack_name, local, deployment)
+    place = Place(office.name, _option(stack_name, local, office.name), is_local=office.local is not None)
+    # The hosts of a deployment on AWS are looked up as strangers do.
+    network = choose_network(None, resolvers=resolver)
+    with open_resolvers(network) as resolvers:
+        checks = shown(look(office, place, look_from(network, resolvers)), quietly=as_json)
+    came_to = overall(checks)
+    if as_json:
+        told: list[JsonValue] = [
+            {name: value for name, value in check.as_json().items() if name != "reason"} for check in checks
+        ]
+        print_json({"stack": office.name, "status": str(came_to), "checks": told})
+    else:
+        print(f"{office.name}: {came_to}")
+    raise typer.Exit(exit_of(came_to))
+
+
+def _option(stack_name: str | None, local: Path | None, name: str) -> str:
+    """What names the deployment to any command, as a shell takes it."""
+    if stack_name:
+        return f"--stack-name {shlex.quote(stack_name)}"
+    return f"--local {shlex.quote(str(local or DEFAULT_PATH.parent))} --deployment {shlex.quote(name)}"

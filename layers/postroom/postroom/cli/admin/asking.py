@@ -1,0 +1,50 @@
+"""Asking AWS for one thing. What it does not answer leaves one check open, and the others go on."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from postroom.cli.admin.found import Place, Unseen
+from postroom.cli.exits import UsageFault
+from postroom.errors import NotNowError
+from postroom.store.aws import error_code, is_passing
+
+Found = TypeVar("Found")
+
+_DENIED: Final = frozenset({
+    "403", "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
+    "UnauthorizedOperation",
+})  # fmt: skip
+_GONE: Final = frozenset({
+    "AWS.SimpleQueueService.NonExistentQueue", "NoSuchBucket", "NotFound", "NotFoundException", "QueueDoesNotExist",
+    "ResourceNotFoundException",
+})  # fmt: skip
+
+
+def ask(place: Place, permission: str, question: Callable[[], Found]) -> Found | Unseen:
+    """The answer to a question, or why there is none. `permission`: what it takes, such as `sqs:GetQueueAttributes`."""
+    try:
+        return question()
+    except UsageFault as fault:
+        return Unseen(f"not checked: {fault}", place.deploy)
+    except (NotNowError, ClientError, BotoCoreError) as error:
+        # What the library makes of a fault of AWS says less than the fault.
+        return _why(place, permission, error.__cause__ if isinstance(error, NotNowError) else error)
+
+
+def _why(place: Place, permission: str, error: BaseException | None) -> Unseen:
+    if isinstance(error, ClientError):
+        code = error_code(error)
+        if code in _DENIED:
+            return Unseen(
+                f"could not be found out: your credentials lack {permission}",
+                f"allow them {permission}, or ask with others",
+            )
+        if code in _GONE:
+            return Unseen(f"it is not there any more, says AWS ({code})", place.deploy, is_gone=True)
+    elif not isinstance(error, BotoCoreError):
+        return Unseen("could not be found out just now", "try again later")
+    return Unseen(
+        f"could not be found out: {error}", "try again later" if is_passing(error) else "do as AWS says, and ask again"
+    )

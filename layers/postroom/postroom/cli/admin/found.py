@@ -1,0 +1,111 @@
+"""What a look at a deployment gives, thing by thing. Values only."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.doctor.checks import Check, Status
+from postroom.ijson import JsonValue
+from postroom.store.directory import Domain
+
+DAY_SECONDS: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The deployment. `option`: what names it to any command, such as `--stack-name postroom`."""
+
+    name: str
+    option: str
+    is_local: bool
+
+    @property
+    def deploy(self) -> str:
+        """What deploys it anew."""
+        if self.is_local:
+            return "end the local stack, and start it again: `postroom up`"
+        return f"deploy this release: `sam build && sam deploy --stack-name {self.name}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What could not be looked at, and why. `is_gone`: because there is none any more."""
+
+    why: str
+    todo: str
+    is_gone: bool = False
+
+    def check(self, name: str) -> Check:
+        """The check that this leaves open, or finds bad."""
+        status = Status.BAD if self.is_gone else Status.NOT_CHECKED
+        return Check(name, status, self.why, self.todo)
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The stack of CloudFormation. Times are epoch seconds."""
+
+    status: str
+    created: float
+    changed: float
+    parameters: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A domain of the directory. `subjects`: rules for them, its operator's and its owner's."""
+
+    domain: Domain
+    subjects: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A secret. `value`: the JSON object in it; None: it holds something else. Never to be shown."""
+
+    id: str
+    value: dict[str, JsonValue] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`name`: in AWS. `reserved`: runs that are set apart for it; None: none are, and it has no bound."""
+
+    name: str
+    state: str
+    why: str
+    update: str
+    why_update: str
+    reserved: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An event source mapping of Lambda: a queue that is handed over to a function."""
+
+    id: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Somebody who is told of alarms, or would be."""
+
+    whom: str
+    is_confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm of the stack. `name`: the template's."""
+
+    name: str
+    is_on: bool
+    meaning: str
+
+
+def ago(seconds: float) -> str:
+    """As in `3 days ago`."""
+    for size, unit in ((DAY_SECONDS, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return "just now"

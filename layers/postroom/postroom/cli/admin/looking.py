@@ -1,0 +1,274 @@
+"""The look at a deployment: AWS is asked for one thing after the other, and each is judged at once."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from postroom.cli.admin import running, setting_up
+from postroom.cli.admin.asking import ask
+from postroom.cli.admin.found import Alarm, Function, Held, Place, Served, Source, Stack, Subscription, Unseen
+from postroom.cli.office import Office
+from postroom.doctor import Check, Outside
+from postroom.doctor.checks import good
+from postroom.doctor.post_office import PostOffice
+from postroom.ijson import JsonValue
+from postroom.jobs.telling import latest
+from postroom.nlweb.schema import DIALECTS
+from postroom.store.directory import Domain
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sns import SNSClient
+
+Found = TypeVar("Found")
+
+_RECORD: Final = re.compile(r"(?P<host>\S+)\. CNAME \S+\.")
+_HOSTS_OF: Final = 5
+"""Domains whose hosts are looked up: each takes two look-ups and two connections."""
+_LIBRARIES: Final = "jobs/lib/"
+
+
+def look(office: Office, place: Place, outside: Outside) -> Iterator[Check]:
+    """All checks, in the order in which an operator meets what they are of. Whatever AWS answers, nothing is raised.
+
+    `outside`: where hosts are looked up.
+    """
+    return _Look(office, place, outside).all()
+
+
+class _Look:
+    def __init__(self, office: Office, place: Place, outside: Outside) -> None:
+        self._office = office
+        self._place = place
+        self._outside = outside
+        self._now = outside.clock()
+
+    def all(self) -> Iterator[Check]:
+        stack = ask(self._place, "cloudformation:DescribeStacks", self._stack)
+        yield stack.check("stack") if isinstance(stack, Unseen) else setting_up.judge_stack(self._place, stack)
+        yield setting_up.judge_outputs(self._place, self._office.outputs)
+        domains = ask(self._place, "dynamodb:Scan", self._office_domains)
+        yield from self._hosts(domains)
+        yield from self._domains(domains)
+        yield from self._keys()
+        # Of a stack that nobody may look at the age is not known, and young ones are forgiven more.
+        known = Stack("", self._now, self._now, {}) if isinstance(stack, Unseen) else stack
+        yield from self._functions(known)
+        yield from self._jobs(known)
+        yield from self._alarms(known)
+        for queue in running.LETTERS:
+            judge = partial(running.judge_letters, self._place, queue)
+            yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._letters, queue), judge)
+
+    def _check(
+        self, name: str, permission: str, question: Callable[[], Found], judge: Callable[[Found], Check]
+    ) -> Check:
+        """The check of what was asked for, or that it could not be."""
+        found = ask(self._place, permission, question)
+        return found.check(name) if isinstance(found, Unseen) else judge(found)
+
+    # --- stack and hosts -----------------------------------------------------------------------------------------
+
+    def _stack(self) -> Stack:
+        client: CloudFormationClient = self._office.client("cloudformation")
+        [told] = client.describe_stacks(StackName=self._office.name)["Stacks"]
+        created = told["CreationTime"].timestamp()
+        changed = told["LastUpdatedTime"].timestamp() if "LastUpdatedTime" in told else created
+        parameters = {it["ParameterKey"]: it.get("ParameterValue", "") for it in told.get("Parameters", [])}
+        return Stack(told["StackStatus"], created, changed, parameters)
+
+    def _office_domains(self) -> list[str]:
+        return self._office.operators().domains()
+
+    def _hosts(self, domains: Sequence[str] | Unseen) -> Iterator[Check]:
+        records = {found["host"]: found[0] for found in _RECORD.finditer(self._office.outputs.get("Hosts", ""))}
+        known = None if isinstance(domains, Unseen) else domains
+        looked_up = (known or ())[:_HOSTS_OF]
+        yield setting_up.judge_hosts(self._place, records, known, len(looked_up))
+        if self._place.is_local:
+            return
+        hosts = dict.fromkeys([*records, *(dialect.host(domain) for domain in looked_up for dialect in DIALECTS)])
+        for host in hosts:
+            met = self._meet(PostOffice(host, self._outside))
+            yield setting_up.name_host(self._place, host, met, records.get(host), is_first=not records)
+
+    @staticmethod
+    def _meet(host: PostOffice) -> Check:
+        """The first thing wrong with it, or else its inbox."""
+        return next((check for check in host.reach() if not check.is_good), None) or host.inbox()
+
+    # --- domains and keys ----------------------------------------------------------------------------------------
+
+    def _domains(self, domains: Sequence[str] | Unseen) -> Iterator[Check]:
+        if isinstance(domains, Unseen):
+            yield domains.check("domains")
+            return
+        count = (lambda: 0) if domains else self._dm3_mailboxes
+        judge = partial(setting_up.judge_domains, self._place, domains)
+        yield self._check("domains", "dynamodb:Scan", count, judge)
+        keys = self._signing_keys() if domains else None
+        found = {name: ask(self._place, "dynamodb:Query", partial(self._domain, name)) for name in domains}
+        buffered = {it.domain.name for it in found.values() if isinstance(it, Served) and it.domain.buffer}
+        for name, served in found.items():
+            if isinstance(served, Unseen):
+                yield served.check(f"domain {name}")
+                continue
+            yield setting_up.judge_domain(self._place, served, sorted(buffered - {name}))
+            yield setting_up.judge_domain_key(self._place, served.domain, keys)
+
+    def _domain(self, name: str) -> Served:
+        directory = self._office.directory()
+        # Removed since it was listed: it takes in nothing.
+        domain = directory.domain(name) or Domain(name, inbox=False)
+        return Served(domain, len(domain.subjects) + len(directory.mailbox(name).subjects))
+
+    def _dm3_mailboxes(self) -> int:
+        return len(self._office.operators().dm3_mailboxes())
+
+    def _signing_keys(self) -> Mapping[str, JsonValue] | None:
+        held = ask(self._place, "secretsmanager:GetSecretValue", partial(self._held, "SigningKeysSecret"))
+        return None if isinstance(held, Unseen) else held.value
+
+    def _keys(self) -> Iterator[Check]:
+        place = self._place
+        judges: dict[str, tuple[str, Callable[[Held], Check]]] = {
+            "signing keys": ("SigningKeysSecret", partial(setting_up.judge_signing_keys, place)),
+            "delivery service keys": ("DeliveryServiceKeysSecret", self._judge_delivery_keys),
+            "token keys": ("TokenKeysSecret", partial(setting_up.judge_token_keys, place, now=self._now)),
+            "webhook keys": ("WebhookKeysSecret", setting_up.judge_webhook_keys),
+        }
+        for name, (output, judge) in judges.items():
+            yield self._check(name, "secretsmanager:GetSecretValue", partial(self._held, output), judge)
+
+    def _judge_delivery_keys(self, held: Held) -> Check:
+        # Only where there are none it matters whether anybody needs them.
+        count = (lambda: 0) if held.value else self._dm3_mailboxes
+        judge = partial(setting_up.judge_delivery_keys, self._place, held)
+        return self._check("delivery service keys", "dynamodb:Scan", count, judge)
+
+    def _held(self, output: str) -> Held:
+        """What a secret holds. Its text is in no error: it must not be shown."""
+        secret = self._office.output(output)
+        text = self._office.secrets.get_secret_value(SecretId=secret).get("SecretString", "")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        return Held(secret, value if isinstance(value, dict) else None)
+
+    # --- functions and their queues ------------------------------------------------------------------------------
+
+    def _functions(self, stack: Stack) -> Iterator[Check]:
+        takes = "lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency"
+        for logical in running.FUNCTIONS:
+            judge = partial(running.judge_function, self._place, logical, stack)
+            yield self._check(f"function {logical}", takes, partial(self._function, logical), judge)
+        for queue, function in running.SOURCES.items():
+            source = partial(running.judge_source, self._place, queue)
+            yield self._check(
+                f"queue {queue}", "lambda:ListEventSourceMappings", partial(self._source, queue, function), source
+            )
+
+    def _function(self, logical: str) -> Function:
+        client: LambdaClient = self._office.client("lambda")
+        name = self._office.output(logical)
+        told = client.get_function_configuration(FunctionName=name)
+        return Function(
+            name,
+            told.get("State", "Active"),
+            told.get("StateReason", ""),
+            told.get("LastUpdateStatus", "Successful"),
+            told.get("LastUpdateStatusReason", ""),
+            client.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
+        )
+
+    def _source(self, queue: str, function: str) -> Source | None:
+        """How a queue is handed over to its function; None: it is not."""
+        client: LambdaClient = self._office.client("lambda")
+        name = self._office.output(f"{queue}Url").rpartition("/")[2]
+        pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=self._office.output(function))
+        for page in pages:
+            for it in page["EventSourceMappings"]:
+                if it.get("EventSourceArn", "").rpartition(":")[2] == name:
+                    return Source(it["UUID"], it["State"])
+        return None
+
+    # --- jobs ----------------------------------------------------------------------------------------------------
+
+    def _jobs(self, stack: Stack) -> Iterator[Check]:
+        library = partial(running.judge_library, self._place, f"postroom-{version('postroom')}.zip")
+        yield self._check("jobs library", "s3:ListBucket", self._libraries, library)
+        for job in running.JOBS:
+            aws_name = self._office.outputs.get(f"{job.capitalize()}Job", "")
+            judge = partial(running.judge_job, self._place, job, stack, aws_name, self._now)
+            # Without s3:ListBucket S3 says of an object that is not there that it is denied.
+            yield self._check(f"job {job}", "s3:GetObject or s3:ListBucket", partial(self._began, job), judge)
+
+    def _libraries(self) -> list[str]:
+        pages = self._office.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self._office.output("Bucket"), Prefix=_LIBRARIES
+        )
+        return [it["Key"].removeprefix(_LIBRARIES) for page in pages for it in page.get("Contents", [])]
+
+    def _began(self, job: str) -> float | None:
+        """When the last run began that came to its end, in epoch seconds; None: no report of one can be read."""
+        try:
+            told = json.loads(self._office.objects().get(latest(job)))
+            return float(told["began_ms"]) / 1000
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    # --- alarms and dead letters ---------------------------------------------------------------------------------
+
+    def _alarms(self, stack: Stack) -> Iterator[Check]:
+        if self._place.is_local:
+            yield good("alarms", "on a local stack they are not evaluated")
+            return
+        judge = partial(running.judge_subscriptions, self._office.outputs.get("AlarmTopic", ""))
+        yield self._check("alarm topic", "sns:ListSubscriptionsByTopic", self._subscriptions, judge)
+        alarms = ask(self._place, "cloudwatch:DescribeAlarms", self._all_alarms)
+        if isinstance(alarms, Unseen):
+            yield alarms.check("alarms")
+        else:
+            yield from running.judge_alarms(self._place, alarms, stack, self._now)
+
+    def _subscriptions(self) -> list[Subscription]:
+        client: SNSClient = self._office.client("sns")
+        pages = client.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=self._office.output("AlarmTopic"))
+        # Until it is confirmed, and after it was deleted, a word stands in place of the ARN.
+        return [
+            Subscription(f"{it['Protocol']} {it['Endpoint']}", it["SubscriptionArn"].startswith("arn:"))
+            for page in pages
+            for it in page["Subscriptions"]
+        ]
+
+    def _all_alarms(self) -> list[Alarm]:
+        topic, prefix = self._office.output("AlarmTopic"), f"{self._office.name}-"
+        pages = (
+            self._office.client("cloudwatch")
+            .get_paginator("describe_alarms")
+            .paginate(AlarmNamePrefix=prefix, AlarmTypes=["MetricAlarm"])
+        )
+        # Another stack's name may begin with this one's: whose alarms they are, their topic says.
+        return [
+            Alarm(
+                it["AlarmName"].removeprefix(prefix).partition("-")[0],
+                it["StateValue"] == "ALARM",
+                it.get("AlarmDescription", ""),
+            )
+            for page in pages
+            for it in page["MetricAlarms"]
+            if topic in it["AlarmActions"]
+        ]
+
+    def _letters(self, queue: str) -> int:
+        """How many lie there; those among them that the keeper holds just now are not visible."""
+        told = self._office.sqs.get_queue_attributes(
+            QueueUrl=self._office.output(f"{queue}Url"),
+            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+        )
+        return sum(map(int, told["Attributes"].values()))

@@ -1,0 +1,148 @@
+"""What runs by itself: does it? Functions, queues, jobs, alarms, dead letters. Values in, checks out."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from postroom.cli.admin.found import DAY_SECONDS, Alarm, Function, Place, Source, Stack, Subscription, ago
+from postroom.doctor.checks import Check, Status, bad, good, warning
+
+FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
+BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}
+"""The parameters that say how many runs are set apart."""
+SOURCES: Final = {
+    "ClaimsQueue": "WorkerFunction",
+    "RetryQueue": "WorkerFunction",
+    "SuspectsQueue": "WorkerFunction",
+    "CourierQueue": "CourierFunction",
+}
+"""The queues, and who works each off."""
+LETTERS: Final = {"LettersQueue": "WorkerFunction", "CourierLettersQueue": "CourierFunction"}
+"""The queues of dead letters, and who could not work them off."""
+JOBS: Final = {"compact": 1, "expire": 7}
+"""After how many days each job runs again, as the template has it."""
+
+_GRACE_DAYS: Final = 2
+"""A run may begin late, and takes some hours. CompactLagAlarm, with which each stack begins, wants two days as well."""
+
+
+def judge_function(place: Place, logical: str, stack: Stack, found: Function) -> Check:
+    """The check of one function: can it run, and is it what was deployed last?"""
+    name = f"function {logical}"
+    if found.reserved == 0:
+        return bad(name, None, "its reserved concurrency is 0: it never runs", _let_it_run(logical, found, stack))
+    if found.state == "Failed" or found.update == "Failed":
+        told = (
+            f"it is {found.state}, its last update {found.update}: {found.why or found.why_update or 'no reason given'}"
+        )
+        return bad(name, None, told, place.deploy)
+    if found.state == "Pending" or found.update == "InProgress":
+        return Check(name, Status.NOT_CHECKED, "it changes just now", "ask again in a minute")
+    if found.state == "Inactive":
+        return warning(
+            name, "it was idle for so long that Lambda put it away; the first run wakes it, and fails", "ask it once"
+        )
+    bound = "" if found.reserved is None else f", {found.reserved} runs set apart"
+    return good(name, f"{found.name} is Active{bound}")
+
+
+def _let_it_run(logical: str, found: Function, stack: Stack) -> str:
+    runs = stack.parameters.get(BOUNDS.get(logical, ""), "0")
+    if runs == "0":
+        return f"`aws lambda delete-function-concurrency --function-name {found.name}`"
+    command = f"`aws lambda put-function-concurrency --function-name {found.name}"
+    return f"{command} --reserved-concurrent-executions {runs}`"
+
+
+def judge_source(place: Place, queue: str, found: Source | None) -> Check:
+    """The check of one queue: is it handed over to its function? None: it is not."""
+    name, function = f"queue {queue}", SOURCES[queue]
+    if found is None:
+        return bad(name, None, f"it is not handed over to {function}: what lies in it waits", place.deploy)
+    if found.state == "Enabled":
+        return good(name, f"{function} works it off")
+    if found.state in ("Disabled", "Disabling"):
+        todo = f"`aws lambda update-event-source-mapping --uuid {found.id} --enabled`"
+        return bad(name, None, f"its event source mapping is {found.state}: what lies in it waits", todo)
+    return Check(name, Status.NOT_CHECKED, f"its event source mapping is {found.state}", "ask again in a minute")
+
+
+# --- jobs --------------------------------------------------------------------------------------------------------
+
+
+def judge_library(place: Place, wanted: str, there: Sequence[str]) -> Check:
+    """The check `jobs library`. `there`: the names of all that were published."""
+    name, publish = "jobs library", f"`postroom jobs publish {place.option}`"
+    if wanted in there:
+        return good(name, f"{wanted} is published")
+    told = f"{wanted} is not published" + (f", but {', '.join(sorted(there))}" if there else "")
+    if place.is_local:
+        return warning(name, f"{told}; `postroom jobs` does without it, Glue would not", publish)
+    return bad(name, None, f"{told}: no run of a job can begin", publish)
+
+
+def judge_job(place: Place, job: str, stack: Stack, aws_name: str, now: float, began: float | None) -> Check:
+    """The check of one job. `aws_name`: its own in AWS. `began`: the last run that came to its end; None: none did."""
+    name, days = f"job {job}", JOBS[job] + _GRACE_DAYS
+    why = f"`aws glue get-job-runs --job-name {aws_name}` says what became of its runs"
+    if place.is_local:
+        told = "no run has come to its end yet" if began is None else f"its last run began {ago(now - began)}"
+        return good(name, f"{told}; here `postroom jobs {job} {place.option}` alone runs it")
+    if began is not None and now - began <= days * DAY_SECONDS:
+        return good(name, f"its last run that came to its end began {ago(now - began)}")
+    if began is not None:
+        return warning(name, f"no run has come to its end since one that began {ago(now - began)}", why)
+    if now - stack.created <= days * DAY_SECONDS:
+        return good(name, f"no run has come to its end yet, and the stack was made {ago(now - stack.created)}")
+    return bad(name, None, f"no run has ever come to its end; the stack was made {ago(now - stack.created)}", why)
+
+
+# --- alarms and dead letters -------------------------------------------------------------------------------------
+
+
+def judge_subscriptions(topic: str, found: Sequence[Subscription]) -> Check:
+    """The check `alarm topic`: is anybody told?"""
+    name = "alarm topic"
+    confirmed = [it.whom for it in found if it.is_confirmed]
+    if confirmed:
+        return good(name, f"told are {', '.join(confirmed)}")
+    if found:
+        whom = ", ".join(it.whom for it in found)
+        return warning(
+            name, f"nobody is told of alarms: not confirmed by {whom}",
+            "have them follow the link in the letter of SNS (it holds for three days), or subscribe anew: "
+            f"`{_subscribe(topic)}`",
+        )  # fmt: skip
+    return warning(name, "nobody is told of alarms", f"`{_subscribe(topic)}`")
+
+
+def _subscribe(topic: str) -> str:
+    return f"aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint YOU@YOUR.DOMAIN"
+
+
+def judge_alarms(place: Place, alarms: Sequence[Alarm], stack: Stack, now: float) -> Iterator[Check]:
+    """The check `alarms`, or one of each alarm that is on."""
+    on = [alarm for alarm in alarms if alarm.is_on]
+    if not alarms:
+        yield bad("alarms", None, "there are none", place.deploy)
+    elif not on:
+        yield good("alarms", f"none of {len(alarms)} is on")
+    for alarm in on:
+        name = f"alarm {alarm.name}"
+        # Of compaction no report counts as a late one: each stack begins so.
+        if alarm.name == "CompactLagAlarm" and now - stack.created <= (JOBS["compact"] + _GRACE_DAYS) * DAY_SECONDS:
+            yield warning(name, "on, as of every new stack, until compaction has run", "wait for two nights")
+        else:
+            yield bad(name, None, f"on: {alarm.meaning or 'see its description'}", "docs/metrics.md says when it is")
+
+
+def judge_letters(place: Place, queue: str, letters: int) -> Check:
+    """The check of one queue of dead letters."""
+    name, function = f"queue {queue}", LETTERS[queue]
+    if not letters:
+        return good(name, "no dead letters")
+    fate = "the keeper decides them near the horizon" if queue == "LettersQueue" else "SQS drops them after 14 days"
+    logs = "its log" if place.is_local else f"`sam logs --stack-name {place.name} --name {function}`"
+    return bad(
+        name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not work them off; {fate}",
+        f"{logs} says why; once that is mended, have SQS redrive them",
+    )  # fmt: skip

@@ -1,0 +1,255 @@
+"""What an operator sets up: is it there? Stack, hosts, domains and keys. Values in, checks out."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from postroom.cli.admin.found import Held, Place, Served, Stack
+from postroom.dm3.service import read_service_keys
+from postroom.doctor.checks import Check, Status, bad, good, skipped, warning
+from postroom.errors import PostroomError
+from postroom.ijson import JsonValue
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.names import read_selector
+from postroom.store.directory import Domain
+
+NEEDED: Final = (
+    "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction",
+    "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable", "DirectoryTable",
+    "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
+    "LettersQueueUrl", "CourierQueueUrl", "CourierLettersQueueUrl", "RetainSeconds", "CompactLagHours",
+    "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsASecond", "JobsWriteUnitsASecond", "MailboxMaxMessages",
+    "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret",
+    "OutboundPort", "NotifyTopicArn",
+)  # fmt: skip
+"""Outputs of every stack of this release: a test holds them against the template."""
+
+_DEPLOYED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
+_TAKEN_BACK: Final = (
+    "the last deployment failed, and was taken back: what ran before runs",
+    "mend it, and deploy anew",
+)
+_ENDED_BADLY: Final = {
+    "UPDATE_ROLLBACK_COMPLETE": _TAKEN_BACK,
+    "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": _TAKEN_BACK,
+    "UPDATE_ROLLBACK_FAILED": (
+        "the last deployment failed, and could not be taken back",
+        "mend it, then `aws cloudformation continue-update-rollback --stack-name {}`",
+    ),
+    "UPDATE_FAILED": ("the last deployment failed half way", "mend it, and deploy anew"),
+}
+"""What a status means, and what to do; of any other that is bad: the stack cannot be updated."""
+_SHOWN: Final = 5
+"""Names in one sentence."""
+
+# --- the stack ---------------------------------------------------------------------------------------------------
+
+
+def judge_stack(place: Place, stack: Stack) -> Check:
+    """The check `stack`: was the last deployment done?"""
+    name, told = "stack", f"{place.name} is {stack.status}"
+    if stack.status in _DEPLOYED:
+        return good(name, f"{told}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
+    if stack.status.endswith("_IN_PROGRESS") and stack.status not in _ENDED_BADLY:
+        return Check(name, Status.NOT_CHECKED, f"{told}: it changes just now", "ask again when that is over")
+    what, todo = _ENDED_BADLY.get(
+        stack.status, ("it is of no use as it is", "`sam delete --stack-name {}`, and deploy anew")
+    )
+    why = f"`aws cloudformation describe-stack-events --stack-name {place.name}` says why"
+    return bad(name, None, f"{told}: {what}", f"{why}; {todo.format(place.name)}")
+
+
+def judge_outputs(place: Place, outputs: Collection[str]) -> Check:
+    """The check `outputs`: is it a stack of this release?"""
+    missing = [name for name in NEEDED if name not in outputs]
+    if not missing:
+        return good("outputs", f"all {len(NEEDED)} that commands need are there")
+    return bad(
+        "outputs", None, f"missing: {_some(missing)}; it is an older deployment, or none of postroom", place.deploy
+    )
+
+
+# --- hosts -------------------------------------------------------------------------------------------------------
+
+
+def judge_hosts(place: Place, records: Mapping[str, str], domains: Sequence[str] | None, looked_up: int) -> Check:
+    """The check `hosts`: do any lead here? `records`: by host, those of the stack itself. `domains`: None: not known.
+
+    The hosts of `looked_up` domains are looked up.
+    """
+    name = "hosts"
+    if place.is_local:
+        return good(name, "the door of a local stack serves those of every domain that is added")
+    none = "the stack itself has none (DomainName is empty)"
+    told = f"the stack serves {' and '.join(records)}" if records else none
+    if domains is None:
+        return good(name, told) if records else skipped(name, f"{told}, and which domains it serves is not known")
+    if len(domains) > looked_up:
+        told += f"; those of {looked_up} domains are looked up, `postroom doctor DOMAIN` does it for another"
+    elif not records:
+        told += "; those of its domains are looked up"
+    if records or domains:
+        return good(name, told)
+    return bad(
+        name, None, f"{none}: nobody finds it before nlweb.<domain> and pw.<domain> lead here", _with_host(place)
+    )
+
+
+def name_host(place: Place, host: str, met: Check, record: str | None, *, is_first: bool) -> Check:
+    """The check of one host, from the worst that senders meet there. `record`: what leads to it, where that is known.
+
+    `is_first`: the stack itself has no hosts yet, and may have these.
+    """
+    domain = host.partition(".")[2]
+    todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
+    if met.status is Status.BAD and met.name == "host":
+        todo = f"make a stack of functions/inbox/hosts.yaml for {domain}: docs/deploy.md, More domains"
+        if record:
+            todo = f"make this record where the zone of {domain} is kept: {record}"
+        elif is_first:
+            todo = _with_host(place, domain)
+    return Check(f"host {host}", met.status, met.found, todo)
+
+
+def _with_host(place: Place, domain: str = "YOUR.DOMAIN") -> str:
+    command = f"sam deploy --stack-name {place.name} --parameter-overrides DomainName={domain} HostedZoneId=YOUR-ZONE"
+    return f"`{command}`; CertificateArn=… where Route 53 does not keep the zone: docs/deploy.md"
+
+
+# --- domains -----------------------------------------------------------------------------------------------------
+
+
+def judge_domains(place: Place, domains: Sequence[str], dm3_mailboxes: int) -> Check:
+    """The check `domains`: does it serve any?"""
+    name = "domains"
+    if domains:
+        return good(name, f"{len(domains)}: {_some(domains)}")
+    if dm3_mailboxes:
+        return good(name, f"none; there are {dm3_mailboxes} mailboxes of dm3")
+    return bad(name, None, "none: no message is taken in", f"`postroom domain add your.domain {place.option}`")
+
+
+def judge_domain(place: Place, served: Served, buffered: Sequence[str]) -> Check:
+    """The check of one domain: is anything taken in for it? `buffered`: other domains that Feedback is kept for."""
+    its, inbox = served.domain.name, served.domain.inbox
+    name = f"domain {its}"
+    if not inbox and served.domain.buffer:
+        return good(name, "Feedback is kept for it, and nothing else is taken in")
+    if not inbox:
+        todo = f"`postroom domain add {its} --inbox {place.option}`, or remove it"
+        return warning(name, "nothing is taken in for it, and no Feedback kept", todo)
+    if served.subjects:
+        return good(name, f"it takes in messages of {served.subjects} subject{'s' if served.subjects > 1 else ''}")
+    if buffered:
+        return good(name, f"it has no subjects of its own, and takes in Feedback for {_some(buffered)}")
+    todo = f"`postroom subject add 'Hello@Host' --domain {its} --mailbox {its} {place.option}`"
+    return bad(name, None, "it has no subjects: messages to it are discarded as UnexpectedSubject", todo)
+
+
+def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, JsonValue] | None) -> Check:
+    """The check of the key of one domain. `keys`: what the secret holds, by domain; None: not known."""
+    name, its = f"key of {domain.name}", domain.name
+    if keys is None:
+        return skipped(name, "the signing keys are not known")
+    keygen = f"`postroom keygen --domain {its} --selector pk1 --out {its}.pem`"
+    make = f"{keygen}, publish the record that it prints, then {_add_key(place, its, 'pk1')}"
+    if its not in keys and domain.signs:
+        return bad(name, None, "none, and it is said to sign: what it sends waits, and is given up", make)
+    if its not in keys and not domain.inbox:
+        return good(name, "none: nothing is taken in for it that it would have to answer")
+    if its not in keys:
+        return warning(name, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
+    selector = selector_of(keys[its])
+    if selector is None:
+        return bad(name, None, "what is stored is no key and selector", make)
+    if domain.inbox and not domain.signs:
+        told = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
+        return warning(name, told, _add_key(place, its, selector))
+    # A domain's zone and hosts are the local stack's, whichever deployment serves it.
+    network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
+    doctor = f"`postroom doctor {its} --selector {selector}{network}`"
+    return good(name, f"stored under the selector {selector}; {doctor} looks at the domain from outside")
+
+
+def _add_key(place: Place, domain: str, selector: str) -> str:
+    return f"`postroom domain add {domain} --key {domain}.pem --selector {selector} {place.option}`"
+
+
+def selector_of(entry: JsonValue) -> str | None:
+    """The selector in an entry of the signing keys; None: it is not of that form."""
+    if not isinstance(entry, dict):
+        return None
+    try:
+        PrivateKey.from_pem(str(entry.get("pem")).encode())
+        return read_selector(str(entry.get("selector")), "selector")
+    except PostroomError:
+        return None
+
+
+# --- keys --------------------------------------------------------------------------------------------------------
+
+
+def judge_signing_keys(place: Place, held: Held) -> Check:
+    """The check `signing keys`."""
+    name = "signing keys"
+    if held.value is None:
+        return _unreadable(name, held)
+    ill = [domain for domain, entry in held.value.items() if selector_of(entry) is None]
+    if ill:
+        # Nor is any named: what stands in place of a domain may be a key.
+        todo = (
+            f"`postroom domain add DOMAIN --key KEY.pem --selector SELECTOR {place.option}` puts that of a domain right"
+        )
+        return bad(name, None, f"{len(ill)} of {len(held.value)} cannot be read (nothing of them is shown here)", todo)
+    return good(name, f"of {_some(list(held.value))}" if held.value else "the secret is there, and holds none yet")
+
+
+def judge_delivery_keys(place: Place, held: Held, dm3_mailboxes: int) -> Check:
+    """The check `delivery service keys`."""
+    name = "delivery service keys"
+    make = f"`postroom dm3 keygen --service --url https://YOUR-HOST {place.option}`"
+    if held.value is None:
+        return _unreadable(name, held)
+    if not held.value and dm3_mailboxes:
+        return bad(name, None, f"none, and there are {dm3_mailboxes} mailboxes of dm3: no letter is taken in", make)
+    if not held.value:
+        return good(name, "none: it is no delivery service of dm3")
+    try:
+        keys = read_service_keys(held.value)
+    except (ValueError, KeyError, TypeError, PostroomError):
+        return _unreadable(name, held)
+    return good(name, f"one that signs, and {len(keys.encryption)} that letters are sealed to")
+
+
+def judge_token_keys(place: Place, held: Held, *, now: float) -> Check:
+    """The check `token keys`."""
+    name = "token keys"
+    if held.value is None or not _all_texts(held.value) or not all(kid.isdecimal() for kid in held.value):
+        return _unreadable(name, held)
+    if not any(int(kid) <= now for kid in held.value):
+        return bad(name, None, "none signs yet: no owner can sign in", f"`postroom mailbox rotate-keys {place.option}`")
+    return good(name, f"{len(held.value)}: the newest signs owners' tokens")
+
+
+def judge_webhook_keys(held: Held) -> Check:
+    """The check `webhook keys`."""
+    name = "webhook keys"
+    if held.value is None or not _all_texts(held.value) or "0" not in held.value:
+        return _unreadable(name, held)
+    return good(name, "what webhooks' secrets are derived from is there")
+
+
+def _unreadable(name: str, held: Held) -> Check:
+    return bad(
+        name, None, "the secret does not hold what it was made with (nothing of it is shown here)",
+        f"put the version before it back: `aws secretsmanager list-secret-version-ids --secret-id {held.id}`",
+    )  # fmt: skip
+
+
+def _all_texts(value: Mapping[str, JsonValue]) -> bool:
+    return all(isinstance(text, str) and text for text in value.values())
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,38 @@
+"""Checks, as `postroom doctor` and `postroom admin status` print them, and the exit codes they end with."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from postroom.cli.exits import Exit
+from postroom.cli.output import console, styled
+
+if TYPE_CHECKING:
+    from postroom.doctor import Check, Status
+
+
+def print_check(check: "Check") -> None:
+    """A line of what was found, and one of what to do."""
+    from postroom.doctor import Status
+
+    marks = {Status.GOOD: ("✓", "green"), Status.WARNING: ("!", "yellow"), Status.BAD: ("✗", "bold red")}
+    mark, style = marks.get(check.status, ("?", "yellow"))
+    console().print(styled(f"{mark} ", style) + styled(check.name, "bold") + styled(f": {check.found}"))
+    if check.next:
+        console().print(styled(f"  → {check.next}"))
+
+
+def shown(checks: Iterable["Check"], *, quietly: bool) -> list["Check"]:
+    """All checks; each was printed as soon as it was made, unless `quietly`."""
+    made = []
+    for check in checks:
+        made.append(check)
+        if not quietly:
+            print_check(check)
+    return made
+
+
+def exit_of(status: "Status") -> Exit:
+    """0 good, or good with warnings; 1 something is bad; 3 nothing is, but something could not be found out."""
+    from postroom.doctor import Status
+
+    return {Status.BAD: Exit.BAD_MESSAGE, Status.NOT_CHECKED: Exit.NOT_FOUND_OUT}.get(status, Exit.GOOD)

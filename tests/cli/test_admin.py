@@ -1,0 +1,665 @@
+"""`postroom admin status`: what a fresh deployment lacks, what is bad at an older one, and what cannot be found out."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from tests.aws import resources, template
+from tests.cli.conftest import Postroom, World
+
+from postroom.cli.admin import running, setting_up
+from postroom.cli.admin.asking import ask
+from postroom.cli.admin.found import Alarm, Function, Held, Place, Served, Source, Stack, Subscription, Unseen, ago
+from postroom.cli.checkout import template_path
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.exits import UsageFault
+from postroom.cli.up import describe_stack
+from postroom.dm3.service import ServiceKeys
+from postroom.doctor.checks import Check, bad, good
+from postroom.errors import NotNowError
+from postroom.local.clients import REGION
+from postroom.local.stack import Deployment, LocalStack
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.reasons import Reason
+from postroom.store.directory import Domain
+
+pytestmark = pytest.mark.xdist_group("cli-admin")
+
+DAY = 86_400
+NOW = 1_800_000_000
+SHOP = "shop.example"
+LIBRARY = "postroom-0.1.0.zip"
+Json = dict[str, Any]
+Checks = dict[str, dict[str, str | None]]
+Ask = Callable[..., tuple[int, Checks]]
+
+
+@dataclass(frozen=True)
+class Offices:
+    """A local stack with a deployment that is as it was deployed, and one that has all it needs."""
+
+    stack: LocalStack
+    complete: Deployment
+    folder: Path
+
+    def client(self, service: str) -> Any:
+        """Of the account of the one that has all it needs."""
+        return self.complete.client(service)  # type: ignore[call-overload]
+
+    def output(self, name: str) -> str:
+        return self.complete.outputs[name]
+
+    def aws(self, **more: str) -> dict[str, str]:
+        """An environment in which its account is AWS."""
+        return {
+            "AWS_ENDPOINT_URL": read_descriptor(self.folder).endpoint,
+            "AWS_ACCESS_KEY_ID": self.complete.account,
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_CONFIG_FILE": "/dev/null",
+            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+        } | more
+
+
+@pytest.fixture(scope="module")
+def offices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Offices]:
+    folder = tmp_path_factory.mktemp("offices")
+    with LocalStack(template_path()) as stack:
+        stack.deploy("fresh")
+        found = Offices(stack, stack.deploy("complete"), folder)
+        describe_stack(stack).write(folder / "local.json")
+        _fill(found)
+        yield found
+
+
+def _fill(offices: Offices) -> None:
+    """What an operator does after a deployment; that the commands which are shown do it, a test shows."""
+    from postroom.cli.office import open_office
+
+    office = open_office(None, offices.folder, "complete")
+    office.signing_keys().put(SHOP, "pk1", PrivateKey.generate("ed25519"))
+    office.operators().put_domain(Domain(SHOP, signs=True))
+    office.operators().put_subject(SHOP, SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP))
+    office.objects().replace(f"jobs/lib/{LIBRARY}", b"", "application/zip")
+
+
+@pytest.fixture
+def status(postroom: Postroom, offices: Offices) -> Ask:
+    """The exit code, and the checks by name, of a look at a deployment of the local stack."""
+
+    def status(name: str, *options: str, where: tuple[str, ...] | None = None) -> tuple[int, Checks]:
+        place = where or ("--local", str(offices.folder), "--deployment", name)
+        result = postroom("admin", "status", "--json", *place, *options)
+        told = json.loads(result.stdout)
+        assert told["stack"] == name
+        assert all(set(check) == {"name", "status", "found", "next"} for check in told["checks"])
+        assert all(check["next"] for check in told["checks"] if check["status"] in ("warning", "bad"))
+        assert not any(check["next"] for check in told["checks"] if check["status"] == "good")
+        statuses = {check["status"] for check in told["checks"]}
+        worst = next(one for one in ("bad", "not checked", "warning", "good") if one in statuses)
+        assert told["status"] == worst
+        assert result.exit_code == {"bad": 1, "not checked": 3}.get(worst, 0)
+        checks = {check["name"]: check for check in told["checks"]}
+        assert len(checks) == len(told["checks"])
+        return result.exit_code, checks
+
+    return status
+
+
+@pytest.fixture
+def on_aws(offices: Offices, monkeypatch: pytest.MonkeyPatch) -> Offices:
+    """The account of the complete deployment passes for AWS."""
+    for name, value in offices.aws().items():
+        monkeypatch.setenv(name, value)
+    return offices
+
+
+def ill(checks: Checks, status: str = "bad") -> list[str]:
+    return [name for name, check in checks.items() if check["status"] == status]
+
+
+# --- a local stack -----------------------------------------------------------------------------------------------
+
+
+def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, offices: Offices) -> None:
+    code, checks = status("fresh")
+    assert (code, ill(checks), ill(checks, "warning")) == (1, ["domains"], ["jobs library"])
+    assert checks["domains"]["next"] == (
+        f"`postroom domain add your.domain --local {offices.folder} --deployment fresh`"
+    )
+    assert list(checks) == [
+        "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
+        "function InboxFunction", "function WorkerFunction", "function MailboxFunction", "function KeeperFunction",
+        "function CourierFunction", "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
+        "queue CourierQueue", "jobs library", "job compact", "job expire", "alarms",
+        "queue LettersQueue", "queue CourierLettersQueue",
+    ]  # fmt: skip
+
+
+def test_what_it_says_to_do_leads_to_one_that_has_all_it_needs(
+    status: Ask, postroom: Postroom, offices: Offices
+) -> None:
+    offices.stack.deploy("pasted")
+    describe_stack(offices.stack).write(offices.folder / "local.json")
+    done = []
+    while commands := [
+        command
+        for check in status("pasted")[1].values()
+        for command in re.findall("`(postroom [^`]*)`", check["next"] or "")
+    ]:
+        assert len(done) < 9, done
+        for command in commands:
+            result = postroom(*shlex.split(command.replace("your.domain", SHOP))[1:])
+            assert result.exit_code == 0, result.output
+            done.append(" ".join(command.split()[1:3]))
+    assert done == ["domain add", "jobs publish", "subject add", "keygen --domain", "domain add"]
+    code, checks = status("pasted")
+    assert (code, ill(checks, "good")) == (0, list(checks))
+    assert checks[f"domain {SHOP}"]["found"] == "it takes in messages of 1 subject"
+    doctor = f"`postroom doctor {SHOP} --selector pk1 --local {offices.folder}`"
+    assert (
+        checks[f"key of {SHOP}"]["found"] == f"stored under the selector pk1; {doctor} looks at the domain from outside"
+    )
+    assert checks["jobs library"]["found"] == f"{LIBRARY} is published"
+
+
+def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, offices: Offices) -> None:
+    result = postroom("admin", "status", "--local", str(offices.folder), "--deployment", "fresh")
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[0].startswith("✓ stack: fresh is CREATE_COMPLETE, since 20")
+    assert lines[3] == "✗ domains: none: no message is taken in"
+    assert lines[4].startswith("  → `postroom domain add your.domain --local ")
+    assert f"! jobs library: {LIBRARY} is not published; `postroom jobs` does without it, Glue would not" in lines
+    assert lines[-1] == "fresh: bad"
+
+
+def test_a_function_that_may_not_run_is_bad(status: Ask, offices: Offices) -> None:
+    client, door = offices.client("lambda"), offices.output("InboxFunction")
+    client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=0)
+    code, checks = status("complete")
+    client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=200)
+    assert (code, ill(checks)) == (1, ["function InboxFunction"])
+    assert checks["function InboxFunction"]["next"] == (
+        f"`aws lambda put-function-concurrency --function-name {door} --reserved-concurrent-executions 200`"
+    )
+    assert ill(status("complete")[1]) == []
+
+
+def test_a_queue_that_nobody_works_off_is_bad(status: Ask, offices: Offices) -> None:
+    client = offices.client("lambda")
+    [source] = client.list_event_source_mappings(FunctionName=offices.output("CourierFunction"))["EventSourceMappings"]
+    client.update_event_source_mapping(UUID=source["UUID"], Enabled=False)
+    code, checks = status("complete")
+    client.update_event_source_mapping(UUID=source["UUID"], Enabled=True)
+    assert (code, ill(checks)) == (1, ["queue CourierQueue"])
+    assert source["UUID"] in str(checks["queue CourierQueue"]["next"])
+
+
+@pytest.mark.parametrize("queue", list(running.LETTERS))
+def test_a_dead_letter_is_bad_and_stays(status: Ask, offices: Offices, queue: str) -> None:
+    sqs, url = offices.client("sqs"), offices.output(f"{queue}Url")
+    sqs.send_message(QueueUrl=url, MessageBody="{}")
+    codes = [status("complete") for _ in range(2)]
+    sqs.purge_queue(QueueUrl=url)
+    assert [(code, ill(checks)) for code, checks in codes] == [(1, [f"queue {queue}"])] * 2
+    assert str(codes[0][1][f"queue {queue}"]["found"]).startswith("1 dead letter: ")
+
+
+def test_a_last_run_is_told(status: Ask, offices: Offices) -> None:
+    s3, bucket, name = offices.client("s3"), offices.output("Bucket"), "jobs/reports/compact/latest.json"
+    assert str(status("complete")[1]["job compact"]["found"]).startswith("no run has come to its end yet")
+    s3.put_object(Bucket=bucket, Key=name, Body=json.dumps({"began_ms": 0}).encode())
+    told = status("complete")[1]["job compact"]["found"]
+    s3.put_object(Bucket=bucket, Key=name, Body=b"[]")
+    unreadable = status("complete")[1]["job compact"]["found"]
+    s3.delete_object(Bucket=bucket, Key=name)
+    assert re.match(r"its last run began \d+ days ago; here `postroom jobs compact --local ", str(told))
+    assert str(unreadable).startswith("no run has come to its end yet")
+
+
+@pytest.mark.parametrize(
+    "text", ["no JSON, but s3cr3t", '["s3cr3t"]', '{"0": {"no text": "s3cr3t"}}', '{"s3cr3t": {"pem": "s3cr3t"}}']
+)
+def test_a_secret_that_cannot_be_read_is_bad_and_is_not_shown(
+    postroom: Postroom, status: Ask, offices: Offices, text: str
+) -> None:
+    secrets = offices.client("secretsmanager")
+    names = ("SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret")
+    before = {name: secrets.get_secret_value(SecretId=offices.output(name))["SecretString"] for name in names}
+    for name in names:
+        secrets.put_secret_value(SecretId=offices.output(name), SecretString=text)
+    code, checks = status("complete")
+    shown = postroom("admin", "status", "--local", str(offices.folder), "--deployment", "complete").output
+    for name in names:
+        secrets.put_secret_value(SecretId=offices.output(name), SecretString=before[name])
+    assert code == 1
+    assert {"signing keys", "delivery service keys", "token keys", "webhook keys"} <= set(ill(checks))
+    assert "s3cr3t" not in shown + json.dumps(checks)
+
+
+def test_no_key_is_shown(postroom: Postroom, offices: Offices) -> None:
+    secrets = offices.client("secretsmanager")
+    texts = [
+        json.loads(secrets.get_secret_value(SecretId=offices.output(name))["SecretString"])
+        for name in ("TokenKeysSecret", "WebhookKeysSecret")
+    ]
+    shown = postroom("admin", "status", "--local", str(offices.folder), "--deployment", "complete").output
+    assert "PRIVATE KEY" not in shown
+    assert all(len(text) == 64 and text not in shown for secret in texts for text in secret.values())
+
+
+def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, offices: Offices, tmp_path: Path) -> None:
+    told = json.loads((offices.folder / "local.json").read_text())
+    for name in ("TokenKeysSecret", "CourierLettersQueueUrl", "KeeperFunction"):
+        del told["deployments"]["complete"]["outputs"][name]
+    (tmp_path / "local.json").write_text(json.dumps(told))
+    code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
+    assert (code, ill(checks)) == (1, ["outputs"])
+    assert str(checks["outputs"]["found"]).startswith(
+        "missing: KeeperFunction, CourierLettersQueueUrl, TokenKeysSecret;"
+    )
+    assert ill(checks, "not checked") == ["token keys", "function KeeperFunction", "queue CourierLettersQueue"]
+
+
+def test_what_is_not_there_any_more_is_bad(status: Ask, offices: Offices, tmp_path: Path) -> None:
+    told = json.loads((offices.folder / "local.json").read_text())
+    outputs = told["deployments"]["complete"]["outputs"]
+    outputs |= {"KeeperFunction": "gone", "LettersQueueUrl": outputs["LettersQueueUrl"] + "-gone", "Bucket": "gone-9"}
+    outputs["WebhookKeysSecret"] = "gone"
+    (tmp_path / "local.json").write_text(json.dumps(told))
+    code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
+    assert code == 1
+    assert ill(checks) == [
+        "webhook keys", "function KeeperFunction", "jobs library", "job compact", "job expire", "queue LettersQueue",
+    ]  # fmt: skip
+    assert "it is not there any more" in str(checks["webhook keys"]["found"])
+
+
+# --- a deployment on AWS -----------------------------------------------------------------------------------------
+
+
+def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(status: Ask, on_aws: Offices, world: World) -> None:
+    where = ("--stack-name", "complete")
+    code, checks = status("complete", "--resolver", world.resolver, where=where)
+    assert (code, ill(checks)) == (1, [f"host nlweb.{SHOP}", f"host pw.{SHOP}"])
+    assert checks[f"host nlweb.{SHOP}"]["found"] == f"there is no host nlweb.{SHOP}"
+    command = f"`sam deploy --stack-name complete --parameter-overrides DomainName={SHOP} HostedZoneId=YOUR-ZONE`"
+    assert str(checks[f"host nlweb.{SHOP}"]["next"]).startswith(command)
+    assert ill(checks, "warning") == ["alarm topic"]
+    topic = on_aws.output("AlarmTopic")
+    assert f"`aws sns subscribe --topic-arn {topic} --protocol email " in str(checks["alarm topic"]["next"])
+    sns = on_aws.client("sns")
+    arn = sns.subscribe(TopicArn=topic, Protocol="email", Endpoint="op@shop.example")["SubscriptionArn"]
+    _, checks = status("complete", "--resolver", world.resolver, where=where)
+    sns.unsubscribe(SubscriptionArn=arn)
+    assert checks["alarm topic"]["found"] == "told are email op@shop.example"
+
+
+def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(status: Ask, on_aws: Offices, world: World) -> None:
+    # The stack of hosts is not made here: one that says the same of itself, and has some.
+    records = f"nlweb.{SHOP}. CNAME d-1.example. pw.{SHOP}. CNAME d-2.example."
+    outputs = {name: {"Value": value} for name, value in {**on_aws.complete.outputs, "Hosts": records}.items()}
+    body = {"Resources": {"Any": {"Type": "AWS::SNS::Topic"}}, "Outputs": outputs}
+    cloudformation = on_aws.client("cloudformation")
+    cloudformation.create_stack(StackName="hosted", TemplateBody=json.dumps(body))
+    cloudformation.get_waiter("stack_create_complete").wait(StackName="hosted", WaiterConfig={"Delay": 1})
+    _, checks = status("hosted", "--resolver", world.resolver, where=("--stack-name", "hosted"))
+    assert checks["hosts"]["found"] == f"the stack serves nlweb.{SHOP} and pw.{SHOP}"
+    assert [name for name in checks if name.startswith("host ")] == [f"host nlweb.{SHOP}", f"host pw.{SHOP}"]
+    assert checks[f"host pw.{SHOP}"]["next"] == (
+        f"make this record where the zone of {SHOP} is kept: pw.{SHOP}. CNAME d-2.example."
+    )
+
+
+def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: Offices, world: World) -> None:
+    cloudwatch = on_aws.client("cloudwatch")
+    alarms = cloudwatch.describe_alarms(AlarmNamePrefix="complete-LettersAlarm")["MetricAlarms"]
+    cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="ALARM", StateReason="a test")
+    # Another stack's, whose name begins with this one's.
+    cloudwatch.put_metric_alarm(
+        AlarmName="complete-other-DoorAlarm-1", Namespace="n", MetricName="m", Statistic="Sum", Period=60,
+        EvaluationPeriods=1, Threshold=1, ComparisonOperator="GreaterThanThreshold",
+    )  # fmt: skip
+    cloudwatch.set_alarm_state(AlarmName="complete-other-DoorAlarm-1", StateValue="ALARM", StateReason="a test")
+    _, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="OK", StateReason="a test")
+    cloudwatch.delete_alarms(AlarmNames=["complete-other-DoorAlarm-1"])
+    assert [name for name in ill(checks) if name.startswith("alarm ")] == ["alarm LettersAlarm"]
+    assert "Messages could not be processed" in str(checks["alarm LettersAlarm"]["found"])
+    _, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    assert re.fullmatch(r"none of \d+ is on", str(checks["alarms"]["found"]))
+
+
+def test_where_nothing_is_bad_but_hosts_cannot_be_looked_up_it_is_not_known(
+    status: Ask, on_aws: Offices, world: World
+) -> None:
+    code, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    assert (code, ill(checks)) == (3, [])
+    assert ill(checks, "not checked") == [f"host nlweb.{SHOP}", f"host pw.{SHOP}"]
+
+
+DENIED = {
+    "dynamodb:Scan": ["hosts", "domains", "delivery service keys"],
+    "dynamodb:Query": [f"domain {SHOP}"],
+    "secretsmanager:GetSecretValue": [
+        f"key of {SHOP}", "signing keys", "delivery service keys", "token keys", "webhook keys",
+    ],
+    "lambda:GetFunctionConfiguration": [f"function {name}" for name in running.FUNCTIONS],
+    "lambda:ListEventSourceMappings": [f"queue {name}" for name in running.SOURCES],
+    "s3:ListBucket": ["jobs library"],
+    "s3:GetObject": ["job compact", "job expire"],
+    "sns:ListSubscriptionsByTopic": ["alarm topic"],
+    "cloudwatch:DescribeAlarms": ["alarms"],
+    "sqs:GetQueueAttributes": ["queue LettersQueue", "queue CourierLettersQueue"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("permission", DENIED)
+def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
+    status: Ask, on_aws: Offices, world: World, monkeypatch: pytest.MonkeyPatch, permission: str
+) -> None:
+    iam, user = on_aws.client("iam"), "operator-" + permission.replace(":", "-")
+    iam.create_user(UserName=user)
+    statements = [
+        {"Effect": "Allow", "Action": "*", "Resource": "*"},
+        {"Effect": "Deny", "Action": permission, "Resource": "*"},
+    ]
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_user_policy(UserName=user, PolicyName="most", PolicyDocument=policy)
+    made = iam.create_access_key(UserName=user)["AccessKey"]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", made["AccessKeyId"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", made["SecretAccessKey"])
+    code, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    unknown = [name for name in ill(checks, "not checked") if not name.startswith("host ")]
+    assert (code, ill(checks), unknown) == (3, [], DENIED[permission])
+    lacking = [name for name in unknown if permission in str(checks[name]["found"])]
+    # The others rest on what could not be looked at.
+    assert set(unknown) - set(lacking) <= {"hosts", f"key of {SHOP}"}
+    assert lacking
+    assert all(
+        str(checks[name]["found"]).startswith("could not be found out: your credentials lack") for name in lacking
+    )
+
+
+def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Offices) -> None:
+    result = postroom("admin", "status", "--stack-name", "nowhere")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no stack 'nowhere'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "found", "todo"),
+    [
+        (ClientError({"Error": {"Code": "ThrottlingException"}}, "GetIt"), "(ThrottlingException)", "try again later"),
+        (ClientError({"Error": {"Code": "Odd"}}, "GetIt"), "(Odd)", "do as AWS says"),
+        (EndpointConnectionError(endpoint_url="https://sqs"), "https://sqs", "try again later"),
+        (NotNowError(Reason.STORE_UNAVAILABLE), "just now", "try again later"),
+        (UsageFault("the stack has no output X"), "no output X", "`sam build && sam deploy --stack-name prod`"),
+    ],
+)
+def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, found: str, todo: str) -> None:
+    def question() -> str:
+        raise error
+
+    unseen = ask(AWS, "it:GetIt", question)
+    assert isinstance(unseen, Unseen)
+    check = unseen.check("it")
+    assert (check.status, found in check.found, todo in check.next) == ("not checked", True, True)
+
+
+# --- the rules ---------------------------------------------------------------------------------------------------
+
+AWS = Place("prod", "--stack-name prod", is_local=False)
+LOCAL = Place("office", "--local .postroom --deployment office", is_local=True)
+YOUNG = Stack("CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"DoorRuns": "200", "CounterRuns": "0"})
+OLD = replace(YOUNG, created=NOW - 100 * DAY)
+RUNS = Function("prod-Door-1", "Active", "", "Successful", "", None)
+PEM = PrivateKey.generate("ed25519").to_pem().decode()
+KEYS = {SHOP: {"selector": "pk1", "pem": PEM}}
+DM3_KEYS = ServiceKeys.generate().as_json()
+RECORDS = {f"nlweb.{SHOP}": f"nlweb.{SHOP}. CNAME d-1.example."}
+
+
+def test_what_it_looks_for_is_what_the_template_has() -> None:
+    outputs = template()["Outputs"]
+    assert set(setting_up.NEEDED) == {name for name, output in outputs.items() if "Condition" not in output}
+    functions = resources("AWS::Serverless::Function")
+    assert set(running.FUNCTIONS) == set(functions)
+    assert {
+        event["Properties"]["Queue"]["Fn::GetAtt"].partition(".")[0]: name
+        for name, said in functions.items()
+        for event in said["Events"].values()
+        if event["Type"] == "SQS"
+    } == running.SOURCES
+    bounded = {name: json.dumps(said["ReservedConcurrentExecutions"]) for name, said in functions.items()
+               if "ReservedConcurrentExecutions" in said}  # fmt: skip
+    assert set(bounded) == set(running.BOUNDS)
+    assert all(f'"Ref": "{running.BOUNDS[name]}"' in said for name, said in bounded.items())
+    for job in resources("AWS::Glue::Job").values():
+        assert json.dumps(job["DefaultArguments"]["--extra-py-files"]).endswith(f'/jobs/lib/{LIBRARY}"}}')
+
+
+@pytest.mark.parametrize(
+    ("status", "expected", "todo"),
+    [
+        ("CREATE_COMPLETE", "good", ""),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "good", ""),
+        ("UPDATE_IN_PROGRESS", "not checked", "ask again"),
+        ("UPDATE_ROLLBACK_COMPLETE", "bad", "deploy anew"),
+        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "bad", "deploy anew"),
+        ("UPDATE_ROLLBACK_FAILED", "bad", "`aws cloudformation continue-update-rollback --stack-name prod`"),
+        ("ROLLBACK_COMPLETE", "bad", "`sam delete --stack-name prod`"),
+        ("CREATE_FAILED", "bad", "`aws cloudformation describe-stack-events --stack-name prod` says why"),
+        ("DELETE_FAILED", "bad", "`sam delete --stack-name prod`"),
+    ],
+)
+def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
+    check = setting_up.judge_stack(AWS, replace(YOUNG, status=status))
+    assert (check.status, todo in check.next) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("place", "records", "domains", "expected"),
+    [
+        (AWS, {}, [], "bad"),
+        (AWS, {}, None, "not checked"),
+        (AWS, {}, [SHOP], "good"),
+        (AWS, RECORDS, [], "good"),
+        (AWS, RECORDS, None, "good"),
+        (LOCAL, {}, [], "good"),
+    ],
+)
+def test_hosts(place: Place, records: Mapping[str, str], domains: list[str] | None, expected: str) -> None:
+    assert setting_up.judge_hosts(place, records, domains, len(domains or ())).status == expected
+
+
+def test_of_many_domains_it_says_that_not_all_hosts_are_looked_up() -> None:
+    check = setting_up.judge_hosts(AWS, RECORDS, [f"{n}.example" for n in range(9)], 5)
+    assert "those of 5 domains are looked up" in check.found
+
+
+NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A record")
+
+
+@pytest.mark.parametrize(
+    ("met", "record", "is_first", "expected", "todo"),
+    [
+        (good("inbox", "answered 200"), None, False, "good", ""),
+        (NO_HOST, RECORDS[f"nlweb.{SHOP}"], False, "bad", f"is kept: nlweb.{SHOP}. CNAME d-1.example."),
+        (NO_HOST, None, True, "bad", "`sam deploy --stack-name prod --parameter-overrides DomainName=shop.example "),
+        (NO_HOST, None, False, "bad", "functions/inbox/hosts.yaml for shop.example"),
+        (bad("inbox", None, "answered 404", "mend it"), None, False, "bad", "mend it; `postroom doctor shop.example`"),
+    ],
+)  # fmt: skip
+def test_a_host(met: Check, record: str | None, is_first: bool, expected: str, todo: str) -> None:
+    check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, record, is_first=is_first)
+    assert (check.name, check.status, todo in check.next) == (f"host nlweb.{SHOP}", expected, True)
+
+
+@pytest.mark.parametrize(
+    ("domain", "subjects", "buffered", "expected"),
+    [
+        (Domain(SHOP), 0, [], "bad"),
+        (Domain(SHOP), 1, [], "good"),
+        (Domain(SHOP, inbox=False, buffer=True), 0, [], "good"),
+        (Domain(SHOP, inbox=False), 0, [], "warning"),
+        # The domain that Feedback for others is sent to.
+        (Domain(SHOP), 0, ["sender.example"], "good"),
+    ],
+)
+def test_a_domain(domain: Domain, subjects: int, buffered: list[str], expected: str) -> None:
+    assert setting_up.judge_domain(AWS, Served(domain, subjects), buffered).status == expected
+
+
+@pytest.mark.parametrize(
+    ("signs", "keys", "expected"),
+    [
+        (True, KEYS, "good"),
+        (False, KEYS, "warning"),
+        (True, {}, "bad"),
+        (False, {}, "warning"),
+        (True, None, "not checked"),
+        (True, {SHOP: {"selector": "pk1", "pem": "no key"}}, "bad"),
+        (True, {SHOP: "no entry"}, "bad"),
+        (True, {SHOP: {"selector": PEM, "pem": PEM}}, "bad"),
+        (True, {SHOP: {"selector": PEM, "pem": "pk1"}}, "bad"),
+    ],
+)
+def test_the_key_of_a_domain(signs: bool, keys: Json | None, expected: str) -> None:
+    check = setting_up.judge_domain_key(AWS, Domain(SHOP, signs=signs), keys)
+    assert check.status == expected
+    if expected == "good":
+        assert f"`postroom doctor {SHOP} --selector pk1` looks" in check.found
+
+
+def test_a_domain_for_which_nothing_is_taken_in_needs_no_key() -> None:
+    assert setting_up.judge_domain_key(AWS, Domain(SHOP, inbox=False, buffer=True), {}).status == "good"
+
+
+def test_a_deployment_of_dm3_alone_needs_no_domain() -> None:
+    assert setting_up.judge_domains(AWS, [], 2).status == "good"
+    assert setting_up.judge_domains(AWS, [], 0).status == "bad"
+
+
+@pytest.mark.parametrize(
+    ("value", "mailboxes", "expected"),
+    [({}, 0, "good"), ({}, 1, "bad"), (DM3_KEYS, 1, "good"), ({"signing": "x", "encryption": ["y"]}, 0, "bad"),
+     ({**DM3_KEYS, "encryption": []}, 0, "bad"), ({"signing": 1}, 0, "bad"), (None, 0, "bad")],
+)  # fmt: skip
+def test_delivery_service_keys(value: Json | None, mailboxes: int, expected: str) -> None:
+    check = setting_up.judge_delivery_keys(AWS, Held("arn", value), mailboxes)
+    assert check.status == expected
+    if mailboxes and not value:
+        assert "`postroom dm3 keygen --service --url https://YOUR-HOST --stack-name prod`" in check.next
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"0": "random"}, "good"),
+        ({str(NOW + DAY): "random"}, "bad"),
+        ({}, "bad"),
+        ({"x": "random"}, "bad"),
+        ({"0": 1}, "bad"),
+    ],
+)
+def test_token_keys(value: Json, expected: str) -> None:
+    assert setting_up.judge_token_keys(AWS, Held("arn", value), now=NOW).status == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "todo"),
+    [
+        ({}, "good", ""),
+        ({"reserved": 200}, "good", ""),
+        ({"reserved": 0}, "bad", "--reserved-concurrent-executions 200`"),
+        ({"state": "Failed", "why": "no role"}, "bad", "`sam build && sam deploy --stack-name prod`"),
+        ({"update": "Failed", "why_update": "no layer"}, "bad", "`sam build && sam deploy --stack-name prod`"),
+        ({"state": "Pending"}, "not checked", "ask again"),
+        ({"update": "InProgress"}, "not checked", "ask again"),
+        ({"state": "Inactive"}, "warning", "ask it once"),
+    ],
+)
+def test_a_function(change: Json, expected: str, todo: str) -> None:
+    check = running.judge_function(AWS, "InboxFunction", YOUNG, replace(RUNS, **change))
+    assert (check.status, todo in check.next) == (expected, True)
+
+
+def test_a_function_without_a_bound_is_given_none() -> None:
+    for logical in ("MailboxFunction", "KeeperFunction"):
+        check = running.judge_function(AWS, logical, YOUNG, replace(RUNS, reserved=0))
+        assert check.next == "`aws lambda delete-function-concurrency --function-name prod-Door-1`"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("Enabled", "good"), ("Disabled", "bad"), ("Creating", "not checked"), (None, "bad")]
+)
+def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
+    assert running.judge_source(AWS, "ClaimsQueue", Source("1", state) if state else None).status == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "there", "expected"),
+    [(AWS, [LIBRARY], "good"), (AWS, ["postroom-0.0.9.zip"], "bad"), (AWS, [], "bad"), (LOCAL, [], "warning")],
+)
+def test_the_library_of_the_jobs(place: Place, there: list[str], expected: str) -> None:
+    check = running.judge_library(place, LIBRARY, there)
+    assert check.status == expected
+    assert all(name in check.found for name in there)
+
+
+@pytest.mark.parametrize(
+    ("job", "stack", "days", "expected"),
+    [
+        ("compact", YOUNG, None, "good"),
+        ("compact", OLD, None, "bad"),
+        ("compact", OLD, 1, "good"),
+        ("compact", OLD, 4, "warning"),
+        ("expire", OLD, 4, "good"),
+        ("expire", OLD, 10, "warning"),
+    ],
+)
+def test_the_last_run_of_a_job(job: str, stack: Stack, days: int | None, expected: str) -> None:
+    began = None if days is None else NOW - days * DAY
+    assert running.judge_job(AWS, job, stack, "prod-Job-1", NOW, began).status == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "todo"),
+    [
+        ([Subscription("email a@b.example", is_confirmed=True)], "good", ""),
+        ([Subscription("email a@b.example", is_confirmed=False)], "warning", "follow the link"),
+        ([], "warning", "`aws sns subscribe --topic-arn arn:t "),
+    ],
+)
+def test_who_is_told_of_alarms(found: list[Subscription], expected: str, todo: str) -> None:
+    check = running.judge_subscriptions("arn:t", found)
+    assert (check.status, todo in check.next) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("alarms", "stack", "expected"),
+    [
+        ([], OLD, {"alarms": "bad"}),
+        ([Alarm("A", is_on=False, meaning="")], OLD, {"alarms": "good"}),
+        ([Alarm(name, is_on=True, meaning="x") for name in "AB"], OLD, {"alarm A": "bad", "alarm B": "bad"}),
+        ([Alarm("CompactLagAlarm", is_on=True, meaning="x")], YOUNG, {"alarm CompactLagAlarm": "warning"}),
+        ([Alarm("CompactLagAlarm", is_on=True, meaning="x")], OLD, {"alarm CompactLagAlarm": "bad"}),
+    ],
+)  # fmt: skip
+def test_alarms(alarms: list[Alarm], stack: Stack, expected: dict[str, str]) -> None:
+    checks = running.judge_alarms(AWS, alarms, stack, NOW)
+    assert {check.name: str(check.status) for check in checks} == expected
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(30, "just now"), (600, "10 minutes ago"), (3 * DAY, "3 days ago")])
+def test_how_long_ago(seconds: float, told: str) -> None:
+    assert ago(seconds) == told
