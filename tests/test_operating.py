@@ -19,6 +19,8 @@ Json = dict[str, Any]
 ALARMS = resources("AWS::CloudWatch::Alarm")
 
 
+STACK = "AWS::StackName"
+"""The namespace of our own metrics: those of two stacks are told apart."""
 SERVICES = ("inbox", "mailbox", "worker", "keeper", "courier")
 
 
@@ -67,13 +69,13 @@ def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json
             "ApproximateNumberOfMessagesVisible",
             "CourierLettersQueue.QueueName",
         ),
-        ("suspects", "postroom", "Suspected", "worker"),
-        ("Feedback given up", "postroom", "FeedbackGivenUp", "courier"),
-        ("messages of owners given up", "postroom", "OutboxGivenUp", "courier"),
-        ("the same by the keeper", "postroom", "OutboxGivenUp", "keeper"),
+        ("suspects", STACK, "Suspected", "worker"),
+        ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
+        ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
+        ("the same by the keeper", STACK, "OutboxGivenUp", "keeper"),
         *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),
-        *((f"{name} that may not, or cannot", "postroom", "OwnFault", name) for name in SERVICES),
-        *((f"{name} that is throttled", "postroom", "QuotaExhausted", name) for name in SERVICES),
+        *((f"{name} that may not, or cannot", STACK, "OwnFault", name) for name in SERVICES),
+        *((f"{name} that is throttled", STACK, "QuotaExhausted", name) for name in SERVICES),
         ("a door that has no run free", "AWS/Lambda", "Throttles", "InboxFunction"),
         ("a counter that has none", "AWS/Lambda", "Throttles", "MailboxFunction"),
     ],
@@ -83,7 +85,7 @@ def test_there_is_an_alarm_for(what: str, namespace: str, metric: str, of: str) 
         name
         for name, alarm in ALARMS.items()
         for one in metrics_of(alarm)
-        if (one["Namespace"], one["MetricName"]) == (namespace, metric)
+        if (_said(one["Namespace"]), one["MetricName"]) == (namespace, metric)
         and [of] == [_said(dimension["Value"]) for dimension in one["Dimensions"]]
     ]
     assert len(found) == 1, what
@@ -110,7 +112,7 @@ def test_alarms_look_at_metrics_that_we_write() -> None:
         (one["MetricName"], one["Dimensions"][0]["Value"])
         for alarm in ALARMS.values()
         for one in metrics_of(alarm)
-        if one["Namespace"] == "postroom"
+        if _said(one["Namespace"]) == STACK
     }
     assert len(ours) >= 6
     for metric, service in ours:
@@ -135,7 +137,7 @@ def test_the_dashboard_shows_every_alarm() -> None:
 def test_the_dashboard_names_what_is_there() -> None:
     [said] = resources("AWS::CloudWatch::Dashboard").values()
     names = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", said["DashboardBody"]["Fn::Sub"])}
-    assert names <= set(template()["Resources"]) | {"AWS::Region"}
+    assert names <= set(template()["Resources"]) | {"AWS::Region", "AWS::StackName"}
 
 
 def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overlap() -> None:
@@ -152,7 +154,7 @@ def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overl
         shown, namespace = widget["properties"].get("metrics", []), ""
         for row in shown:
             namespace = row[0] if row[0] not in (".", "...") else namespace
-            if namespace == "postroom":
+            if namespace == STACK:
                 assert f"`{row[1]}`" in DOCUMENT, row
 
 

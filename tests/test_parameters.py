@@ -11,10 +11,11 @@ from tests.aws import TEMPLATE, template
 PAGE = Path(__file__).parent.parent / "docs" / "parameters.md"
 HEAD = """# Parameters
 
-What `sam deploy --guided` asks for, in its order; return takes what is in the second column. To change one later:
-`sam deploy --parameter-overrides NAME=VALUE` (those that were said before stay), or the line `parameter_overrides` of
-samconfig.toml. The functions take it at their next start, which the deployment brings about. A value that is no good
-stops the deployment, or the start of a function with a sentence that names it.
+What `sam deploy --guided` asks for, in its order; return takes what is in the second column. The answers stand in
+samconfig.toml, in the line `parameter_overrides`. To change one later, change it there, or be guided anew, and deploy:
+what is said on the command line alone the next deployment takes back. The functions take it at their next start, which
+the deployment brings about. A value that is no good stops the deployment, or the start of a function with a sentence
+that names it.
 
 (This page is written by `python -m tests.test_parameters`, from the template.)
 """

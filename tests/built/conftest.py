@@ -11,12 +11,6 @@ from tests.built.tools import ROOT, runtime_python, sam, version_of
 RUNTIME = re.sub("^python", "", template()["Globals"]["Function"]["Runtime"])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("sam"))
-
-
 @pytest.fixture(scope="session")
 def built(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As an operator builds it, for the runtime of the template; by its own Python, where that is here."""

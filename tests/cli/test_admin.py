@@ -291,7 +291,7 @@ def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(status: Ask, o
     code, checks = status("complete", "--resolver", world.resolver, where=where)
     assert (code, ill(checks)) == (1, [f"host nlweb.{SHOP}", f"host pw.{SHOP}"])
     assert checks[f"host nlweb.{SHOP}"]["found"] == f"there is no host nlweb.{SHOP}"
-    command = f"`sam deploy --stack-name complete --parameter-overrides DomainName={SHOP} HostedZoneId=YOUR-ZONE`"
+    command = f"say DomainName={SHOP}, and HostedZoneId or CertificateArn to `sam deploy --guided`"
     assert str(checks[f"host nlweb.{SHOP}"]["next"]).startswith(command)
     assert ill(checks, "warning") == ["alarm topic"]
     topic = on_aws.output("AlarmTopic")
@@ -494,7 +494,7 @@ NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A reco
     [
         (good("inbox", "answered 200"), None, False, "good", ""),
         (NO_HOST, RECORDS[f"nlweb.{SHOP}"], False, "bad", f"is kept: nlweb.{SHOP}. CNAME d-1.example."),
-        (NO_HOST, None, True, "bad", "`sam deploy --stack-name prod --parameter-overrides DomainName=shop.example "),
+        (NO_HOST, None, True, "bad", "say DomainName=shop.example, and HostedZoneId or CertificateArn "),
         (NO_HOST, None, False, "bad", "functions/inbox/hosts.yaml for shop.example"),
         (bad("inbox", None, "answered 404", "mend it"), None, False, "bad", "mend it; `postroom doctor shop.example`"),
     ],
@@ -525,7 +525,7 @@ def test_a_domain(domain: Domain, subjects: int, buffered: list[str], expected: 
         (True, KEYS, "good"),
         (False, KEYS, "warning"),
         (True, {}, "bad"),
-        (False, {}, "warning"),
+        (False, {}, "bad"),
         (True, None, "not checked"),
         (True, {SHOP: {"selector": "pk1", "pem": "no key"}}, "bad"),
         (True, {SHOP: "no entry"}, "bad"),

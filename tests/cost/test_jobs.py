@@ -110,7 +110,7 @@ def test_the_jobs_are_as_is_reckoned_with() -> None:
     assert (minute.isdigit(), hour.isdigit(), day, weekday, counted.COMPACT_RUNS_A_DAY) == (True, True, "*", "?", 1)
     assert (default["ExpireSchedule"].split()[-2], counted.EXPIRE_RUNS_A_WEEK) == ("SUN", 1)
     report = Report("compact", NOW, NOW, dry_run=False, counts=Counter())
-    told: Any = report.as_emf()
+    told: Any = report.as_emf("postroom")
     [directive] = told["_aws"]["CloudWatchMetrics"]
     assert len(directive["Metrics"]) == counted.JOB_METRICS
 

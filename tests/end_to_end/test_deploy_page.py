@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator
 
 import pytest
-from tests.aws import TEMPLATE, template
+from tests.aws import TEMPLATE, resources, template
 from tests.built.tools import SAM, environment_of_sam
 from tests.end_to_end.shells import Shell, shell_beside
 
@@ -109,8 +109,14 @@ def test_every_command_of_postroom_on_the_page_is_run_here() -> None:
 def test_the_parameters_that_the_page_names_are_there() -> None:
     declared = set(template()["Parameters"])
     named = set(re.findall(r"^\| `([A-Z]\w+)` \|", PAGE, re.MULTILINE)) | set(re.findall(r"\b([A-Z]\w+)=", PAGE))
-    assert named - declared - {"POSTROOM_STACK", "PYTHON", "ApiId", "NAME"} == set()
+    assert named - declared - {"AWS_DEFAULT_REGION", "POSTROOM_STACK", "PYTHON", "ApiId"} == set()
     assert {"DomainName", "HostedZoneId", "CertificateArn", "AlarmEmail", "Architecture", "Stage"} <= named
+
+
+def test_the_page_says_how_often_sam_asks_whether_a_route_without_authentication_is_meant() -> None:
+    routes = [event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()]
+    assert len([event for event in routes if event["Type"] == "HttpApi"]) == 11
+    assert "eleven times" in PAGE
 
 
 def test_samconfig_says_what_the_page_leaves_out() -> None:

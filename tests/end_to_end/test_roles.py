@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
+from tests.functions.lambdas import Call as WireCall
+from tests.functions.lambdas import allows
+from tests.test_template import evaluator, role_of
 
 from postroom.cli.checkout import template_path
 from postroom.local.clients import REGION, clean_session
@@ -147,6 +150,44 @@ def test_what_is_anothers_is_denied(deployment: Deployment, who: str, call: Call
     with pytest.raises(ClientError) as caught:
         make(deployment, who, call)
     assert caught.value.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException")
+
+
+KEYED = [
+    # The counter sets nothing of domains, nor of anybody's count; the door looks at counts alone.
+    ("MailboxFunction", "dynamodb:PutItem", "DirectoryTable", "domain#evil.example"),
+    ("MailboxFunction", "dynamodb:UpdateItem", "DirectoryTable", "domain#receiver.example"),
+    ("MailboxFunction", "dynamodb:DeleteItem", "DirectoryTable", "mailbox#receiver.example"),
+    ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "usage#receiver.example"),
+    ("InboxFunction", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
+    ("WorkerFunction", "dynamodb:UpdateItem", "LimitsTable", "codes#receiver.example"),
+    ("CourierFunction", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),
+    ("CourierFunction", "dynamodb:UpdateItem", "DirectoryTable", "mailbox#receiver.example"),
+    ("CompactJob", "dynamodb:Query", "DirectoryTable", "mailbox#receiver.example"),
+    ("ExpireJob", "dynamodb:UpdateItem", "LimitsTable", "challenge#1"),
+]
+
+
+@pytest.mark.parametrize(("who", "action", "table", "key"), KEYED)
+def test_rows_that_are_anothers_are_denied_by_their_keys(who: str, action: str, table: str, key: str) -> None:
+    """By the policies as they are rendered: what is asked here of the embedded AWS does not look at keys."""
+    policies = evaluator().value(role_of(who)["Policies"])
+    statements = [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
+    arn = evaluator().value({"Fn::GetAtt": [table, "Arn"]})
+    assert not allows(statements, WireCall(action, arn, key))
+    own = {said.replace("*", "x") for statement in statements for said in leading_keys(statement, action, arn)}
+    # There are rows there that it may have: it is the key that keeps it from this one.
+    assert any(allows(statements, WireCall(action, arn, begins)) for begins in own)
+
+
+def leading_keys(statement: dict[str, Any], action: str, arn: str) -> list[str]:
+    """The keys of the rows of a table that a statement is about."""
+    actions, resources = (
+        [said] if isinstance(said, str) else said for said in (statement["Action"], statement["Resource"])
+    )
+    if action not in actions or arn not in resources:
+        return []
+    said: list[str] = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    return said
 
 
 def test_every_role_of_the_template_is_tried(deployment: Deployment) -> None:

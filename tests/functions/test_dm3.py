@@ -360,6 +360,16 @@ def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: O
     assert [error["error"]["code"] for error in said(post(running, [submission(), submission()]), 503)] == [-32603] * 2
 
 
+def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(running: Office) -> None:
+    store = running.deployed
+    store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
+    notification = {name: value for name, value in submission().items() if name != "id"}
+    properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties"}
+    assert post(running, [properties, notification])["statusCode"] == 503
+    [told] = said(post(running, [{**properties, "id": 2}, notification]), 503)
+    assert told["id"] == 2
+
+
 def test_what_breaks_the_door_is_answered_503(running: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")

@@ -511,7 +511,9 @@ A secret is read once by an instance that needs it, and again after 45 seconds a
 mended one goes unnoticed. A rule or a mailbox of the directory is known for half a minute.
 
 Of filed bytes S3 says the same to our roles where they are gone and where they are denied. An owner's page then names
-the message among `unreadable`, and it is counted as `CounterUnreadable`, which has an alarm of its own.
+the message among `unreadable`, and it is counted as `CounterUnreadable`, which has an alarm of its own. And a
+registry of names that is denied reads like one that was never put: look at the role, if names that are in it are not
+known. (Roles that may list the bucket are told apart; ours may not, for it has the names of owners in it.)
 
 ## A setting is wrong, or missing
 

@@ -11,7 +11,6 @@ from postroom.jobs.tally import Counts
 if TYPE_CHECKING:
     from postroom.ijson import JsonValue
 
-NAMESPACE: Final = "postroom"
 REPORTS: Final = "jobs/reports/"
 
 
@@ -60,7 +59,7 @@ class Report:
             **groups,
         }
 
-    def as_emf(self) -> "dict[str, JsonValue]":
+    def as_emf(self, namespace: str) -> "dict[str, JsonValue]":
         """The metrics of docs/metrics.md, in CloudWatch's embedded metric format."""
         values = self._metrics()
         return {
@@ -68,7 +67,7 @@ class Report:
                 "Timestamp": self.ended,
                 "CloudWatchMetrics": [
                     {
-                        "Namespace": NAMESPACE,
+                        "Namespace": namespace,
                         "Dimensions": [["service"]],
                         "Metrics": [{"Name": name, "Unit": _unit(name)} for name in values],
                     }

@@ -34,6 +34,7 @@ class JobSettings:
 
     `workers`: machines, among whose cores the ceilings are shared; 0: as many cores as Spark says.
     `endpoint_url`, `region`: see Where. `log_group`: where the report goes, too; empty: nowhere else.
+    `namespace`: of its metrics.
     """
 
     job_name: str
@@ -48,6 +49,7 @@ class JobSettings:
     endpoint_url: str = ""
     region: str = ""
     log_group: str = ""
+    namespace: str = "postroom"
 
     def __post_init__(self) -> None:
         """Raise SettingsError for what cannot be."""

@@ -30,7 +30,7 @@ def tell(report: Report, settings: JobSettings) -> None:
     objects.replace(report.name, told, _JSON)
     objects.replace(latest(report.job), told, _JSON)
     if settings.log_group:
-        _send(logs_client(settings.where), settings.log_group, report)
+        _send(logs_client(settings.where), settings.log_group, report, settings.namespace)
 
 
 def last_run(job: str, objects: Objects, now: int) -> Before:
@@ -47,9 +47,9 @@ def last_run(job: str, objects: Objects, now: int) -> Before:
     return before if before.began <= now else Before()
 
 
-def _send(logs: "CloudWatchLogsClient", group: str, report: Report) -> None:
+def _send(logs: "CloudWatchLogsClient", group: str, report: Report, namespace: str) -> None:
     stream = f"{report.job}-{report.began}"
-    event = orjson.dumps(report.as_emf()).decode()
+    event = orjson.dumps(report.as_emf(namespace)).decode()
     with passing_faults():
         # There may be one: of an earlier try of the same request.
         with suppress(logs.exceptions.ResourceAlreadyExistsException):

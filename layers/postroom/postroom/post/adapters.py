@@ -120,7 +120,7 @@ class Topics:
     def carry(self, target: Target, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
         """Publish. Raises NotNowError(OUTBOUND_FAILED): also where there is no such topic, or no right to it now."""
         try:
-            with passing_faults(Reason.OUTBOUND_FAILED):
+            with passing_faults(Reason.OUTBOUND_FAILED, of_others=True):  # an owner named the topic
                 self._sns.publish(TopicArn=target.to, Message=content)
         except ClientError as error:
             raise NotNowError(Reason.OUTBOUND_FAILED, f"SNS answered {error_code(error)}") from error

@@ -89,8 +89,10 @@ class Dm3Door:
                 answers.append(answer)
                 parts.append(part)
         written = jsonrpc.write_answers(calls, answers)
-        # Where we failed in all of it, the status says so, too: who sends notifications is told nothing else.
-        failed = {part.status for part in parts} == {503}
+        # Where we failed in all of it the status says so, too, and where we failed in a notification: nothing else
+        # tells who sent it. What was done is done once, if all is sent again.
+        ours = [part.status == 503 for part in parts]
+        failed = all(ours) or any(mine and answer is None for mine, answer in zip(ours, answers, strict=True))
         if written is None:
             return Answer(503 if failed else 204, "application/json", "", parts=tuple(parts))
         if len(written) > MAX_ANSWER_BYTES:
@@ -214,7 +216,7 @@ class Dm3Door:
 
 def _too_late(call: Call) -> tuple[RpcError | None, Answer]:
     error = NotNowError(Reason.NOT_QUEUED, "there was no time left for this call of the batch")
-    return jsonrpc.error(call, error), Answer(200, "", "", reason=error.reason)
+    return jsonrpc.error(call, error), Answer(503, "", "", reason=error.reason)
 
 
 def _too_long(size: int) -> bytes:

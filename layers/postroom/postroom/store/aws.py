@@ -145,12 +145,16 @@ def transacting() -> Iterator[None]:
 
 
 @contextmanager
-def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE) -> Iterator[None]:
-    """Turn a passing fault of AWS into NotNowError(`reason`); let every other error through."""
+def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
+    """Turn a passing fault of AWS into NotNowError(`reason`); let every other error through.
+
+    `of_others`: what was asked for is not ours, and that it is missing or denied is no fault of our own.
+    """
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        note(error)
+        if not of_others:
+            note(error)
         if is_passing(error):
             raise NotNowError(reason) from error
         raise

@@ -24,6 +24,8 @@ NEEDED: Final = (
 )  # fmt: skip
 """Outputs of every stack of this release: a test holds them against the template."""
 
+LONGEST_NAME: Final = 34
+"""Of a stack. CloudFormation shortens it within the names of functions otherwise, and roles name their logs by it."""
 _DEPLOYED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 _TAKEN_BACK: Final = (
     "the last deployment failed, and was taken back: what ran before runs",
@@ -48,6 +50,9 @@ _SHOWN: Final = 5
 def judge_stack(place: Place, stack: Stack) -> Check:
     """The check `stack`: was the last deployment done?"""
     name, told = "stack", f"{place.name} is {stack.status}"
+    if len(place.name) > LONGEST_NAME:
+        found = f"its name has {len(place.name)} characters: functions may not write logs, nor metrics"
+        return bad(name, None, found, f"deploy a stack whose name has at most {LONGEST_NAME}")
     if stack.status in _DEPLOYED:
         return good(name, f"{told}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
     if stack.status.endswith("_IN_PROGRESS") and stack.status not in _ENDED_BADLY:
@@ -112,8 +117,8 @@ def name_host(place: Place, host: str, met: Check, record: str | None, *, is_fir
 
 
 def _with_host(place: Place, domain: str = "YOUR.DOMAIN") -> str:
-    command = f"sam deploy --stack-name {place.name} --parameter-overrides DomainName={domain} HostedZoneId=YOUR-ZONE"
-    return f"`{command}`; CertificateArn=… where Route 53 does not keep the zone: docs/deploy.md"
+    said = f"DomainName={domain}, and HostedZoneId or CertificateArn"
+    return f"say {said} to `sam deploy --guided`, or in samconfig.toml, and deploy {place.name} anew: docs/deploy.md"
 
 
 # --- domains -----------------------------------------------------------------------------------------------------
@@ -158,7 +163,7 @@ def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, JsonValue]
     if its not in keys and not domain.inbox:
         return good(name, "none: nothing is taken in for it that it would have to answer")
     if its not in keys:
-        return warning(name, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
+        return bad(name, None, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
     selector = selector_of(keys[its])
     if selector is None:
         return bad(name, None, "what is stored is no key and selector", make)
