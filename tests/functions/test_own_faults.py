@@ -560,6 +560,8 @@ def ready(running: Office) -> Office:
         {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)},
         [Dm3Mailbox(BOB)],
     )
+    # A machine that is busy may take longer than a door should.
+    running.settings["DM3_LOOKUP_SECONDS"] = "20"
     return running
 
 

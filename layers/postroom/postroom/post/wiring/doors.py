@@ -4,6 +4,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
+import boto3
+
 from postroom.dm3.extension import Properties
 from postroom.nlweb.timestamp import Window
 from postroom.post.adapters import LambdaHandlers
@@ -13,11 +15,12 @@ from postroom.post.nlweb_door import DoorRules, NlwebDoor
 from postroom.post.room import Room
 from postroom.post.sync import BuiltInHandlers, Sync
 from postroom.post.timebox import TimeBox
-from postroom.post.wiring.aws import AWS_ONCE, Aws, late_client
+from postroom.post.wiring.aws import AWS, AWS_ONCE, Aws, late_client
 from postroom.post.wiring.dm3 import build_dm3_keys, build_profiles
 from postroom.post.wiring.senders import build_judge
 from postroom.post.wiring.shared import build_directory, named, new_id
 from postroom.settings import Settings
+from postroom.store.aws import naming
 from postroom.store.directory import Directory
 from postroom.store.quotas import Quota, Usages
 from postroom.store.replies import Replies
@@ -38,7 +41,9 @@ def build_doors(settings: Settings) -> Doors:
     """What functions/inbox runs."""
     settings.need("directory_table", "seen_table", "limits_table", "bucket", "claims_queue_url", "dm3_keys_secret")
     aws = Aws()
-    objects, directory = Objects(late_client("s3"), settings.bucket), build_directory(settings, aws.dynamodb)
+    # Not late: a look-up of dm3 has a second in all, and to make it may take a third of that.
+    objects = Objects(naming(boto3.client("s3", config=AWS)), settings.bucket)
+    directory = build_directory(settings, aws.dynamodb)
     intake = Intake(
         directory=directory,
         claims=aws.queue(settings.claims_queue_url),
