@@ -13,6 +13,11 @@ if "CI" not in os.environ:
     settings.load_profile("unhurried")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A long text names no test: it may be made anew by each process, and they must agree on the names."""
+    return argname if isinstance(val, str | bytes) and len(val) > 60 else None
+
+
 @pytest.fixture(autouse=True)
 def nothing_met_before() -> None:
     """What one test met that is wrong with us is not told in another."""
