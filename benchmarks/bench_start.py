@@ -45,7 +45,10 @@ for name in ("", ".metrics", ".utilities", ".utilities.typing"):
 """
 _EVERY_CLIENT_LATE: Final = """
 import boto3
-boto3.client = lambda *_, **__: None
+class Late:
+    meta = events = property(lambda self: self)
+    def register(self, *_): pass
+boto3.client = lambda *_, **__: Late()
 """
 _NO_GARBAGE: Final = """
 import gc

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Final
 from unittest.mock import patch
 from uuid import UUID
@@ -26,6 +26,7 @@ import orjson
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from benchmarks.samples import RECEIVER, SELECTOR, SENDER, SIZE, body_of_text, draft
 from botocore.awsrequest import AWSRequest, AWSResponse, HTTPHeaders
+from botocore.hooks import HierarchicalEmitter
 
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
@@ -158,6 +159,8 @@ def posted(text: str) -> Event:
 
 class _Instant:
     """A client that says yes to everything at once. RECEIVER is a domain of ours, and takes orders."""
+
+    meta: Final = SimpleNamespace(events=HierarchicalEmitter())
 
     def put_item(self, **_: object) -> dict[str, object]:
         return {}
