@@ -4,6 +4,7 @@ moto is not thread safe and DynamoDB is: every call of these clients passes one 
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from moto.backends import get_backend
 
 from postroom.local import clients as local
 from postroom.store.gather import ClaimQueues, Premises
+from postroom.store.reader import Reader
+from postroom.store.register import Register
+from postroom.store.segments import Line, Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -133,6 +137,13 @@ class Deployed:
     def bodies(self, queue: str) -> list[str]:
         """The messages of a queue, delayed and invisible ones too, as they lie there; nothing is received."""
         return [message.body for message in self._messages(queue)]
+
+    def filed(self, mailbox: str) -> list[Line]:
+        """What the owner of a mailbox finds, by our reader."""
+        dynamodb, table = self.clients.dynamodb, self.tables["PostTable"]
+        reader = Reader(dynamodb, table, Register(dynamodb, table), Objects(self.clients.s3, self.bucket))
+        messages = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
+        return [message.line for message in messages if message is not None]
 
     def groups(self, queue: str) -> list[str]:
         """The message group of each message of a queue; empty: it was sent without."""

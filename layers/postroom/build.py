@@ -52,7 +52,7 @@ def main(folder: Path, architecture: str, runtime: str) -> None:
     """Fill the folder of the artifact, below `python/`, where Lambda's Python looks."""
     here, target = Path(__file__).parent, folder / "python"
     _install(here / "requirements.txt", target, architecture, runtime)
-    shutil.copytree(here / "postroom", target / "postroom", ignore=shutil.ignore_patterns("py.typed", "*.toml"))
+    shutil.copytree(here / "postroom", target / "postroom")
     for room in ROOMS_ELSEWHERE:
         shutil.rmtree(target / "postroom" / room)
     _thin(target)

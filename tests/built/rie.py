@@ -18,25 +18,14 @@ from typing import IO, Any
 
 from tests.aws import function as said_of
 from tests.built.tools import ARCHITECTURE, LAYERS, rie_binary
+from tests.roles import session_of
 
-from postroom.local.clients import REGION, clean_session
+from postroom.local.clients import REGION
 from postroom.local.ports import HOST, free_port
 from postroom.local.stack import Deployment
 
 Json = dict[str, Any]
 START_SECONDS = 30.0
-
-
-def session_of(deployment: Deployment, role: str) -> dict[str, str]:
-    """What signs for a role of the deployment, as the environment says it."""
-    account = {"aws_access_key_id": deployment.account, "aws_secret_access_key": "local"}
-    sts = clean_session().client("sts", endpoint_url=deployment.client.endpoint, **account)
-    given = sts.assume_role(RoleArn=role, RoleSessionName="rie")["Credentials"]
-    return {
-        "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
-        "AWS_SECRET_ACCESS_KEY": given["SecretAccessKey"],
-        "AWS_SESSION_TOKEN": given["SessionToken"],
-    }
 
 
 def search_path(build: Path, function: str) -> str:

@@ -45,10 +45,8 @@ from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.limits import FeedbackLimits
 from postroom.store.operators import Operators
-from postroom.store.reader import Reader
 from postroom.store.register import Register
 from postroom.store.secrets import SigningKeys
-from postroom.store.segments import Line, Objects
 from postroom.store.targets import Kind, Targets
 
 # One build serves all of tests/built: they run in one process.
@@ -91,15 +89,6 @@ class World:
         if function not in self.running:
             self.running[function] = self.start(function).__enter__()
         return self.running[function]
-
-    def mail(self, mailbox: str) -> list[Line]:
-        """What waits for an owner."""
-        dynamodb, table = self.deployed.clients.dynamodb, self.deployed.tables["PostTable"]
-        reader = Reader(
-            dynamodb, table, Register(dynamodb, table), Objects(self.deployed.clients.s3, self.deployed.bucket)
-        )
-        found = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
-        return [message.line for message in found if message is not None]
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +227,7 @@ def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(world
     assert world.invoke("worker-claims.json") == WORKED_OFF
     assert world.invoke("worker-retries.json") == WORKED_OFF
     assert world.invoke("worker-suspects.json") == WORKED_OFF
-    assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in world.mail(RECEIVER)) == sorted(
+    assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in world.deployed.filed(RECEIVER)) == sorted(
         json.dumps(body) for body in ({"Text": "Good morning ☀"}, [1, 2], "once more")
     )
     [notice] = received(world, "CourierQueue")

@@ -8,6 +8,7 @@ import pytest
 from tests.aws import Deployed, resources, template
 from tests.functions.samples import MADE_AT, envelope
 from tests.post.house import UNKNOWN, House
+from tests.test_operating import metrics_of
 
 from postroom.cli.cost import counted
 from postroom.post import worker
@@ -17,11 +18,8 @@ from postroom.settings import Settings
 
 
 def test_the_template_has_what_is_paid_by_the_month() -> None:
-    looked_at = [
-        [part for part in alarm["Metrics"] if "MetricStat" in part] if "Metrics" in alarm else [alarm]
-        for alarm in resources("AWS::CloudWatch::Alarm").values()
-    ]
-    assert sum(map(len, looked_at)) == counted.ALARMS
+    alarms = resources("AWS::CloudWatch::Alarm").values()
+    assert sum(len(metrics_of(alarm)) for alarm in alarms) == counted.ALARMS
     # Three dashboards cost nothing.
     assert len(resources("AWS::CloudWatch::Dashboard")) == 1
     assert len(resources("AWS::SecretsManager::Secret")) == counted.SECRETS

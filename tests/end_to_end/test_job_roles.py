@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from tests.roles import session_of
 
 from postroom.cli.checkout import template_path
 from postroom.local.clients import REGION, clean_session
@@ -32,20 +33,9 @@ def job_of(deployment: Deployment, job: str) -> dict[str, Any]:
     return dict(deployment.client("glue").get_job(JobName=deployment.outputs[job])["Job"])
 
 
-def session_of(deployment: Deployment, job: str) -> dict[str, str]:
+def signed_by(deployment: Deployment, job: str) -> dict[str, str]:
     """What the job's role signs with, as the environment says it."""
-    sts = clean_session().client(
-        "sts",
-        endpoint_url=deployment.client.endpoint,
-        aws_access_key_id=deployment.account,
-        aws_secret_access_key="local",
-    )
-    given = sts.assume_role(RoleArn=job_of(deployment, job)["Role"], RoleSessionName="night")["Credentials"]
-    return {
-        "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
-        "AWS_SECRET_ACCESS_KEY": given["SecretAccessKey"],
-        "AWS_SESSION_TOKEN": given["SessionToken"],
-    }
+    return session_of(deployment, job_of(deployment, job)["Role"])
 
 
 def run(deployment: Deployment, job: str) -> None:
@@ -56,7 +46,7 @@ def run(deployment: Deployment, job: str) -> None:
         # The emulator asks for CreateLogStream of the group's ARN without `:*`, which AWS does not.
         "--LOG_GROUP": "",
     }
-    environment = environment_of(deployment.account, REGION) | session_of(deployment, job)
+    environment = environment_of(deployment.account, REGION) | signed_by(deployment, job)
     script = template_path().parent / said["Command"]["ScriptLocation"]
     run_job(script, [word for argument in arguments.items() for word in argument], environment)
 
@@ -120,7 +110,7 @@ FORBIDDEN = [
 def test_what_a_job_has_no_business_with_it_may_not(
     deployment: Deployment, job: str, call: str, request_: dict[str, object]
 ) -> None:
-    signed = {name.lower(): value for name, value in session_of(deployment, job).items()}
+    signed = {name.lower(): value for name, value in signed_by(deployment, job).items()}
     client = clean_session().client("s3", endpoint_url=deployment.client.endpoint, **signed)
     with pytest.raises(ClientError, match="AccessDenied"):
         getattr(client, call)(Bucket=deployment.outputs["Bucket"], **request_)

@@ -12,6 +12,7 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 from tests.functions.lambdas import Call as WireCall
 from tests.functions.lambdas import allows
+from tests.roles import session_of
 from tests.test_template import evaluator, role_of
 
 from postroom.cli.checkout import template_path
@@ -116,18 +117,12 @@ def calls_of(table: dict[str, list[Call]]) -> list[Any]:
 def client_of(deployment: Deployment, who: str, service: str) -> BaseClient:
     """A client that signs as the role of a function or a job."""
     [role] = [one.physical for one in deployment.resources if one.logical == ROLES[who]]
-    session = clean_session()
-    account = {"aws_access_key_id": deployment.account, "aws_secret_access_key": "local"}
-    sts = session.client("sts", endpoint_url=deployment.client.endpoint, region_name=REGION, **account)
-    arn = f"arn:aws:iam::{deployment.account}:role/{role.rpartition('/')[2]}"
-    given = sts.assume_role(RoleArn=arn, RoleSessionName="test")["Credentials"]
-    made: BaseClient = session.client(
+    signed = session_of(deployment, f"arn:aws:iam::{deployment.account}:role/{role.rpartition('/')[2]}")
+    made: BaseClient = clean_session().client(
         service,  # type: ignore[call-overload]
         endpoint_url=deployment.client.endpoint,
         region_name=REGION,
-        aws_access_key_id=given["AccessKeyId"],
-        aws_secret_access_key=given["SecretAccessKey"],
-        aws_session_token=given["SessionToken"],
+        **{name.lower(): value for name, value in signed.items()},
     )
     return made
 

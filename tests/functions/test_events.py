@@ -41,9 +41,7 @@ from postroom.post.claims import read_claim
 from postroom.reasons import Reason
 from postroom.store.directory import Dm3Mailbox
 from postroom.store.limits import FeedbackLimits
-from postroom.store.reader import Reader
 from postroom.store.register import Register
-from postroom.store.segments import Line, Objects
 from postroom.store.targets import Kind, Targets
 
 COVERED: set[str] = set()
@@ -58,15 +56,6 @@ def covers(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def sample(name: str) -> Json:
     event: Json = json.loads((EVENTS / name).read_text(encoding="utf-8"))
     return event
-
-
-def filed(office: Office, mailbox: str = RECEIVER) -> list[Line]:
-    """What the owner of a mailbox finds."""
-    store = office.deployed
-    dynamodb, table = store.clients.dynamodb, store.tables["PostTable"]
-    reader = Reader(dynamodb, table, Register(dynamodb, table), Objects(store.clients.s3, store.bucket))
-    messages = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
-    return [message.line for message in messages if message is not None]
 
 
 @pytest.mark.parametrize("name", sorted(events()))
@@ -180,7 +169,7 @@ def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: O
     assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
     claims = sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue"))
     assert running.invoke("WorkerFunction", claims) == {"batchItemFailures": []}
-    [line] = filed(running, BOB)
+    [line] = running.deployed.filed(BOB)
     letter = read_dm3_envelope(json.loads(line.envelope))
     message = open_message(letter, [bob.encryption])
     check_message(message, alice.signing.public)
@@ -194,7 +183,7 @@ def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: O
 @covers("worker-claims.json")
 def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Office) -> None:
     assert running.invoke("WorkerFunction", sample("worker-claims.json")) == {"batchItemFailures": []}
-    [line] = filed(running)
+    [line] = running.deployed.filed(RECEIVER)
     assert line.envelope == sample("inbox-post.json")["body"]
     assert line.receipt["key_fingerprint"] == published_key().public.fingerprint
     good, forged = claim(1, MADE_AT, "").row, claim(3, MADE_AT, "").row
@@ -210,14 +199,14 @@ def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Offic
 @covers("worker-retries.json")
 def test_a_claim_that_waited_is_filed_like_any_other(running: Office) -> None:
     assert running.invoke("WorkerFunction", sample("worker-retries.json")) == {"batchItemFailures": []}
-    [line] = filed(running)
+    [line] = running.deployed.filed(RECEIVER)
     assert json.loads(line.envelope)["Body"] == [1, 2]
 
 
 @covers("worker-suspects.json")
 def test_a_suspect_is_worked_on_by_itself(running: Office) -> None:
     assert running.invoke("WorkerFunction", sample("worker-suspects.json")) == {"batchItemFailures": []}
-    [line] = filed(running)
+    [line] = running.deployed.filed(RECEIVER)
     assert json.loads(line.envelope)["Body"] == "once more"
     assert running.deployed.bodies("SuspectsQueue") == []
 

@@ -78,12 +78,11 @@ def expire(
 @app.command()
 def publish(stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None) -> None:
     """Put this library where the jobs of a deployment look for it: after each `sam deploy`."""
-    from importlib.metadata import version
-
+    from postroom.jobs.library import LIBRARIES, library
     from postroom.local.package import zip_folder
 
     office = open_office(stack_name, local, deployment)
-    name = f"jobs/lib/postroom-{version('postroom')}.zip"
+    name = LIBRARIES + library()
     data = zip_folder(Path(__file__).parents[1], under="postroom")
     office.objects().replace(name, data, "application/zip")
     print(f"s3://{office.output('Bucket')}/{name}: {len(data):,} bytes")

@@ -38,13 +38,18 @@ def last_run(job: str, objects: Objects, now: int) -> Before:
 
     `now`: epoch milliseconds. Raises NotNowError(STORE_UNAVAILABLE).
     """
-    try:
-        told = orjson.loads(objects.get(latest(job)))
-        before = Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
-    except (KeyError, ValueError, TypeError, AttributeError):
-        return Before()
+    before = last_told(job, objects)
     # Of a clock that was wrong: what came in meanwhile would pass for seen.
     return before if before.began <= now else Before()
+
+
+def last_told(job: str, objects: Objects) -> Before:
+    """What the last report says of its run, whatever its clock was. Raises NotNowError(STORE_UNAVAILABLE)."""
+    try:
+        told = orjson.loads(objects.get(latest(job)))
+        return Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return Before()
 
 
 def _send(logs: "CloudWatchLogsClient", group: str, report: Report, namespace: str) -> None:

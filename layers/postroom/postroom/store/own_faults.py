@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-_DENIED: Final = frozenset(
+DENIED: Final = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "NotAuthorizedException", "UnauthorizedOperation"}
 )
-_MISSING: Final = frozenset(
+MISSING: Final = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue", "NoSuchBucket", "NotFound", "NotFoundException", "QueueDoesNotExist",
         "ResourceNotFoundException",
@@ -84,13 +84,13 @@ def explain(code: str, action: str, kind: str, name: str) -> OwnFault | None:
             "if this lasts, raise the resource's own limit or the account's quota (AWS Service Quotas)",
             quota=True,
         )
-    if code in _DENIED:
+    if code in DENIED:
         named_by = f" (parameter {_NAMED_BY[kind]})" if kind in _NAMED_BY else ""
         return OwnFault(
             f"{resource}: the function's role may not {action}. Deploy the stack's template anew{named_by}; where that "
             "changes nothing, look for a policy that denies it: of the resource, its KMS key, or the organisation"
         )
-    if code in _MISSING:
+    if code in MISSING:
         return OwnFault(f"{resource}: it is not there ({action}). {_capital(_MADE_AGAIN.get(kind, 'make it again'))}")
     if kind == "secret" and code == "InvalidRequestException":
         return OwnFault(

@@ -91,7 +91,7 @@ def neighbours(places: Iterable[Place]) -> Iterator[list[Place]]:
 
 
 @contextmanager
-def _missing_as_key_error(name: str, *, missing: frozenset[str] = frozenset({"NoSuchKey", "404"})) -> Iterator[None]:
+def _missing_as_key_error(name: str, missing: frozenset[str]) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
@@ -100,6 +100,7 @@ def _missing_as_key_error(name: str, *, missing: frozenset[str] = frozenset({"No
         raise
 
 
+_MISSING: Final = frozenset({"NoSuchKey", "404"})
 _MISSING_TO_READERS: Final = frozenset({"NoSuchKey", "404", "AccessDenied", "InvalidRange"})
 """To roles that may not list the bucket S3 says that access to an object is denied where there is none. Of an object
 that ends before the line, the line is missing."""
@@ -129,12 +130,14 @@ class Objects:
 
     def get(self, name: str) -> bytes:
         """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
-        with passing_faults(), _missing_as_key_error(name):
-            return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
+        return self._all_of(name, _MISSING)
 
     def document(self, name: str) -> bytes:
         """An operator's document. Raises as `get` does; of one that is not there S3 may say that access is denied."""
-        with passing_faults(), _missing_as_key_error(name, missing=_MISSING_TO_READERS):
+        return self._all_of(name, _MISSING_TO_READERS)
+
+    def _all_of(self, name: str, missing: frozenset[str]) -> bytes:
+        with passing_faults(), _missing_as_key_error(name, missing):
             return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
 
     def get_all(self, run: Sequence[Place]) -> list[bytes]:
@@ -147,5 +150,5 @@ class Objects:
     def get_range(self, place: Place) -> bytes:
         """The bytes of one line. Raises KeyError if the object is gone or too short, NotNowError(STORE_UNAVAILABLE)."""
         span = f"bytes={place.offset}-{place.offset + place.length - 1}"
-        with passing_faults(), _missing_as_key_error(place.object, missing=_MISSING_TO_READERS):
+        with passing_faults(), _missing_as_key_error(place.object, _MISSING_TO_READERS):
             return self._s3.get_object(Bucket=self._bucket, Key=place.object, Range=span)["Body"].read()

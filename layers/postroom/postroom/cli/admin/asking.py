@@ -9,17 +9,12 @@ from postroom.cli.admin.found import Place, Unseen
 from postroom.cli.exits import UsageFault
 from postroom.errors import NotNowError
 from postroom.store.aws import error_code, is_passing
+from postroom.store.own_faults import DENIED, MISSING
 
 Found = TypeVar("Found")
 
-_DENIED: Final = frozenset({
-    "403", "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
-    "UnauthorizedOperation",
-})  # fmt: skip
-_GONE: Final = frozenset({
-    "AWS.SimpleQueueService.NonExistentQueue", "NoSuchBucket", "NotFound", "NotFoundException", "QueueDoesNotExist",
-    "ResourceNotFoundException",
-})  # fmt: skip
+_DENIED: Final = DENIED | {"403", "AuthorizationErrorException"}
+"""The last two are said to operators, by services that functions do not call."""
 
 
 def ask(place: Place, permission: str, question: Callable[[], Found]) -> Found | Unseen:
@@ -41,7 +36,7 @@ def _why(place: Place, permission: str, error: BaseException | None) -> Unseen:
                 f"could not be found out: your credentials lack {permission}",
                 f"allow them {permission}, or ask with others",
             )
-        if code in _GONE:
+        if code in MISSING:
             return Unseen(f"it is not there any more, says AWS ({code})", place.deploy, is_gone=True)
     elif not isinstance(error, BotoCoreError):
         return Unseen("could not be found out just now", "try again later")

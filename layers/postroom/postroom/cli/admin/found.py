@@ -1,13 +1,11 @@
 """What a look at a deployment gives, thing by thing. Values only."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from postroom.doctor.checks import Check, Status
 from postroom.ijson import JsonValue
+from postroom.settings import DAY_SECONDS
 from postroom.store.directory import Domain
-
-DAY_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from postroom.cli.admin import running, setting_up
@@ -15,7 +14,8 @@ from postroom.doctor import Check, Outside
 from postroom.doctor.checks import good
 from postroom.doctor.post_office import PostOffice
 from postroom.ijson import JsonValue
-from postroom.jobs.telling import latest
+from postroom.jobs.library import LIBRARIES, library
+from postroom.jobs.telling import last_told
 from postroom.nlweb.schema import DIALECTS
 from postroom.store.directory import Domain
 
@@ -29,7 +29,6 @@ Found = TypeVar("Found")
 _RECORD: Final = re.compile(r"(?P<host>\S+)\. CNAME \S+\.")
 _HOSTS_OF: Final = 5
 """Domains whose hosts are looked up: each takes two look-ups and two connections."""
-_LIBRARIES: Final = "jobs/lib/"
 
 
 def look(office: Office, place: Place, outside: Outside) -> Iterator[Check]:
@@ -200,8 +199,8 @@ class _Look:
     # --- jobs ----------------------------------------------------------------------------------------------------
 
     def _jobs(self, stack: Stack) -> Iterator[Check]:
-        library = partial(running.judge_library, self._place, f"postroom-{version('postroom')}.zip")
-        yield self._check("jobs library", "s3:ListBucket", self._libraries, library)
+        judge = partial(running.judge_library, self._place, library())
+        yield self._check("jobs library", "s3:ListBucket", self._libraries, judge)
         for job in running.JOBS:
             aws_name = self._office.outputs.get(f"{job.capitalize()}Job", "")
             judge = partial(running.judge_job, self._place, job, stack, aws_name, self._now)
@@ -210,17 +209,14 @@ class _Look:
 
     def _libraries(self) -> list[str]:
         pages = self._office.s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._office.output("Bucket"), Prefix=_LIBRARIES
+            Bucket=self._office.output("Bucket"), Prefix=LIBRARIES
         )
-        return [it["Key"].removeprefix(_LIBRARIES) for page in pages for it in page.get("Contents", [])]
+        return [it["Key"].removeprefix(LIBRARIES) for page in pages for it in page.get("Contents", [])]
 
     def _began(self, job: str) -> float | None:
         """When the last run began that came to its end, in epoch seconds; None: no report of one can be read."""
-        try:
-            told = json.loads(self._office.objects().get(latest(job)))
-            return float(told["began_ms"]) / 1000
-        except (KeyError, TypeError, ValueError):
-            return None
+        began = last_told(job, self._office.objects()).began
+        return began / 1000 if began else None
 
     # --- alarms and dead letters ---------------------------------------------------------------------------------
 

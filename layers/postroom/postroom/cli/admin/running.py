@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from postroom.cli.admin.found import DAY_SECONDS, Alarm, Function, Place, Source, Stack, Subscription, ago
+from postroom.cli.admin.found import Alarm, Function, Place, Source, Stack, Subscription, ago
 from postroom.doctor.checks import Check, Status, bad, good, warning
+from postroom.settings import DAY_SECONDS
 
 FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
 BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}

@@ -1,0 +1,21 @@
+"""Who signs as a role of a deployment."""
+
+from postroom.local.clients import REGION, clean_session
+from postroom.local.stack import Deployment
+
+
+def session_of(deployment: Deployment, role: str) -> dict[str, str]:
+    """What signs for a role, by its ARN, as the environment says it."""
+    sts = clean_session().client(
+        "sts",
+        endpoint_url=deployment.client.endpoint,
+        region_name=REGION,
+        aws_access_key_id=deployment.account,
+        aws_secret_access_key="local",
+    )
+    given = sts.assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    return {
+        "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": given["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": given["SessionToken"],
+    }
