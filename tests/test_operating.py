@@ -13,6 +13,7 @@ from tests.test_template import evaluator, of_type
 
 from postroom.local.intrinsics import Evaluator
 from postroom.nlweb.schema import NLWEB, POLLYWEB
+from postroom.post.keeper import LOOKED_AT_SECONDS
 
 Json = dict[str, Any]
 
@@ -105,6 +106,15 @@ def test_an_alarm_on_several_metrics_adds_up_what_it_names_and_looks_at_the_sum(
     assert set(re.findall(r"\b[a-z]+\b", re.sub(r"\$\{\w+\}", "", text))) == ids
     assert all(part["ReturnData"] is False for part in said if "MetricStat" in part)
     assert sum_of_all.get("ReturnData", True)
+
+
+@pytest.mark.parametrize("alarm", ["LettersAlarm", "CourierLettersAlarm"])
+def test_a_dead_letter_is_told_of_once_though_the_keeper_looks_at_it_all_the_time(alarm: str) -> None:
+    """While it does, SQS counts the letter as not there."""
+    [round_] = resources("AWS::Serverless::Function")["KeeperFunction"]["Events"].values()
+    assert round_["Properties"]["ScheduleExpression"] == f"rate({ALARMS[alarm]['Period'] // 60} minutes)"
+    assert ALARMS[alarm]["Period"] > 2 * LOOKED_AT_SECONDS
+    assert ALARMS[alarm]["Statistic"] == "Maximum"
 
 
 def test_alarms_look_at_metrics_that_we_write() -> None:

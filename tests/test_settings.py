@@ -249,6 +249,38 @@ def test_what_is_too_much_is_named(variable: str, text: str) -> None:
     assert wrong(**{variable: text}).startswith(f"{variable} is {text}; it must be")
 
 
+def parameter_of(variable: str) -> dict[str, Any]:
+    """The parameter that sets a variable; empty: none does."""
+    return PARAMETERS.get("".join(part.capitalize() for part in variable.split("_")), {})  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("variable", "bound"),
+    [
+        (name.upper(), bound)
+        for name in NUMBERS
+        for bound in ("MinValue", "MaxValue")
+        # As an event of Lambda a message may be twice as long.
+        if bound in parameter_of(name.upper()) and (name, bound) != ("nlweb_max_body_bytes", "MaxValue")
+    ],
+)
+def test_the_template_takes_numbers_that_functions_start_with_and_no_others(variable: str, bound: str) -> None:
+    last = parameter_of(variable)[bound]
+    beyond = last + (1 if bound == "MaxValue" else -1)
+    together = {
+        "HORIZON_SECONDS": {"RETAIN_SECONDS": str(last + 15 * DAY_SECONDS)},
+        "RETAIN_SECONDS": {"HORIZON_SECONDS": str(last - 15 * DAY_SECONDS)},
+    }
+    read_settings({variable: str(last), **together.get(variable, {})})
+    # Of the two that go together one may name the other.
+    assert wrong(**{variable: str(beyond)}).startswith((f"{variable} is {beyond};", "RETAIN_SECONDS is "))
+
+
+def test_every_number_that_is_a_parameter_is_bounded_below() -> None:
+    numbers = [name for name, said in PARAMETERS.items() if said["Type"] == "Number" and "AllowedValues" not in said]
+    assert [name for name in numbers if "MinValue" not in PARAMETERS[name]] == []
+
+
 def test_what_is_kept_at_least_is_not_longer_than_what_is_kept_at_most() -> None:
     assert wrong(KEY_CACHE_MIN_SECONDS="3601").startswith("KEY_CACHE_MIN_SECONDS is 3601; it must be at most")
     read_settings({"KEY_CACHE_MIN_SECONDS": "3600"})

@@ -12,6 +12,7 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
 | SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
 | a message group on a standard queue is kept and handed on, and puts nobody behind | fair queues: the loud wait |
+| a function may send to a queue that starts it for ever | is ended at the 16th time, without `RecursiveLoop: Allow` |
 | SQS slows down with its backlog (10k messages: fine; 100k: 50 a second) | does not |
 """
 
