@@ -1,8 +1,10 @@
 """`postroom admin status`: what a fresh deployment lacks, what is bad at an older one, and what cannot be found out."""
 
+import io
 import json
 import re
 import shlex
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,17 +17,33 @@ from tests.cli.conftest import Postroom, World
 
 from postroom.cli.admin import running, setting_up
 from postroom.cli.admin.asking import ask
-from postroom.cli.admin.found import Alarm, Function, Held, Place, Served, Source, Stack, Subscription, Unseen, ago
+from postroom.cli.admin.found import (
+    Alarm,
+    Function,
+    Held,
+    Libraries,
+    Place,
+    Served,
+    Source,
+    Stack,
+    Subscription,
+    Unseen,
+    ago,
+)
+from postroom.cli.admin.setting_up import Stored
 from postroom.cli.checkout import template_path
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
+from postroom.cli.library import is_packed, packed
 from postroom.cli.up import describe_stack
 from postroom.dm3.service import ServiceKeys
-from postroom.doctor.checks import Check, bad, good
+from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
+from postroom.doctor.keys import KeyFound
 from postroom.errors import NotNowError
 from postroom.local.clients import REGION
 from postroom.local.stack import Deployment, LocalStack
 from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB, POLLYWEB
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 from postroom.store.directory import Domain
@@ -36,6 +54,7 @@ DAY = 86_400
 NOW = 1_800_000_000
 SHOP = "shop.example"
 LIBRARY = "postroom-0.1.0.zip"
+RECORDS_OF_KEYS = [f"key record of {SHOP} for {authority}" for authority in ("nlweb.org", "pollyweb.org")]
 Json = dict[str, Any]
 Checks = dict[str, dict[str, str | None]]
 Ask = Callable[..., tuple[int, Checks]]
@@ -87,7 +106,7 @@ def _fill(offices: Offices) -> None:
     office.signing_keys().put(SHOP, "pk1", PrivateKey.generate("ed25519"))
     office.operators().put_domain(Domain(SHOP, signs=True))
     office.operators().put_subject(SHOP, SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP))
-    office.objects().replace(f"jobs/lib/{LIBRARY}", b"", "application/zip")
+    office.objects().replace(f"jobs/lib/{LIBRARY}", packed(), "application/zip")
 
 
 @pytest.fixture
@@ -287,20 +306,39 @@ def test_what_is_not_there_any_more_is_bad(status: Ask, offices: Offices, tmp_pa
 
 
 def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(status: Ask, on_aws: Offices, world: World) -> None:
-    where = ("--stack-name", "complete")
-    code, checks = status("complete", "--resolver", world.resolver, where=where)
-    assert (code, ill(checks)) == (1, [f"host nlweb.{SHOP}", f"host pw.{SHOP}"])
+    where = ("--stack-name", "complete", *world.options)
+    code, checks = status("complete", where=where)
+    assert (code, ill(checks)) == (1, [f"host nlweb.{SHOP}", f"host pw.{SHOP}", RECORDS_OF_KEYS[0]])
     assert checks[f"host nlweb.{SHOP}"]["found"] == f"there is no host nlweb.{SHOP}"
     command = f"say DomainName={SHOP}, and HostedZoneId or CertificateArn to `sam deploy --guided`"
     assert str(checks[f"host nlweb.{SHOP}"]["next"]).startswith(command)
-    assert ill(checks, "warning") == ["alarm topic"]
+    assert ill(checks, "warning") == [RECORDS_OF_KEYS[1], "alarm topic"]
     topic = on_aws.output("AlarmTopic")
     assert f"`aws sns subscribe --topic-arn {topic} --protocol email " in str(checks["alarm topic"]["next"])
     sns = on_aws.client("sns")
     arn = sns.subscribe(TopicArn=topic, Protocol="email", Endpoint="op@shop.example")["SubscriptionArn"]
-    _, checks = status("complete", "--resolver", world.resolver, where=where)
+    _, checks = status("complete", where=where)
     sns.unsubscribe(SubscriptionArn=arn)
     assert checks["alarm topic"]["found"] == "told are email op@shop.example"
+
+
+def test_the_record_that_it_says_to_publish_is_the_one_that_is_missing(
+    status: Ask, on_aws: Offices, world: World, postroom: Postroom, tmp_path: Path
+) -> None:
+    where = ("--stack-name", "complete", *world.options)
+    entry = json.loads(
+        on_aws.client("secretsmanager").get_secret_value(SecretId=on_aws.output("SigningKeysSecret"))["SecretString"]
+    )
+    (tmp_path / f"{SHOP}.pem").write_text(entry[SHOP]["pem"])
+    lines = []
+    for record, expected in zip(RECORDS_OF_KEYS, ("bad", "warning"), strict=True):
+        check = status("complete", where=where)[1][record]
+        assert check["status"] == expected
+        [command] = re.findall("`(postroom keygen [^`]*)`", check["next"] or "")
+        lines.append(postroom(*shlex.split(command)[1:]).stdout.splitlines()[-1])
+        world.tree.put(SHOP, "\n".join(lines) + "\n")
+        assert status("complete", where=where)[1][record]["status"] == "good"
+    world.tree.put(SHOP, "nlweb IN A 127.0.0.1\n")
 
 
 def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(status: Ask, on_aws: Offices, world: World) -> None:
@@ -343,7 +381,7 @@ def test_where_nothing_is_bad_but_hosts_cannot_be_looked_up_it_is_not_known(
 ) -> None:
     code, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
     assert (code, ill(checks)) == (3, [])
-    assert ill(checks, "not checked") == [f"host nlweb.{SHOP}", f"host pw.{SHOP}"]
+    assert ill(checks, "not checked") == [f"host nlweb.{SHOP}", f"host pw.{SHOP}", *RECORDS_OF_KEYS]
 
 
 DENIED = {
@@ -355,7 +393,7 @@ DENIED = {
     "lambda:GetFunctionConfiguration": [f"function {name}" for name in running.FUNCTIONS],
     "lambda:ListEventSourceMappings": [f"queue {name}" for name in running.SOURCES],
     "s3:ListBucket": ["jobs library"],
-    "s3:GetObject": ["job compact", "job expire"],
+    "s3:GetObject": ["jobs library", "job compact", "job expire"],
     "sns:ListSubscriptionsByTopic": ["alarm topic"],
     "cloudwatch:DescribeAlarms": ["alarms"],
     "sqs:GetQueueAttributes": ["queue LettersQueue", "queue CourierLettersQueue"],
@@ -378,7 +416,7 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", made["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", made["SecretAccessKey"])
     code, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
-    unknown = [name for name in ill(checks, "not checked") if not name.startswith("host ")]
+    unknown = [name for name in ill(checks, "not checked") if not name.startswith(("host ", "key record of "))]
     assert (code, ill(checks), unknown) == (3, [], DENIED[permission])
     lacking = [name for name in unknown if permission in str(checks[name]["found"])]
     # The others rest on what could not be looked at.
@@ -392,7 +430,32 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
 def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Offices) -> None:
     result = postroom("admin", "status", "--stack-name", "nowhere")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "there is no stack 'nowhere'" in result.stderr
+    assert f"there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION)" in result.stderr
+
+
+def test_a_stack_of_something_else_is_not_to_be_deployed_over(status: Ask, on_aws: Offices) -> None:
+    body = {"Resources": {"Any": {"Type": "AWS::SNS::Topic"}}}
+    on_aws.client("cloudformation").create_stack(StackName="stranger", TemplateBody=json.dumps(body))
+    code, checks = status("stranger", where=("--stack-name", "stranger"))
+    assert (code, list(checks)) == (1, ["stack", "outputs"])
+    assert checks["outputs"]["next"] == "name the stack that is one: --stack-name"
+
+
+@pytest.mark.parametrize(
+    ("unset", "said"),
+    [
+        ("AWS_DEFAULT_REGION", "export AWS_DEFAULT_REGION="),
+        ("AWS_ACCESS_KEY_ID", "`aws sts get-caller-identity` must work first"),
+    ],
+)
+def test_who_has_not_said_who_or_where_is_told_how(
+    postroom: Postroom, on_aws: Offices, monkeypatch: pytest.MonkeyPatch, unset: str, said: str
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.delenv(unset)
+    result = postroom("admin", "status", "--stack-name", "complete")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -402,7 +465,7 @@ def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Off
         (ClientError({"Error": {"Code": "Odd"}}, "GetIt"), "(Odd)", "do as AWS says"),
         (EndpointConnectionError(endpoint_url="https://sqs"), "https://sqs", "try again later"),
         (NotNowError(Reason.STORE_UNAVAILABLE), "just now", "try again later"),
-        (UsageFault("the stack has no output X"), "no output X", "`sam build && sam deploy --stack-name prod`"),
+        (UsageFault("the stack has no output X"), "no output X", "this release to prod: `sam build && sam deploy`"),
     ],
 )
 def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, found: str, todo: str) -> None:
@@ -421,7 +484,7 @@ AWS = Place("prod", "--stack-name prod", is_local=False)
 LOCAL = Place("office", "--local .postroom --deployment office", is_local=True)
 YOUNG = Stack("CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"DoorRuns": "200", "CounterRuns": "0"})
 OLD = replace(YOUNG, created=NOW - 100 * DAY)
-RUNS = Function("prod-Door-1", "Active", "", "Successful", "", None)
+RUNS = Function("prod-Door-1", "Active", "", "Successful", "", None, {"OUTBOUND_PORT": "443"})
 PEM = PrivateKey.generate("ed25519").to_pem().decode()
 KEYS = {SHOP: {"selector": "pk1", "pem": PEM}}
 DM3_KEYS = ServiceKeys.generate().as_json()
@@ -459,6 +522,9 @@ def test_what_it_looks_for_is_what_the_template_has() -> None:
         ("ROLLBACK_COMPLETE", "bad", "`sam delete --stack-name prod`"),
         ("CREATE_FAILED", "bad", "`aws cloudformation describe-stack-events --stack-name prod` says why"),
         ("DELETE_FAILED", "bad", "`sam delete --stack-name prod`"),
+        ("REVIEW_IN_PROGRESS", "bad", "answer y to *Deploy this changeset?*"),
+        ("IMPORT_ROLLBACK_COMPLETE", "bad", "import anew"),
+        ("AS_NEVER_BEFORE", "bad", "do as AWS says"),
     ],
 )
 def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
@@ -492,7 +558,7 @@ NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A reco
 @pytest.mark.parametrize(
     ("met", "record", "is_first", "expected", "todo"),
     [
-        (good("inbox", "answered 200"), None, False, "good", ""),
+        (good("inbox", "answered 405"), None, False, "good", ""),
         (NO_HOST, RECORDS[f"nlweb.{SHOP}"], False, "bad", f"is kept: nlweb.{SHOP}. CNAME d-1.example."),
         (NO_HOST, None, True, "bad", "say DomainName=shop.example, and HostedZoneId or CertificateArn "),
         (NO_HOST, None, False, "bad", "functions/inbox/hosts.yaml for shop.example"),
@@ -500,8 +566,46 @@ NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A reco
     ],
 )  # fmt: skip
 def test_a_host(met: Check, record: str | None, is_first: bool, expected: str, todo: str) -> None:
-    check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, record, is_first=is_first)
+    check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 405, record, is_first=is_first)
     assert (check.name, check.status, todo in check.next) == (f"host nlweb.{SHOP}", expected, True)
+
+
+def test_a_host_of_ours_that_answers_5xx_is_not_to_be_waited_for() -> None:
+    met = not_found_out("inbox", NotNowError(Reason.OUTBOUND_FAILED, "answered 500"))
+    check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
+    assert (check.status, check.found) == ("bad", "it answered 500 to GET /inbox: the door does not work")
+    assert "--name InboxFunction" in check.next
+    assert setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 0, None, is_first=False).status == "not checked"
+
+
+STORED = Stored("pk1", PrivateKey.from_pem(PEM.encode()).public)
+THERE = good("key record pk1", "there is one at pk1._domainkey.shop.example")
+NONE = bad("key record pk1", Reason.KEY_NOT_FOUND, "there is none", "publish it")
+WEAK = bad("key pk1", Reason.KEY_UNUSABLE, "RSA of 512 bits", "make another key")
+BLANK = skipped("key pk1", "its record is not known to be good")
+UNKNOWN = not_found_out("key record pk1", NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer"))
+OTHER = PrivateKey.generate("ed25519").public
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "told", "todo"),
+    [
+        (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), STORED.public), "good", "there is one at", ""),
+        (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), OTHER), "bad", "not of the key that signs", "or store the"),
+        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --of "),
+        (KeyFound("pk1", THERE, WEAK), "bad", "RSA of 512 bits", "make another key"),
+        (KeyFound("pk1", UNKNOWN, BLANK), "not checked", "no answer", "try again later"),
+    ],
+)
+def test_what_is_published_of_the_key_that_signs(found: KeyFound, expected: str, told: str, todo: str) -> None:
+    check = setting_up.judge_published(SHOP, NLWEB, STORED, found)
+    assert (check.name, check.status) == (f"key record of {SHOP} for nlweb.org", expected)
+    assert told in check.found
+    assert todo in check.next
+    # Of the dialect that an operator may have nothing to do with, nothing is bad.
+    check = setting_up.judge_published(SHOP, POLLYWEB, STORED, found)
+    assert check.status == ("warning" if expected == "bad" else expected)
+    assert ("believe no Feedback" in check.found) == (expected == "bad")
 
 
 @pytest.mark.parametrize(
@@ -581,8 +685,9 @@ def test_token_keys(value: Json, expected: str) -> None:
         ({}, "good", ""),
         ({"reserved": 200}, "good", ""),
         ({"reserved": 0}, "bad", "--reserved-concurrent-executions 200`"),
-        ({"state": "Failed", "why": "no role"}, "bad", "`sam build && sam deploy --stack-name prod`"),
-        ({"update": "Failed", "why_update": "no layer"}, "bad", "`sam build && sam deploy --stack-name prod`"),
+        ({"state": "Failed", "why": "no role"}, "bad", "`sam build && sam deploy`"),
+        ({"update": "Failed", "why_update": "no layer"}, "bad", "`sam build && sam deploy`"),
+        ({"environment": {"OUTBOUND_PORT": "70000"}}, "bad", "set the template's parameter right"),
         ({"state": "Pending"}, "not checked", "ask again"),
         ({"update": "InProgress"}, "not checked", "ask again"),
         ({"state": "Inactive"}, "warning", "ask it once"),
@@ -608,12 +713,38 @@ def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("place", "there", "expected"),
-    [(AWS, [LIBRARY], "good"), (AWS, ["postroom-0.0.9.zip"], "bad"), (AWS, [], "bad"), (LOCAL, [], "warning")],
+    [
+        (AWS, Libraries([LIBRARY], is_ours=True), "good"),
+        (AWS, Libraries([LIBRARY], is_ours=False), "warning"),
+        (AWS, Libraries(["postroom-0.0.9.zip"], is_ours=False), "bad"),
+        (AWS, Libraries([], is_ours=False), "bad"),
+        (LOCAL, Libraries([], is_ours=False), "warning"),
+    ],
 )
-def test_the_library_of_the_jobs(place: Place, there: list[str], expected: str) -> None:
+def test_the_library_of_the_jobs(place: Place, there: Libraries, expected: str) -> None:
     check = running.judge_library(place, LIBRARY, there)
     assert check.status == expected
-    assert all(name in check.found for name in there)
+    assert all(name in check.found for name in there.names)
+
+
+def test_a_library_is_the_same_however_it_is_compressed() -> None:
+    stored, changed, files = io.BytesIO(), io.BytesIO(), zipfile.ZipFile(io.BytesIO(packed()))
+    with zipfile.ZipFile(stored, "w") as same, zipfile.ZipFile(changed, "w") as other:
+        for name in files.namelist():
+            same.writestr(name, files.read(name))
+            other.writestr(name, files.read(name) + (b"#" if name.endswith("/reasons.py") else b""))
+    assert is_packed(stored.getvalue())
+    assert not is_packed(changed.getvalue())
+    assert not is_packed(b"no zip")
+
+
+def test_a_library_of_before_an_upgrade_is_told(status: Ask, offices: Offices) -> None:
+    s3, place = offices.client("s3"), {"Bucket": offices.output("Bucket"), "Key": f"jobs/lib/{LIBRARY}"}
+    s3.put_object(**place, Body=b"an older one")
+    _, checks = status("complete")
+    s3.put_object(**place, Body=packed())
+    assert ill(checks, "warning") == ["jobs library"]
+    assert "does not hold what is here" in str(checks["jobs library"]["found"])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import sys
 from enum import IntEnum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -113,11 +113,25 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
         case OSError() if error.filename is not None:
             return Exit.USAGE, f"{error.filename}: {error.strerror}"
     if _is_from_aws(error):
-        return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}"
+        todo = _CREDENTIALS.get(type(error).__name__, "")
+        return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}{todo}"
     return Exit.NOT_FOUND_OUT, (
         f"a fault of postroom itself ({type(error).__name__}: {error}); "
         "please report it, with what POSTROOM_DEBUG=1 prints"
     )
+
+
+_SAY_REGION: Final = " Say the deployment's: export AWS_DEFAULT_REGION=eu-west-1"
+_SAY_WHO: Final = "; `aws sts get-caller-identity` must work first"
+_CREDENTIALS: Final = {
+    "NoRegionError": _SAY_REGION,
+    "EndpointConnectionError": "; is there such a region, and a network?",
+    "NoCredentialsError": _SAY_WHO,
+    "PartialCredentialsError": _SAY_WHO,
+    "ProfileNotFound": _SAY_WHO,
+    "TokenRetrievalError": _SAY_WHO,
+    "UnauthorizedSSOTokenError": _SAY_WHO,
+}
 
 
 def _is_from_aws(error: Exception) -> bool:

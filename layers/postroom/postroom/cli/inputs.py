@@ -77,12 +77,11 @@ def wallet_uuid(text: str) -> str:
 
 def dialect_called(name: str) -> "Dialect":
     """`nlweb` or `pollyweb`."""
-    from postroom.nlweb.schema import NLWEB, POLLYWEB
+    from postroom.nlweb.schema import BY_NAME
 
-    known = {"nlweb": NLWEB, "pollyweb": POLLYWEB}
-    if name not in known:
-        raise UsageFault(f"--dialect is {name!r}; it must be nlweb or pollyweb")
-    return known[name]
+    if name not in BY_NAME:
+        raise UsageFault(f"--dialect is {name!r}; it must be {' or '.join(BY_NAME)}")
+    return BY_NAME[name]
 
 
 def chosen_selector(dialect: "Dialect", selector: str | None) -> str:

@@ -1,7 +1,6 @@
 """`postroom jobs`: the Glue jobs, on this machine, and what they need on AWS."""
 
 import json
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -78,12 +77,12 @@ def expire(
 @app.command()
 def publish(stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None) -> None:
     """Put this library where the jobs of a deployment look for it: after each `sam deploy`."""
+    from postroom.cli.library import packed
     from postroom.jobs.library import LIBRARIES, library
-    from postroom.local.package import zip_folder
 
     office = open_office(stack_name, local, deployment)
     name = LIBRARIES + library()
-    data = zip_folder(Path(__file__).parents[1], under="postroom")
+    data = packed()
     office.objects().replace(name, data, "application/zip")
     print(f"s3://{office.output('Bucket')}/{name}: {len(data):,} bytes")
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
 from postroom.cli.output import print_json, write_private
 
 if TYPE_CHECKING:
@@ -22,15 +23,25 @@ class KeyAlgorithm(StrEnum):
 
 def keygen(
     algorithm: Annotated[
-        KeyAlgorithm, typer.Option(help="RSA of 2048 bits (every receiver takes it), or Ed25519.")
-    ] = KeyAlgorithm.RSA,
+        KeyAlgorithm | None,
+        typer.Option(help="RSA of 2048 bits (every receiver takes it), or Ed25519.", show_default="rsa"),
+    ] = None,
     selector: Annotated[
         str | None, typer.Option(help="Name of the key within the domain.", show_default="the dialect's own")
     ] = None,
     domain: Annotated[str | None, typer.Option(help="The domain that will sign.", parser=domain_name)] = None,
-    out: Annotated[Path, typer.Option(help="Where the private key goes (PEM, readable by you alone).")] = Path(
-        "key.pem"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where the private key goes (PEM, readable by you alone).", show_default="key.pem"),
+    ] = None,
+    of: Annotated[
+        Path | None,
+        typer.Option(
+            "--of",
+            metavar="KEY",
+            help="Make none: print the record of this private key (PEM), for another dialect, say.",
+        ),
+    ] = None,
     dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where receivers look the key up.")] = "nlweb",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a key that is there.")] = False,
     as_json: AsJson = False,
@@ -41,8 +52,12 @@ def keygen(
 
     chosen = dialect_called(dialect)
     name = _record_name(chosen, domain, selector)
-    key = PrivateKey.generate(algorithm.value)
-    write_private(out, key.to_pem(), force=force)
+    if of and (algorithm or out or force):
+        raise UsageFault("--of makes no key: leave --algorithm, --out and --force away")
+    file = of or out or Path("key.pem")
+    key = load_private_key(of) if of else PrivateKey.generate((algorithm or KeyAlgorithm.RSA).value)
+    if not of:
+        write_private(file, key.to_pem(), force=force)
     text = record_text(key.public)
     line = zone_line(name, text)
     if domain is None:
@@ -53,7 +68,7 @@ def keygen(
                 "algorithm": key.public.algorithm,
                 "bits": key.public.bits,
                 "fingerprint": key.public.fingerprint,
-                "file": str(out),
+                "file": str(file),
                 "name": name,
                 "record": text,
                 "strings": list(record_strings(text)),
@@ -61,7 +76,7 @@ def keygen(
             }
         )
         return
-    print(f"private key   {out} ({key.public.algorithm}, {key.public.bits} bits, {key.public.fingerprint})")
+    print(f"private key   {file} ({key.public.algorithm}, {key.public.bits} bits, {key.public.fingerprint})")
     print(f"TXT record at {name}{'' if domain else ' (below your domain)'}")
     print(f"              {text}")
     print("zone file     the same, split as DNS wants it; the zone must be signed (DNSSEC):")

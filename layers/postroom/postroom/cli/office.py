@@ -224,7 +224,10 @@ def _on_aws(stack_name: str) -> Office:
         stacks = session.client("cloudformation").describe_stacks(StackName=stack_name)["Stacks"]
     except ClientError as error:
         if error_code(error) == "ValidationError":
-            raise UsageFault(f"there is no stack {stack_name!r} in this AWS account and region") from None
+            raise UsageFault(
+                f"there is no stack {stack_name!r} in {session.region_name} (AWS_DEFAULT_REGION), in the AWS account "
+                "that `aws sts get-caller-identity` says"
+            ) from None
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
     return Office(

@@ -6,7 +6,6 @@ which was written down and not queued.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from msgspec import UNSET, Raw, structs
 
@@ -16,7 +15,7 @@ from postroom.errors import TheirError
 from postroom.ijson import parse
 from postroom.nlweb.envelope import hash_of, signed_text_of
 from postroom.nlweb.names import read_correlation, read_receiver, read_uuid
-from postroom.nlweb.schema import NLWEB, POLLYWEB
+from postroom.nlweb.schema import BY_NAME
 from postroom.nlweb.sign import Draft, check_draft, content_of, header_of
 from postroom.nlweb.timestamp import write_timestamp
 from postroom.post.outgoing import Outgoing
@@ -25,8 +24,6 @@ from postroom.reasons import Reason
 from postroom.store.keys import ROW_PREFIX
 from postroom.store.outbox import Identity, Message, Outbox, State, digest_of_token
 from postroom.store.queues import MAX_BODY_BYTES
-
-_DIALECTS: Final = {"nlweb": NLWEB, "pollyweb": POLLYWEB}
 
 
 class Sending:
@@ -97,7 +94,7 @@ class Sending:
             timestamp_ms=int(self._clock() * 1000),
             body=parse(body, max_bytes=self._max_bytes) if body else None,
             has_body=bool(body),
-            dialect=_DIALECTS[wanted.dialect],
+            dialect=BY_NAME[wanted.dialect],
         )
         check_draft(draft, self._max_bytes)
         outgoing = Outgoing(draft, self._new_id())

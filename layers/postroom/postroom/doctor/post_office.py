@@ -28,6 +28,8 @@ class PostOffice:
         self._host = host
         self._outside = outside
         self._addresses: Sequence[str] = ()
+        self.answered = 0
+        """What the inbox said last, as a status of HTTP; 0: nothing yet."""
         self.buffer: str | None = None
         """The domain that its manifest names, once that was read."""
 
@@ -47,7 +49,7 @@ class PostOffice:
 
     def inbox(self) -> Check:
         """The check `inbox`."""
-        return attempt("inbox", lambda: judge_inbox(self._host, self._get("/inbox", "*/*")))
+        return attempt("inbox", self._ask)
 
     def manifest(self) -> Check:
         """The check `manifest`."""
@@ -64,6 +66,11 @@ class PostOffice:
     def _knock(self) -> Check:
         found = self._outside.certificate(self._host, self._addresses)
         return judge_certificate(self._host, found, self._outside.clock())
+
+    def _ask(self) -> Check:
+        answer = self._get("/inbox", "*/*")
+        self.answered = answer.status
+        return judge_inbox(self._host, answer)
 
     def _read(self) -> Check:
         feedback = read_manifest(self._get("/manifest", "application/yaml, */*"), self._host)

@@ -29,6 +29,11 @@ class Dialect:
     key_branch: str
 
     @property
+    def name(self) -> str:
+        """What people and programs call it by."""
+        return self.authority.partition(".")[0]
+
+    @property
     def schema(self) -> str:
         """The schema code we write."""
         return f"{self.authority}/MSG:1.0"
@@ -49,6 +54,7 @@ class Dialect:
 NLWEB: Final = Dialect("nlweb.org", "nlweb", "DKIM", "nlweb", "")
 POLLYWEB: Final = Dialect("pollyweb.org", "pw", "Selector", None, "pw.")
 DIALECTS: Final = (NLWEB, POLLYWEB)
+BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 _BY_AUTHORITY: Final = {dialect.authority: dialect for dialect in DIALECTS}
 
 # What nearly every envelope says, word for word: no need to take it apart.

@@ -9,7 +9,7 @@ import typer
 from postroom.cli.checks import exit_of, shown
 from postroom.cli.descriptor import DEFAULT_PATH, Local
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import Resolver, choose_network, open_resolvers
+from postroom.cli.network import Resolver, TrustAnchor, choose_network, open_resolvers
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_json
 
@@ -25,6 +25,7 @@ def status(
     local: Local = None,
     deployment: DeploymentName = None,
     resolver: Resolver = None,
+    trust_anchor: TrustAnchor = None,
     as_json: AsJson = False,
 ) -> None:
     """Look at a deployment: stack, hosts, domains, keys, functions, jobs, alarms, dead letters; what to do next.
@@ -39,8 +40,8 @@ def status(
 
     office = open_office(stack_name, local, deployment)
     place = Place(office.name, _option(stack_name, local, office.name), is_local=office.local is not None)
-    # The hosts of a deployment on AWS are looked up as strangers do.
-    network = choose_network(None, resolvers=resolver)
+    # The hosts and keys of a deployment on AWS are looked up as strangers do.
+    network = choose_network(None, resolvers=resolver, trust_anchor=trust_anchor)
     with open_resolvers(network) as resolvers:
         checks = shown(look(office, place, look_from(network, resolvers)), quietly=as_json)
     came_to = overall(checks)

@@ -1,5 +1,6 @@
 """What a look at a deployment gives, thing by thing. Values only."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from postroom.doctor.checks import Check, Status
@@ -21,7 +22,7 @@ class Place:
         """What deploys it anew."""
         if self.is_local:
             return "end the local stack, and start it again: `postroom up`"
-        return f"deploy this release: `sam build && sam deploy --stack-name {self.name}`"
+        return f"deploy this release to {self.name}: `sam build && sam deploy`, with the settings it was deployed with"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`name`: in AWS. `reserved`: runs that are set apart for it; None: none are, and it has no bound."""
+    """`name`: in AWS. `reserved`: runs that are set apart for it; None: none are, and it has no bound.
+
+    `environment`: its variables.
+    """
 
     name: str
     state: str
@@ -74,6 +78,7 @@ class Function:
     update: str
     why_update: str
     reserved: int | None
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,14 @@ class Source:
 
     id: str
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Libraries:
+    """What was published for the jobs. `is_ours`: that of this release holds what this checkout does."""
+
+    names: Sequence[str]
+    is_ours: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import dns.name
+from dns.rdatatype import TXT
+
 from postroom.cli.admin import running, setting_up
 from postroom.cli.admin.asking import ask
-from postroom.cli.admin.found import Alarm, Function, Held, Place, Served, Source, Stack, Subscription, Unseen
+from postroom.cli.admin.found import (
+    Alarm,
+    Function,
+    Held,
+    Libraries,
+    Place,
+    Served,
+    Source,
+    Stack,
+    Subscription,
+    Unseen,
+)
+from postroom.cli.library import is_packed
 from postroom.cli.office import Office
 from postroom.doctor import Check, Outside
 from postroom.doctor.checks import good
+from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
 from postroom.ijson import JsonValue
 from postroom.jobs.library import LIBRARIES, library
@@ -27,8 +43,8 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 _RECORD: Final = re.compile(r"(?P<host>\S+)\. CNAME \S+\.")
-_HOSTS_OF: Final = 5
-"""Domains whose hosts are looked up: each takes two look-ups and two connections."""
+_LOOKED_UP: Final = 5
+"""Domains whose hosts and keys are: each takes four look-ups and two connections."""
 
 
 def look(office: Office, place: Place, outside: Outside) -> Iterator[Check]:
@@ -50,6 +66,8 @@ class _Look:
         stack = ask(self._place, "cloudformation:DescribeStacks", self._stack)
         yield stack.check("stack") if isinstance(stack, Unseen) else setting_up.judge_stack(self._place, stack)
         yield setting_up.judge_outputs(self._place, self._office.outputs)
+        if not any(name in self._office.outputs for name in setting_up.NEEDED):
+            return  # nothing else could be looked at
         domains = ask(self._place, "dynamodb:Scan", self._office_domains)
         yield from self._hosts(domains)
         yield from self._domains(domains)
@@ -86,14 +104,15 @@ class _Look:
     def _hosts(self, domains: Sequence[str] | Unseen) -> Iterator[Check]:
         records = {found["host"]: found[0] for found in _RECORD.finditer(self._office.outputs.get("Hosts", ""))}
         known = None if isinstance(domains, Unseen) else domains
-        looked_up = (known or ())[:_HOSTS_OF]
+        looked_up = (known or ())[:_LOOKED_UP]
         yield setting_up.judge_hosts(self._place, records, known, len(looked_up))
         if self._place.is_local:
             return
         hosts = dict.fromkeys([*records, *(dialect.host(domain) for domain in looked_up for dialect in DIALECTS)])
         for host in hosts:
-            met = self._meet(PostOffice(host, self._outside))
-            yield setting_up.name_host(self._place, host, met, records.get(host), is_first=not records)
+            reached = PostOffice(host, self._outside)
+            met, record = self._meet(reached), records.get(host)
+            yield setting_up.name_host(self._place, host, met, reached.answered, record, is_first=not records)
 
     @staticmethod
     def _meet(host: PostOffice) -> Check:
@@ -112,12 +131,21 @@ class _Look:
         keys = self._signing_keys() if domains else None
         found = {name: ask(self._place, "dynamodb:Query", partial(self._domain, name)) for name in domains}
         buffered = {it.domain.name for it in found.values() if isinstance(it, Served) and it.domain.buffer}
-        for name, served in found.items():
+        for number, (name, served) in enumerate(found.items()):
             if isinstance(served, Unseen):
                 yield served.check(f"domain {name}")
                 continue
             yield setting_up.judge_domain(self._place, served, sorted(buffered - {name}))
             yield setting_up.judge_domain_key(self._place, served.domain, keys)
+            stored = setting_up.read_stored((keys or {}).get(name))
+            if stored and number < _LOOKED_UP and not self._place.is_local:
+                yield from self._published(name, stored)
+
+    def _published(self, domain: str, stored: setting_up.Stored) -> Iterator[Check]:
+        for dialect in DIALECTS:
+            owner = dns.name.from_text(dialect.key_name(domain, stored.selector))
+            found = judge_key(stored.selector, owner, self._outside.look_up(owner, TXT))
+            yield setting_up.judge_published(domain, dialect, stored, found)
 
     def _domain(self, name: str) -> Served:
         directory = self._office.directory()
@@ -183,6 +211,7 @@ class _Look:
             told.get("LastUpdateStatus", "Successful"),
             told.get("LastUpdateStatusReason", ""),
             client.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
+            told.get("Environment", {}).get("Variables", {}),
         )
 
     def _source(self, queue: str, function: str) -> Source | None:
@@ -200,18 +229,23 @@ class _Look:
 
     def _jobs(self, stack: Stack) -> Iterator[Check]:
         judge = partial(running.judge_library, self._place, library())
-        yield self._check("jobs library", "s3:ListBucket", self._libraries, judge)
+        yield self._check("jobs library", "s3:ListBucket and s3:GetObject", self._libraries, judge)
         for job in running.JOBS:
             aws_name = self._office.outputs.get(f"{job.capitalize()}Job", "")
             judge = partial(running.judge_job, self._place, job, stack, aws_name, self._now)
             # Without s3:ListBucket S3 says of an object that is not there that it is denied.
             yield self._check(f"job {job}", "s3:GetObject or s3:ListBucket", partial(self._began, job), judge)
 
-    def _libraries(self) -> list[str]:
+    def _libraries(self) -> Libraries:
         pages = self._office.s3.get_paginator("list_objects_v2").paginate(
             Bucket=self._office.output("Bucket"), Prefix=LIBRARIES
         )
-        return [it["Key"].removeprefix(LIBRARIES) for page in pages for it in page.get("Contents", [])]
+        names = [it["Key"].removeprefix(LIBRARIES) for page in pages for it in page.get("Contents", [])]
+        return Libraries(names, library() in names and is_packed(self._library()))
+
+    def _library(self) -> bytes:
+        s3, bucket = self._office.s3, self._office.output("Bucket")
+        return s3.get_object(Bucket=bucket, Key=LIBRARIES + library())["Body"].read()
 
     def _began(self, job: str) -> float | None:
         """When the last run began that came to its end, in epoch seconds; None: no report of one can be read."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from postroom.cli.admin.found import Alarm, Function, Place, Source, Stack, Subscription, ago
+from postroom.cli.admin.found import Alarm, Function, Libraries, Place, Source, Stack, Subscription, ago
 from postroom.doctor.checks import Check, Status, bad, good, warning
-from postroom.settings import DAY_SECONDS
+from postroom.errors import SettingsError
+from postroom.settings import DAY_SECONDS, read_settings
 
 FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
 BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}
@@ -42,6 +43,10 @@ def judge_function(place: Place, logical: str, stack: Stack, found: Function) ->
         return warning(
             name, "it was idle for so long that Lambda put it away; the first run wakes it, and fails", "ask it once"
         )
+    try:
+        read_settings(found.environment)
+    except SettingsError as error:
+        return bad(name, None, f"it does not start: {error}", "set the template's parameter right, and deploy it")
     bound = "" if found.reserved is None else f", {found.reserved} runs set apart"
     return good(name, f"{found.name} is Active{bound}")
 
@@ -70,12 +75,15 @@ def judge_source(place: Place, queue: str, found: Source | None) -> Check:
 # --- jobs --------------------------------------------------------------------------------------------------------
 
 
-def judge_library(place: Place, wanted: str, there: Sequence[str]) -> Check:
-    """The check `jobs library`. `there`: the names of all that were published."""
+def judge_library(place: Place, wanted: str, there: Libraries) -> Check:
+    """The check `jobs library`. `wanted`: that of this release."""
     name, publish = "jobs library", f"`postroom jobs publish {place.option}`"
-    if wanted in there:
+    if there.is_ours:
         return good(name, f"{wanted} is published")
-    told = f"{wanted} is not published" + (f", but {', '.join(sorted(there))}" if there else "")
+    if wanted in there.names:
+        told = f"{wanted} is published, but does not hold what is here: it is of before an upgrade, or after it"
+        return warning(name, told, f"{publish}, if what is here is what was deployed")
+    told = f"{wanted} is not published" + (f", but {', '.join(sorted(there.names))}" if there.names else "")
     if place.is_local:
         return warning(name, f"{told}; `postroom jobs` does without it, Glue would not", publish)
     return bad(name, None, f"{told}: no run of a job can begin", publish)
@@ -142,7 +150,11 @@ def judge_letters(place: Place, queue: str, letters: int) -> Check:
     if not letters:
         return good(name, "no dead letters")
     fate = "the keeper decides them near the horizon" if queue == "LettersQueue" else "SQS drops them after 14 days"
-    logs = "its log" if place.is_local else f"`sam logs --stack-name {place.name} --name {function}`"
+    logs = (
+        "its log"
+        if place.is_local
+        else f"`sam logs --stack-name {place.name} --name {function} --start-time '1 day ago'`"
+    )
     return bad(
         name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not work them off; {fate}",
         f"{logs} says why; once that is mended, have SQS redrive them",

@@ -2,15 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from postroom.cli.admin.found import Held, Place, Served, Stack
 from postroom.dm3.service import read_service_keys
 from postroom.doctor.checks import Check, Status, bad, good, skipped, warning
+from postroom.doctor.keys import KeyFound
 from postroom.errors import PostroomError
 from postroom.ijson import JsonValue
-from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.keys import PrivateKey, PublicKey
 from postroom.nlweb.names import read_selector
+from postroom.nlweb.schema import POLLYWEB, Dialect
+from postroom.reasons import Reason
 from postroom.store.directory import Domain
 
 NEEDED: Final = (
@@ -31,7 +34,12 @@ _TAKEN_BACK: Final = (
     "the last deployment failed, and was taken back: what ran before runs",
     "mend it, and deploy anew",
 )
+_MAKE_ANEW: Final = ("it is of no use as it is", "`sam delete --stack-name {}`, and deploy anew")
 _ENDED_BADLY: Final = {
+    "REVIEW_IN_PROGRESS": (
+        "its changes were shown, and were not agreed to",
+        "`sam deploy` once more, and answer y to *Deploy this changeset?*",
+    ),
     "UPDATE_ROLLBACK_COMPLETE": _TAKEN_BACK,
     "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": _TAKEN_BACK,
     "UPDATE_ROLLBACK_FAILED": (
@@ -39,8 +47,16 @@ _ENDED_BADLY: Final = {
         "mend it, then `aws cloudformation continue-update-rollback --stack-name {}`",
     ),
     "UPDATE_FAILED": ("the last deployment failed half way", "mend it, and deploy anew"),
+    "IMPORT_ROLLBACK_COMPLETE": (
+        "an import failed, and was taken back: what ran before runs",
+        "mend it, and import anew",
+    ),
+    "IMPORT_ROLLBACK_FAILED": ("an import failed, and could not be taken back whole", "mend it, and import anew"),
+    **dict.fromkeys(("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"), _MAKE_ANEW),
 }
-"""What a status means, and what to do; of any other that is bad: the stack cannot be updated."""
+"""What a status means, and what to do."""
+_OUR_FAULT: Final = 500
+"""A status from which on it is the server's."""
 _SHOWN: Final = 5
 """Names in one sentence."""
 
@@ -57,9 +73,7 @@ def judge_stack(place: Place, stack: Stack) -> Check:
         return good(name, f"{told}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
     if stack.status.endswith("_IN_PROGRESS") and stack.status not in _ENDED_BADLY:
         return Check(name, Status.NOT_CHECKED, f"{told}: it changes just now", "ask again when that is over")
-    what, todo = _ENDED_BADLY.get(
-        stack.status, ("it is of no use as it is", "`sam delete --stack-name {}`, and deploy anew")
-    )
+    what, todo = _ENDED_BADLY.get(stack.status, ("postroom does not know what that means", "do as AWS says"))
     why = f"`aws cloudformation describe-stack-events --stack-name {place.name}` says why"
     return bad(name, None, f"{told}: {what}", f"{why}; {todo.format(place.name)}")
 
@@ -69,9 +83,12 @@ def judge_outputs(place: Place, outputs: Collection[str]) -> Check:
     missing = [name for name in NEEDED if name not in outputs]
     if not missing:
         return good("outputs", f"all {len(NEEDED)} that commands need are there")
-    return bad(
-        "outputs", None, f"missing: {_some(missing)}; it is an older deployment, or none of postroom", place.deploy
-    )
+    if len(missing) == len(NEEDED):
+        return bad(
+            "outputs", None, f"it has none of those that commands need: {place.name} is no deployment of postroom, or "
+            "one that was never done", "name the stack that is one: --stack-name",
+        )  # fmt: skip
+    return bad("outputs", None, f"missing: {_some(missing)}; it is an older deployment", place.deploy)
 
 
 # --- hosts -------------------------------------------------------------------------------------------------------
@@ -100,12 +117,19 @@ def judge_hosts(place: Place, records: Mapping[str, str], domains: Sequence[str]
     )
 
 
-def name_host(place: Place, host: str, met: Check, record: str | None, *, is_first: bool) -> Check:
+def name_host(place: Place, host: str, met: Check, answered: int, record: str | None, *, is_first: bool) -> Check:
     """The check of one host, from the worst that senders meet there. `record`: what leads to it, where that is known.
 
-    `is_first`: the stack itself has no hosts yet, and may have these.
+    `answered`: the status of its inbox; 0: nobody was reached. `is_first`: the stack itself has no hosts yet, and may
+    have these.
     """
     domain = host.partition(".")[2]
+    if answered >= _OUR_FAULT:
+        return bad(
+            f"host {host}", None, f"it answered {answered} to GET /inbox: the door does not work",
+            f"`sam logs --stack-name {place.name} --name InboxFunction --start-time '1 hour ago'` says why; "
+            "docs/own-faults.md says what to do",
+        )  # fmt: skip
     todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
     if met.status is Status.BAD and met.name == "host":
         todo = f"make a stack of functions/inbox/hosts.yaml for {domain}: docs/deploy.md, More domains"
@@ -164,9 +188,10 @@ def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, JsonValue]
         return good(name, "none: nothing is taken in for it that it would have to answer")
     if its not in keys:
         return bad(name, None, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
-    selector = selector_of(keys[its])
-    if selector is None:
+    stored = read_stored(keys[its])
+    if stored is None:
         return bad(name, None, "what is stored is no key and selector", make)
+    selector = stored.selector
     if domain.inbox and not domain.signs:
         told = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
         return warning(name, told, _add_key(place, its, selector))
@@ -180,15 +205,40 @@ def _add_key(place: Place, domain: str, selector: str) -> str:
     return f"`postroom domain add {domain} --key {domain}.pem --selector {selector} {place.option}`"
 
 
-def selector_of(entry: JsonValue) -> str | None:
-    """The selector in an entry of the signing keys; None: it is not of that form."""
+class Stored(NamedTuple):
+    """What a domain signs with: what of it may be shown."""
+
+    selector: str
+    public: PublicKey
+
+
+def read_stored(entry: JsonValue) -> Stored | None:
+    """An entry of the signing keys; None: it is not of that form."""
     if not isinstance(entry, dict):
         return None
     try:
-        PrivateKey.from_pem(str(entry.get("pem")).encode())
-        return read_selector(str(entry.get("selector")), "selector")
+        key = PrivateKey.from_pem(str(entry.get("pem")).encode())
+        return Stored(read_selector(str(entry.get("selector")), "selector"), key.public)
     except PostroomError:
         return None
+
+
+def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound) -> Check:
+    """The check of what DNS says of the key that a domain signs with, where receivers of a dialect look for it."""
+    name = f"key record of {domain} for {dialect.authority}"
+    spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
+    publish = f"publish the TXT record that `postroom keygen --of {domain}.pem {spoken}` prints"
+    wrong = next((check for check in (found.record, found.strength) if not check.is_good), None)
+    if wrong is None and found.key == stored.public:
+        return good(name, found.record.found)
+    if wrong is None:
+        told = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
+        wrong = bad(name, None, told, f"{publish}, or store the key that is published")
+    todo = publish if wrong.reason is Reason.KEY_NOT_FOUND else wrong.next
+    if wrong.status is Status.BAD and dialect is POLLYWEB:
+        # Who has none to do with that dialect does without.
+        return warning(name, f"{wrong.found}; senders of {dialect.authority} believe no Feedback", todo)
+    return Check(name, wrong.status, wrong.found, todo)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------
@@ -199,7 +249,7 @@ def judge_signing_keys(place: Place, held: Held) -> Check:
     name = "signing keys"
     if held.value is None:
         return _unreadable(name, held)
-    ill = [domain for domain, entry in held.value.items() if selector_of(entry) is None]
+    ill = [domain for domain, entry in held.value.items() if read_stored(entry) is None]
     if ill:
         # Nor is any named: what stands in place of a domain may be a key.
         todo = (
