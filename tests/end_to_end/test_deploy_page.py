@@ -9,8 +9,11 @@ import subprocess
 import time
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from botocore import xform_name
+from botocore.session import Session
 from tests.aws import TEMPLATE, resources, template
 from tests.built.tools import SAM, environment_of_sam
 from tests.end_to_end.shells import Shell, shell_beside
@@ -21,7 +24,10 @@ from postroom.local.stack import LocalStack
 ROOT = TEMPLATE.parent
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-INSTALL, KEYGEN, BUILD, DEPLOY, STATUS, PROOF, SERVE, LOOK, SEND, READ, MORE, UPGRADE, LOCALLY = BLOCKS
+(
+    INSTALL, ACCOUNT, KEYGEN, ZONE, CERTIFICATE, BUILD, DEPLOY, STATUS, PROOF, SERVE, LOOK, SEND, READ, MORE, UPGRADE,
+    ROLL_BACK, REMOVE, LET_GO, LOCALLY,
+) = BLOCKS  # fmt: skip
 FOLLOWED = (KEYGEN, STATUS, PROOF, SERVE, LOOK, SEND, READ)
 DOMAIN = "example.com"
 
@@ -45,18 +51,20 @@ def shell(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 def test_an_operator_goes_from_a_key_to_the_first_message_as_the_page_says(stack: LocalStack, shell: Shell) -> None:
     made = follow(shell, KEYGEN)
-    record = next(line for line in made.splitlines() if line.startswith(f"pk1._domainkey.{DOMAIN}. "))
+    names = (f"pk1._domainkey.{DOMAIN}. ", f"pk1._domainkey.pw.{DOMAIN}. ")
+    records = [line for line in made.splitlines() if line.startswith(names)]
+    assert [record.partition("IN TXT")[0] for record in records] == list(names)
     shell(f"test -e {DOMAIN}.pem")
     assert "postroom domain add" in follow(shell, STATUS)
 
     # What the outputs say, and what a registrar is told:
-    stack.tree.put(DOMAIN, f"nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n{record}\n")
+    stack.tree.put(DOMAIN, "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n" + "\n".join(records) + "\n")
     for host in ("nlweb", "pw"):
         stack.deployments["postroom"].serve_host(f"{host}.{DOMAIN}")
-    assert len(re.findall(r"\bsecure\b", follow(shell, PROOF))) >= 2
+    assert len(re.findall(r"\bsecure\b", follow(shell, PROOF))) >= 3
 
     follow(shell, SERVE)
-    assert follow(shell, LOOK).rstrip().endswith(f"{DOMAIN}: good")
+    assert re.findall(rf"^{DOMAIN}: (.*)$", follow(shell, LOOK), re.MULTILINE) == ["good", "good"]
     assert "Queued" in follow(shell, SEND)
     waited_for(shell, f"postroom read {DOMAIN}", "Good morning")
     assert follow(shell, READ).rstrip().endswith("nothing is wrong")
@@ -106,6 +114,57 @@ def test_every_command_of_postroom_on_the_page_is_run_here() -> None:
     assert [line for line in ours if line not in run] == ["postroom --version"]
 
 
+def test_aws_has_the_calls_and_arguments_of_the_page() -> None:
+    """By botocore, from whose descriptions the commands of aws-cli are made; `aws s3 rm` alone is of its own making."""
+    described = Session()
+    asked = [words for words in commands() if words[0] == "aws"]
+    assert len(asked) > 9
+    for _, service, command, *rest in asked:
+        if (service, command) == ("s3", "rm"):
+            continue
+        model, operation = described.get_service_model(service.removesuffix("api")), command
+        if command == "wait":
+            waiters = described.get_waiter_model(service)
+            waiter = {xform_name(name, "-"): name for name in waiters.waiter_names}[rest.pop(0)]
+            operation = xform_name(waiters.get_waiter(waiter).operation, "-")
+        name = {xform_name(name, "-"): name for name in model.operation_names}[operation]
+        takes = {xform_name(member, "-") for member in model.operation_model(name).input_shape.members}
+        given = {word.removeprefix("--").removeprefix("no-") for word in rest if word.startswith("--")}
+        assert given - {"query"} <= takes, (service, command)
+
+
+def test_rolling_back_leaves_the_settings_alone(tmp_path: Path) -> None:
+    """By git itself: what came since goes, what went since comes, what the operator answered stays."""
+    [restore] = [line for line in ROLL_BACK.splitlines() if line.startswith("git ")]
+
+    def git(command: str) -> str:
+        who = "-c user.name=operator -c user.email=operator@example.com"
+        words = shlex.split(command.replace("git ", f"git {who} ", 1))
+        return subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+
+    def write(files: dict[str, str]) -> None:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+
+    def found() -> dict[str, str]:
+        return {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()}
+
+    git("git init --quiet")
+    write({"template.yaml": "old", "gone.py": "old", "samconfig.toml": "ours"})
+    git("git add .")
+    git("git commit --quiet --message old")
+    [noted] = [git(line) for line in UPGRADE.splitlines() if line.startswith("git rev-parse")]
+    (tmp_path / "gone.py").unlink()
+    write({"template.yaml": "new", "come.py": "new"})
+    git("git add .")
+    git("git commit --quiet --message new")
+    write({"samconfig.toml": "answered"})
+    git(restore.replace("COMMIT", noted))
+    assert found() == {"template.yaml": "old", "gone.py": "old", "samconfig.toml": "answered"}
+    git(restore.replace("COMMIT", "HEAD"))
+    assert found() == {"template.yaml": "new", "come.py": "new", "samconfig.toml": "answered"}
+
+
 def test_the_parameters_that_the_page_names_are_there() -> None:
     declared = set(template()["Parameters"])
     named = set(re.findall(r"^\| `([A-Z]\w+)` \|", PAGE, re.MULTILINE)) | set(re.findall(r"\b([A-Z]\w+)=", PAGE))
@@ -135,4 +194,4 @@ def test_what_outlives_the_stack_is_as_many_as_the_page_says() -> None:
     assert {kind: kept.count(kind) for kind in set(kept)} == {
         "AWS::DynamoDB::Table": 5, "AWS::S3::Bucket": 1, "AWS::SecretsManager::Secret": 4,
     }  # fmt: skip
-    assert "five tables (deletion protection is on), the bucket,\nfour secrets" in PAGE
+    assert "five tables (deletion protection is on), the bucket, four secrets" in PAGE

@@ -319,7 +319,10 @@ _DENIED = (
     "for a policy that denies it: of the resource, its KMS key, or the organisation"
 )
 SENTENCES = {
-    TABLE: ("{on}: it is not there ({action}). Restore it under this name from its backup (point-in-time recovery)"),
+    TABLE: (
+        "{on}: it is not there ({action}). Restore it under this name from its backup, and switch on again what that "
+        "does not bring: TTL, point-in-time recovery, protection"
+    ),
     BUCKET: (
         "{on}: it is not there ({action}). Make it again under this name, and put back what was in it from a copy, if "
         "there is one"

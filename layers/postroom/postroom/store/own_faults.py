@@ -31,7 +31,8 @@ _NAMED_BY: Final = {
 }  # fmt: skip
 """The parameter of the template that lets a role use what is not of the stack."""
 _MADE_AGAIN: Final = {
-    "table": "restore it under this name from its backup (point-in-time recovery)",
+    "table": "restore it under this name from its backup, and switch on again what that does not bring: TTL, "
+    "point-in-time recovery, protection",
     "bucket": "make it again under this name, and put back what was in it from a copy, if there is one",
     "queue": "make it again under this name, as template.yaml has it; an operator's: as its Subject's rule names it",
     "secret": "restore it (aws secretsmanager restore-secret), or give it a value again",
