@@ -4,6 +4,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.sessions import share_descriptions
 
 from postroom.store.own_faults import MET
 
@@ -11,6 +12,7 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 # With CI set, hypothesis loads a profile of its own, which hurries nobody either.
 if "CI" not in os.environ:
     settings.load_profile("unhurried")
+share_descriptions()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -26,6 +26,7 @@ from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import ACCOUNT, MOTO_REGION, Office
 from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published_key, service_keys, user_keys
 from tests.post.ports import InTurn
+from tests.sessions import share_descriptions
 
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.post.wiring import doors, keepers, worker
@@ -75,6 +76,7 @@ class Town:
     @staticmethod
     def found(endpoint: str, world: World, log: Path, settings: Mapping[str, str]) -> "Town":
         """Deploy, set up, and load the functions. `settings`: variables that are not as the template says."""
+        share_descriptions()
         session = botocore.session.get_session()
         session.set_credentials(ACCOUNT, "local")
         session.set_config_variable("region", MOTO_REGION)
@@ -110,8 +112,9 @@ class Town:
                 stack.enter_context(patch.object(module, "ThreadPoolExecutor", lambda _threads: InTurn()))
             for function in FUNCTIONS:
                 self._office.start(function)
-        # It looks through folders for that, the first time.
+        # They look through folders for that, the first time.
         boto3.client("dynamodb").can_paginate("query")
+        self.deployed.clients.s3.can_paginate("list_objects_v2")
 
     def call(self, function: str, event: Json) -> Any:
         """What a function's handler answers, here and now."""
@@ -192,5 +195,9 @@ def _clients(endpoint: str) -> Clients:
 
 def _client(service: Any, endpoint: str) -> Any:
     session = boto3.Session(ACCOUNT, "local", region_name=MOTO_REGION)
-    config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
+    # As the functions' own: a quarter of what botocore does for a call.
+    config = Config(
+        s3={"addressing_style": "path"}, retries={"total_max_attempts": 1},
+        parameter_validation=False, user_agent="tests",
+    )  # fmt: skip
     return session.client(service, endpoint_url=endpoint, config=config)
