@@ -130,44 +130,54 @@ def test_aws_has_the_calls_and_arguments_of_the_page() -> None:
         name = {xform_name(name, "-"): name for name in model.operation_names}[operation]
         takes = {xform_name(member, "-") for member in model.operation_model(name).input_shape.members}
         given = {word.removeprefix("--").removeprefix("no-") for word in rest if word.startswith("--")}
-        assert given - {"query"} <= takes, (service, command)
+        assert given - {"query", "output"} <= takes, (service, command)
 
 
-def test_rolling_back_leaves_the_settings_alone(tmp_path: Path) -> None:
-    """By git itself: what came since goes, what went since comes, what the operator answered stays."""
-    [restore] = [line for line in ROLL_BACK.splitlines() if line.startswith("git ")]
+def test_upgrades_and_a_roll_back_in_between_keep_the_settings(tmp_path: Path) -> None:
+    """By git itself: what the release has is what lies there, and what the operator answered stays."""
 
-    def git(command: str) -> str:
+    def git(where: Path, *commands: str) -> str:
         who = "-c user.name=operator -c user.email=operator@example.com"
-        words = shlex.split(command.replace("git ", f"git {who} ", 1))
-        return subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+        for command in commands:
+            words = shlex.split(command.replace("git ", f"git {who} ", 1))
+            said = subprocess.run(words, cwd=where, check=True, capture_output=True, text=True).stdout.strip()
+        return said
 
-    def write(files: dict[str, str]) -> None:
+    def release(**files: str | None) -> None:
         for name, text in files.items():
-            (tmp_path / name).write_text(text)
+            (ours / name).unlink(missing_ok=True)
+            if text is not None:
+                (ours / name).write_text(text)
+        git(ours, "git add --all", "git commit --quiet --message release")
 
     def found() -> dict[str, str]:
-        return {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()}
+        return {path.name: path.read_text() for path in theirs.iterdir() if path.is_file()}
 
-    git("git init --quiet")
-    write({"template.yaml": "old", "gone.py": "old", "samconfig.toml": "ours"})
-    git("git add .")
-    git("git commit --quiet --message old")
-    [noted] = [git(line) for line in UPGRADE.splitlines() if line.startswith("git rev-parse")]
-    (tmp_path / "gone.py").unlink()
-    write({"template.yaml": "new", "come.py": "new"})
-    git("git add .")
-    git("git commit --quiet --message new")
-    write({"samconfig.toml": "answered"})
-    git(restore.replace("COMMIT", noted))
-    assert found() == {"template.yaml": "old", "gone.py": "old", "samconfig.toml": "answered"}
-    git(restore.replace("COMMIT", "HEAD"))
-    assert found() == {"template.yaml": "new", "come.py": "new", "samconfig.toml": "answered"}
+    def upgraded() -> str:
+        noted, *lines = [line for line in UPGRADE.splitlines() if line.startswith("git ")]
+        runs = git(theirs, noted)
+        git(theirs, *lines)
+        return runs
+
+    [roll_back] = [line for line in ROLL_BACK.splitlines() if line.startswith("git ")]
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    git(tmp_path, f"git init --quiet --initial-branch=main {ours}")
+    release(template="1", gone="1", samconfig="ours")
+    git(tmp_path, f"git clone --quiet {ours} {theirs}")
+    (theirs / "samconfig").write_text("answered")
+    release(template="2", gone=None, come="2")
+    first = upgraded()
+    assert found() == {"template": "2", "come": "2", "samconfig": "answered"}
+    git(theirs, roll_back.replace("COMMIT", first))
+    assert found() == {"template": "1", "gone": "1", "samconfig": "answered"}
+    release(template="3")
+    assert upgraded() == first
+    assert found() == {"template": "3", "come": "2", "samconfig": "answered"}
 
 
 def test_the_parameters_that_the_page_names_are_there() -> None:
     declared = set(template()["Parameters"])
-    named = set(re.findall(r"^\| `([A-Z]\w+)` \|", PAGE, re.MULTILINE)) | set(re.findall(r"\b([A-Z]\w+)=", PAGE))
+    named = set(re.findall(r"^\| `([A-Z]\w+)` \|", PAGE, re.MULTILINE)) | set(re.findall(r"\b([A-Z]\w+)=(?!=)", PAGE))
     assert named - declared - {"AWS_DEFAULT_REGION", "POSTROOM_STACK", "PYTHON", "ApiId"} == set()
     assert {"DomainName", "HostedZoneId", "CertificateArn", "AlarmEmail", "Architecture", "Stage"} <= named
 

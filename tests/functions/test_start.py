@@ -13,6 +13,7 @@ import boto3
 import pytest
 from tests.functions.lambdas import MOTO_REGION, Office
 
+from postroom.cli.admin.starting import what_stops
 from postroom.errors import SettingsError
 from postroom.post.wiring import aws
 
@@ -157,3 +158,31 @@ def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
         pytest.raises(SettingsError, match=named),
     ):
         running.start("WorkerFunction")
+
+
+@pytest.mark.parametrize(
+    ("function", "variable", "value"),
+    [
+        ("WorkerFunction", "RESOLVERS", "dns.example"),
+        ("WorkerFunction", "TRUST_ANCHORS", ". IN DS nonsense"),
+        ("WorkerFunction", "NEGATIVE_TRUST_ANCHORS", "a..example"),
+        ("InboxFunction", "DM3_CORS_ORIGINS", "app.example"),
+        ("InboxFunction", "DM3_MESSAGE_TTL_DAYS", "29"),
+        ("MailboxFunction", "COUNTER_CORS_ORIGINS", "app.example"),
+        ("MailboxFunction", "DM3_SELF_REGISTRATION", "no name"),
+        ("CourierFunction", "OUTBOUND_PORT", "70000"),
+        ("KeeperFunction", "RETAIN_SECONDS", "many"),
+    ],
+)
+def test_postroom_admin_status_knows_what_stops_a_start(
+    running: Office, function: str, variable: str, value: str
+) -> None:
+    right = running.environment(function)
+    wrong = {**right, variable: value}
+    with (
+        patch.object(Office, "environment", lambda _self, _function: wrong),
+        pytest.raises(SettingsError) as caught,
+    ):
+        running.start(function)
+    assert what_stops(wrong) == str(caught.value)
+    assert what_stops(right) is None

@@ -113,7 +113,8 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
         case OSError() if error.filename is not None:
             return Exit.USAGE, f"{error.filename}: {error.strerror}"
     if _is_from_aws(error):
-        todo = _CREDENTIALS.get(type(error).__name__, "")
+        code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+        todo = _CREDENTIALS.get(type(error).__name__) or _CREDENTIALS.get(code, "")
         return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}{todo}"
     return Exit.NOT_FOUND_OUT, (
         f"a fault of postroom itself ({type(error).__name__}: {error}); "
@@ -126,12 +127,16 @@ _SAY_WHO: Final = "; `aws sts get-caller-identity` must work first"
 _CREDENTIALS: Final = {
     "NoRegionError": _SAY_REGION,
     "EndpointConnectionError": "; is there such a region, and a network?",
-    "NoCredentialsError": _SAY_WHO,
-    "PartialCredentialsError": _SAY_WHO,
-    "ProfileNotFound": _SAY_WHO,
-    "TokenRetrievalError": _SAY_WHO,
-    "UnauthorizedSSOTokenError": _SAY_WHO,
-}
+    **dict.fromkeys(
+        (
+            "CredentialRetrievalError", "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound",
+            "SSOTokenLoadError", "TokenRetrievalError", "UnauthorizedSSOTokenError",
+            "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException",
+        ),
+        _SAY_WHO,
+    ),
+}  # fmt: skip
+"""What helps, by the class of botocore's error or the code of AWS's."""
 
 
 def _is_from_aws(error: Exception) -> bool:

@@ -16,7 +16,7 @@ def is_packed(data: bytes) -> bool:
     """Whether `data` holds the files of this checkout, however they are compressed: each machine has its own way."""
     try:
         return _files(data) == _files(packed())
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError):
         return False
 
 

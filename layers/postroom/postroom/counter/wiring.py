@@ -65,7 +65,7 @@ def build_counter(settings: Settings) -> Desk:
     return Desk(
         sign_in=SignIn(tokens=tokens, directory=directory, mailboxes=mailboxes, users=users, answered=answered),
         opening=Opening(
-            service=_service(settings),
+            service=service_name(settings),
             tokens=tokens,
             answered=answered,
             users=users,
@@ -120,8 +120,8 @@ def build_counter(settings: Settings) -> Desk:
     )
 
 
-def _service(settings: Settings) -> str:
-    """The name that profiles name our delivery service by; empty: owners open no mailboxes here."""
+def service_name(settings: Settings) -> str:
+    """The name that profiles name our delivery service by; empty: owners open no mailboxes. Raises SettingsError."""
     name = settings.dm3_self_registration
     try:
         return normalize(name) if name else ""

@@ -69,7 +69,7 @@ class Held:
 class Function:
     """`name`: in AWS. `reserved`: runs that are set apart for it; None: none are, and it has no bound.
 
-    `environment`: its variables.
+    `environment`: its variables; None: AWS does not show them.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Function:
     update: str
     why_update: str
     reserved: int | None
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from postroom.doctor.post_office import PostOffice
 from postroom.ijson import JsonValue
 from postroom.jobs.library import LIBRARIES, library
 from postroom.jobs.telling import last_told
+from postroom.nlweb.names import MAX_NAME
 from postroom.nlweb.schema import DIALECTS
 from postroom.store.directory import Domain
 
@@ -65,8 +66,8 @@ class _Look:
     def all(self) -> Iterator[Check]:
         stack = ask(self._place, "cloudformation:DescribeStacks", self._stack)
         yield stack.check("stack") if isinstance(stack, Unseen) else setting_up.judge_stack(self._place, stack)
-        yield setting_up.judge_outputs(self._place, self._office.outputs)
-        if not any(name in self._office.outputs for name in setting_up.NEEDED):
+        yield setting_up.judge_outputs(self._place, self._office.outputs, None if isinstance(stack, Unseen) else stack)
+        if setting_up.OF_OURS not in self._office.outputs:
             return  # nothing else could be looked at
         domains = ask(self._place, "dynamodb:Scan", self._office_domains)
         yield from self._hosts(domains)
@@ -143,8 +144,10 @@ class _Look:
 
     def _published(self, domain: str, stored: setting_up.Stored) -> Iterator[Check]:
         for dialect in DIALECTS:
-            owner = dns.name.from_text(dialect.key_name(domain, stored.selector))
-            found = judge_key(stored.selector, owner, self._outside.look_up(owner, TXT))
+            name, found = dialect.key_name(domain, stored.selector), None
+            if len(name) <= MAX_NAME:
+                owner = dns.name.from_text(name)
+                found = judge_key(stored.selector, owner, self._outside.look_up(owner, TXT))
             yield setting_up.judge_published(domain, dialect, stored, found)
 
     def _domain(self, name: str) -> Served:
@@ -211,7 +214,7 @@ class _Look:
             told.get("LastUpdateStatus", "Successful"),
             told.get("LastUpdateStatusReason", ""),
             client.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
-            told.get("Environment", {}).get("Variables", {}),
+            told.get("Environment", {}).get("Variables"),
         )
 
     def _source(self, queue: str, function: str) -> Source | None:

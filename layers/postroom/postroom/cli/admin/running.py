@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from postroom.cli.admin.found import Alarm, Function, Libraries, Place, Source, Stack, Subscription, ago
+from postroom.cli.admin.starting import what_stops
 from postroom.doctor.checks import Check, Status, bad, good, warning
-from postroom.errors import SettingsError
-from postroom.settings import DAY_SECONDS, read_settings
+from postroom.settings import DAY_SECONDS
 
 FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
 BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}
@@ -43,10 +43,12 @@ def judge_function(place: Place, logical: str, stack: Stack, found: Function) ->
         return warning(
             name, "it was idle for so long that Lambda put it away; the first run wakes it, and fails", "ask it once"
         )
-    try:
-        read_settings(found.environment)
-    except SettingsError as error:
-        return bad(name, None, f"it does not start: {error}", "set the template's parameter right, and deploy it")
+    if found.environment is None:
+        todo = "allow them kms:Decrypt of the function's key, or ask with others"
+        return Check(name, Status.NOT_CHECKED, "its settings could not be found out: AWS shows them not to you", todo)
+    stops = what_stops(found.environment)
+    if stops:
+        return bad(name, None, f"it does not start: {stops}", "set the template's parameter right, and deploy it")
     bound = "" if found.reserved is None else f", {found.reserved} runs set apart"
     return good(name, f"{found.name} is Active{bound}")
 

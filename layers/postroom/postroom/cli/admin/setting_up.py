@@ -1,6 +1,7 @@
 """What an operator sets up: is it there? Stack, hosts, domains and keys. Values in, checks out."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from postroom.doctor.keys import KeyFound
 from postroom.errors import PostroomError
 from postroom.ijson import JsonValue
 from postroom.nlweb.keys import PrivateKey, PublicKey
-from postroom.nlweb.names import read_selector
+from postroom.nlweb.names import MAX_NAME, read_selector
 from postroom.nlweb.schema import POLLYWEB, Dialect
 from postroom.reasons import Reason
 from postroom.store.directory import Domain
@@ -26,6 +27,9 @@ NEEDED: Final = (
     "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
 """Outputs of every stack of this release: a test holds them against the template."""
+
+OF_OURS: Final = "SuspectsQueueUrl"
+"""An output that all releases have, and that no other stack calls so."""
 
 LONGEST_NAME: Final = 34
 """Of a stack. CloudFormation shortens it within the names of functions otherwise, and roles name their logs by it."""
@@ -55,8 +59,8 @@ _ENDED_BADLY: Final = {
     **dict.fromkeys(("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"), _MAKE_ANEW),
 }
 """What a status means, and what to do."""
-_OUR_FAULT: Final = 500
-"""A status from which on it is the server's."""
+_FAILED: Final = (500, 502)
+"""What API Gateway answers for a function that fails. 503 may be one that has no run free."""
 _SHOWN: Final = 5
 """Names in one sentence."""
 
@@ -78,16 +82,16 @@ def judge_stack(place: Place, stack: Stack) -> Check:
     return bad(name, None, f"{told}: {what}", f"{why}; {todo.format(place.name)}")
 
 
-def judge_outputs(place: Place, outputs: Collection[str]) -> Check:
-    """The check `outputs`: is it a stack of this release?"""
+def judge_outputs(place: Place, outputs: Collection[str], stack: Stack | None) -> Check:
+    """The check `outputs`: is it a stack of this release? `stack`: None: not known."""
     missing = [name for name in NEEDED if name not in outputs]
     if not missing:
         return good("outputs", f"all {len(NEEDED)} that commands need are there")
-    if len(missing) == len(NEEDED):
-        return bad(
-            "outputs", None, f"it has none of those that commands need: {place.name} is no deployment of postroom, or "
-            "one that was never done", "name the stack that is one: --stack-name",
-        )  # fmt: skip
+    if not outputs and stack and stack.status not in _DEPLOYED:
+        return skipped("outputs", "there are none, and the stack is not deployed")
+    if OF_OURS not in outputs:
+        told = f"{place.name} is no deployment of postroom: what its commands need is not among them"
+        return bad("outputs", None, told, "name the stack that is one: --stack-name")
     return bad("outputs", None, f"missing: {_some(missing)}; it is an older deployment", place.deploy)
 
 
@@ -124,9 +128,9 @@ def name_host(place: Place, host: str, met: Check, answered: int, record: str | 
     have these.
     """
     domain = host.partition(".")[2]
-    if answered >= _OUR_FAULT:
+    if answered in _FAILED:
         return bad(
-            f"host {host}", None, f"it answered {answered} to GET /inbox: the door does not work",
+            f"host {host}", None, f"it answered {answered} to GET /inbox: if it leads here, the door does not work",
             f"`sam logs --stack-name {place.name} --name InboxFunction --start-time '1 hour ago'` says why; "
             "docs/own-faults.md says what to do",
         )  # fmt: skip
@@ -219,26 +223,38 @@ def read_stored(entry: JsonValue) -> Stored | None:
     try:
         key = PrivateKey.from_pem(str(entry.get("pem")).encode())
         return Stored(read_selector(str(entry.get("selector")), "selector"), key.public)
-    except PostroomError:
+    except (PostroomError, UnicodeEncodeError):
         return None
 
 
-def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound) -> Check:
-    """The check of what DNS says of the key that a domain signs with, where receivers of a dialect look for it."""
-    name = f"key record of {domain} for {dialect.authority}"
-    spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
-    publish = f"publish the TXT record that `postroom keygen --of {domain}.pem {spoken}` prints"
-    wrong = next((check for check in (found.record, found.strength) if not check.is_good), None)
-    if wrong is None and found.key == stored.public:
-        return good(name, found.record.found)
+def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check:
+    """The check of what DNS says of the key that a domain signs with, where receivers of a dialect look for it.
+
+    None: the name there is too long for DNS.
+    """
+    name, wrong = f"key record of {domain} for {dialect.authority}", _wrong_with(domain, dialect, stored, found)
     if wrong is None:
-        told = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
-        wrong = bad(name, None, told, f"{publish}, or store the key that is published")
-    todo = publish if wrong.reason is Reason.KEY_NOT_FOUND else wrong.next
+        return good(name, f"there is one at {dialect.key_name(domain, stored.selector)}")
     if wrong.status is Status.BAD and dialect is POLLYWEB:
         # Who has none to do with that dialect does without.
-        return warning(name, f"{wrong.found}; senders of {dialect.authority} believe no Feedback", todo)
-    return Check(name, wrong.status, wrong.found, todo)
+        return warning(name, f"{wrong.found}; senders of {dialect.authority} believe no Feedback", wrong.next)
+    return replace(wrong, name=name)
+
+
+def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check | None:
+    spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
+    publish = f"publish the TXT record that `postroom keygen --of {domain}.pem {spoken}` prints"
+    if found is None:
+        told = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
+        return bad("", None, told, "sign under a shorter selector")
+    wrong = next((check for check in (found.record, found.strength) if not check.is_good), None)
+    if wrong is None and found.key != stored.public:
+        told = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
+        return bad("", None, told, f"{publish}, or store the key that is published")
+    if wrong and wrong.reason in (Reason.KEY_NOT_FOUND, Reason.KEY_RECORD_INVALID):
+        # What the doctor says would make another key.
+        return replace(wrong, next=f"{publish}, and no other key record there")
+    return wrong
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def build_sender_keys(settings: Settings) -> DnsKeys:
     return DnsKeys(
         KeyDirectory(
             build_resolvers(settings).asking,
-            _anchors(settings),
+            anchors_of(settings),
             lambda records: parse_key_record(records, rules),
             clock=time.time,
             policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
@@ -40,6 +40,7 @@ def build_judge(settings: Settings, directory: Directory) -> NlwebJudge:
     )
 
 
-def _anchors(settings: Settings) -> TrustAnchors:
+def anchors_of(settings: Settings) -> TrustAnchors:
+    """What DNSSEC is proven from. Raises SettingsError."""
     with named("TRUST_ANCHORS or NEGATIVE_TRUST_ANCHORS"):
         return TrustAnchors.parse(settings.trust_anchors or IANA_ROOT, settings.negative_trust_anchors)
