@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
+from postroom.local.clients import REGION
 from postroom.nlweb.keys import PrivateKey
 from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Directory, Domain
@@ -304,7 +305,10 @@ def test_the_environment_may_name_it(postroom: Postroom, on_aws: Rooms, monkeypa
 def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Rooms) -> None:
     result = postroom("domain", "list", "--stack-name", "nowhere")
     assert result.exit_code == 2
-    assert result.stderr == "postroom: there is no stack 'nowhere' in this AWS account and region\n"
+    assert result.stderr == (
+        f"postroom: there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION), in the AWS account that "
+        "`aws sts get-caller-identity` says\n"
+    )
 
 
 def test_without_credentials_nothing_can_be_found_out(
@@ -315,7 +319,9 @@ def test_without_credentials_nothing_can_be_found_out(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     result = postroom("domain", "list", "--stack-name", on_aws.stack_name)
     assert result.exit_code == 3
-    assert result.stderr == "postroom: AWS could not be asked: Unable to locate credentials\n"
+    assert result.stderr == (
+        "postroom: AWS could not be asked: Unable to locate credentials; `aws sts get-caller-identity` must work first\n"
+    )
 
 
 def test_the_local_stack_of_this_folder_needs_no_name(postroom: Postroom, rooms: Rooms, tmp_path: Path) -> None:
