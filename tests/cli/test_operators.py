@@ -320,7 +320,8 @@ def test_without_credentials_nothing_can_be_found_out(
     result = postroom("domain", "list", "--stack-name", on_aws.stack_name)
     assert result.exit_code == 3
     assert result.stderr == (
-        "postroom: AWS could not be asked: Unable to locate credentials; `aws sts get-caller-identity` must work first\n"
+        "postroom: AWS could not be asked: Unable to locate credentials; "
+        "`aws sts get-caller-identity` must work first\n"
     )
 
 
