@@ -701,7 +701,8 @@ def test_a_domain(domain: Domain, subjects: int, buffered: list[str], expected: 
     ],
 )
 def test_the_key_of_a_domain(signs: bool, keys: Json | None, expected: str) -> None:
-    check = setting_up.judge_domain_key(AWS, Domain(SHOP, signs=signs), keys)
+    stored = None if keys is None else {name: setting_up.read_stored(entry) for name, entry in keys.items()}
+    check = setting_up.judge_domain_key(AWS, Domain(SHOP, signs=signs), stored)
     assert check.status == expected
     if expected == "good":
         assert f"`postroom doctor {SHOP} --selector pk1` looks" in check.found

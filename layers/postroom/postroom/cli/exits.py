@@ -113,9 +113,7 @@ def _sentence(error: Exception) -> tuple[Exit, str] | None:
         case OSError() if error.filename is not None:
             return Exit.USAGE, f"{error.filename}: {error.strerror}"
     if _is_from_aws(error):
-        code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
-        todo = _CREDENTIALS.get(type(error).__name__) or _CREDENTIALS.get(code, "")
-        return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}{todo}"
+        return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}{_what_helps(error)}"
     return Exit.NOT_FOUND_OUT, (
         f"a fault of postroom itself ({type(error).__name__}: {error}); "
         "please report it, with what POSTROOM_DEBUG=1 prints"
@@ -137,6 +135,15 @@ _CREDENTIALS: Final = {
     ),
 }  # fmt: skip
 """What helps, by the class of botocore's error or the code of AWS's."""
+
+
+def _what_helps(error: Exception) -> str:
+    # Not above: most commands never load boto3.
+    from botocore.exceptions import ClientError
+
+    from postroom.store.aws import error_code
+
+    return _CREDENTIALS.get(error_code(error) if isinstance(error, ClientError) else type(error).__name__, "")
 
 
 def _is_from_aws(error: Exception) -> bool:

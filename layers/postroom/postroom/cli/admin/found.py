@@ -24,6 +24,12 @@ class Place:
             return "end the local stack, and start it again: `postroom up`"
         return f"deploy this release to {self.name}: `sam build && sam deploy`, with the settings it was deployed with"
 
+    def log(self, function: str, since: str) -> str:
+        """What shows the log of a function of the template. `since`: such as `1 hour ago`."""
+        if self.is_local:
+            return "its log"
+        return f"`sam logs --stack-name {self.name} --name {function} --start-time '{since}'`"
+
 
 @dataclass(frozen=True, slots=True)
 class Unseen:

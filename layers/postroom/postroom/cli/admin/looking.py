@@ -29,7 +29,6 @@ from postroom.doctor import Check, Outside
 from postroom.doctor.checks import good
 from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
-from postroom.ijson import JsonValue
 from postroom.jobs.library import LIBRARIES, library
 from postroom.jobs.telling import last_told
 from postroom.nlweb.names import MAX_NAME
@@ -138,7 +137,7 @@ class _Look:
                 continue
             yield setting_up.judge_domain(self._place, served, sorted(buffered - {name}))
             yield setting_up.judge_domain_key(self._place, served.domain, keys)
-            stored = setting_up.read_stored((keys or {}).get(name))
+            stored = (keys or {}).get(name)
             if stored and number < _LOOKED_UP and not self._place.is_local:
                 yield from self._published(name, stored)
 
@@ -159,9 +158,11 @@ class _Look:
     def _dm3_mailboxes(self) -> int:
         return len(self._office.operators().dm3_mailboxes())
 
-    def _signing_keys(self) -> Mapping[str, JsonValue] | None:
+    def _signing_keys(self) -> Mapping[str, setting_up.Stored | None] | None:
         held = ask(self._place, "secretsmanager:GetSecretValue", partial(self._held, "SigningKeysSecret"))
-        return None if isinstance(held, Unseen) else held.value
+        if isinstance(held, Unseen) or held.value is None:
+            return None
+        return {domain: setting_up.read_stored(entry) for domain, entry in held.value.items()}
 
     def _keys(self) -> Iterator[Check]:
         place = self._place

@@ -152,12 +152,7 @@ def judge_letters(place: Place, queue: str, letters: int) -> Check:
     if not letters:
         return good(name, "no dead letters")
     fate = "the keeper decides them near the horizon" if queue == "LettersQueue" else "SQS drops them after 14 days"
-    logs = (
-        "its log"
-        if place.is_local
-        else f"`sam logs --stack-name {place.name} --name {function} --start-time '1 day ago'`"
-    )
     return bad(
         name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not work them off; {fate}",
-        f"{logs} says why; once that is mended, have SQS redrive them",
+        f"{place.log(function, '1 day ago')} says why; once that is mended, have SQS redrive them",
     )  # fmt: skip

@@ -131,8 +131,7 @@ def name_host(place: Place, host: str, met: Check, answered: int, record: str | 
     if answered in _FAILED:
         return bad(
             f"host {host}", None, f"it answered {answered} to GET /inbox: if it leads here, the door does not work",
-            f"`sam logs --stack-name {place.name} --name InboxFunction --start-time '1 hour ago'` says why; "
-            "docs/own-faults.md says what to do",
+            f"{place.log('InboxFunction', '1 hour ago')} says why; docs/own-faults.md says what to do",
         )  # fmt: skip
     todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
     if met.status is Status.BAD and met.name == "host":
@@ -179,36 +178,6 @@ def judge_domain(place: Place, served: Served, buffered: Sequence[str]) -> Check
     return bad(name, None, "it has no subjects: messages to it are discarded as UnexpectedSubject", todo)
 
 
-def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, JsonValue] | None) -> Check:
-    """The check of the key of one domain. `keys`: what the secret holds, by domain; None: not known."""
-    name, its = f"key of {domain.name}", domain.name
-    if keys is None:
-        return skipped(name, "the signing keys are not known")
-    keygen = f"`postroom keygen --domain {its} --selector pk1 --out {its}.pem`"
-    make = f"{keygen}, publish the record that it prints, then {_add_key(place, its, 'pk1')}"
-    if its not in keys and domain.signs:
-        return bad(name, None, "none, and it is said to sign: what it sends waits, and is given up", make)
-    if its not in keys and not domain.inbox:
-        return good(name, "none: nothing is taken in for it that it would have to answer")
-    if its not in keys:
-        return bad(name, None, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
-    stored = read_stored(keys[its])
-    if stored is None:
-        return bad(name, None, "what is stored is no key and selector", make)
-    selector = stored.selector
-    if domain.inbox and not domain.signs:
-        told = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
-        return warning(name, told, _add_key(place, its, selector))
-    # A domain's zone and hosts are the local stack's, whichever deployment serves it.
-    network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
-    doctor = f"`postroom doctor {its} --selector {selector}{network}`"
-    return good(name, f"stored under the selector {selector}; {doctor} looks at the domain from outside")
-
-
-def _add_key(place: Place, domain: str, selector: str) -> str:
-    return f"`postroom domain add {domain} --key {domain}.pem --selector {selector} {place.option}`"
-
-
 class Stored(NamedTuple):
     """What a domain signs with: what of it may be shown."""
 
@@ -225,6 +194,36 @@ def read_stored(entry: JsonValue) -> Stored | None:
         return Stored(read_selector(str(entry.get("selector")), "selector"), key.public)
     except (PostroomError, UnicodeEncodeError):
         return None
+
+
+def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, Stored | None] | None) -> Check:
+    """The check of the key of one domain. `keys`: what the secret holds, by domain; None: not known."""
+    name, its = f"key of {domain.name}", domain.name
+    if keys is None:
+        return skipped(name, "the signing keys are not known")
+    keygen = f"`postroom keygen --domain {its} --selector pk1 --out {its}.pem`"
+    make = f"{keygen}, publish the record that it prints, then {_add_key(place, its, 'pk1')}"
+    if its not in keys and domain.signs:
+        return bad(name, None, "none, and it is said to sign: what it sends waits, and is given up", make)
+    if its not in keys and not domain.inbox:
+        return good(name, "none: nothing is taken in for it that it would have to answer")
+    if its not in keys:
+        return bad(name, None, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
+    stored = keys[its]
+    if stored is None:
+        return bad(name, None, "what is stored is no key and selector", make)
+    selector = stored.selector
+    if domain.inbox and not domain.signs:
+        told = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
+        return warning(name, told, _add_key(place, its, selector))
+    # A domain's zone and hosts are the local stack's, whichever deployment serves it.
+    network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
+    doctor = f"`postroom doctor {its} --selector {selector}{network}`"
+    return good(name, f"stored under the selector {selector}; {doctor} looks at the domain from outside")
+
+
+def _add_key(place: Place, domain: str, selector: str) -> str:
+    return f"`postroom domain add {domain} --key {domain}.pem --selector {selector} {place.option}`"
 
 
 def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check:

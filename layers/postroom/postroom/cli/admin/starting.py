@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from postroom.counter.wiring import service_name
-from postroom.dm3.extension import Properties
 from postroom.errors import SettingsError
-from postroom.names.dns.servers import parse_servers
 from postroom.post.cors import Cors
+from postroom.post.wiring.doors import properties_of
+from postroom.post.wiring.resolvers import build_resolvers
 from postroom.post.wiring.senders import anchors_of
-from postroom.post.wiring.shared import named
 from postroom.settings import read_settings
 
 
@@ -16,14 +15,12 @@ def what_stops(environment: Mapping[str, str]) -> str | None:
     """The sentence that a function of these variables ends with at its start; None: none of them does that."""
     try:
         settings = read_settings(environment)
-        with named("RESOLVERS"):
-            parse_servers(settings.resolvers)
+        build_resolvers(settings).close()
         anchors_of(settings)
         Cors(settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
         Cors(settings.counter_cors_origins, "COUNTER_CORS_ORIGINS")
         service_name(settings)
-        with named("DM3_MESSAGE_TTL_DAYS"):
-            Properties(settings.dm3_message_ttl_days, settings.dm3_size_limit_bytes)
+        properties_of(settings)
     except SettingsError as error:
         return str(error)
     return None

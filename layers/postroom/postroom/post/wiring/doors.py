@@ -83,10 +83,8 @@ def _nlweb_door(settings: Settings, aws: Aws, objects: Objects, directory: Direc
 
 
 def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake: Intake) -> Dm3Door:
-    with named("DM3_MESSAGE_TTL_DAYS"):
-        properties = Properties(settings.dm3_message_ttl_days, settings.dm3_size_limit_bytes)
     return Dm3Door(
-        properties=properties,
+        properties=properties_of(settings),
         directory=directory,
         keys=build_dm3_keys(settings),
         profiles=build_profiles(settings, objects),
@@ -94,3 +92,9 @@ def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake
         intake=intake,
         clock=time.time,
     )
+
+
+def properties_of(settings: Settings) -> Properties:
+    """What the delivery service tells senders of itself. Raises SettingsError."""
+    with named("DM3_MESSAGE_TTL_DAYS"):
+        return Properties(settings.dm3_message_ttl_days, settings.dm3_size_limit_bytes)
