@@ -50,8 +50,12 @@ up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its sta
 		$(if $(DNS_PORT),--dns-port $(DNS_PORT)) $(if $(AWS_PORT),--aws-port $(AWS_PORT))
 
 .PHONY: test
-test: $(VENV)/.installed $(SAM_VENV)/.installed ## all tests; ARGS="-k door" chooses some
-	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+test: $(VENV)/.installed $(SAM_VENV)/.installed ## before each commit: the quick tests; ARGS="-k inbox" chooses some
+	@$(BIN)/pytest --tier quick -n 2 --dist loadgroup $(ARGS)
+
+.PHONY: test-all
+test-all: $(VENV)/.installed $(SAM_VENV)/.installed ## before each merge: all tests but those of a release; ARGS as for test
+	@$(BIN)/pytest --tier all -n 2 --dist loadgroup $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the rooms

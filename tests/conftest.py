@@ -1,17 +1,11 @@
-"""Property tests on a busy machine: how long an example takes is no reason to fail. Each test is a run of its own."""
-
-import os
+"""What holds for all tests: tiers (tests/tiers.py), and services' descriptions that are read once."""
 
 import pytest
-from hypothesis import HealthCheck, settings
 from tests.sessions import share_descriptions
 
 from postroom.store.own_faults import MET
 
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# With CI set, hypothesis loads a profile of its own, which hurries nobody either.
-if "CI" not in os.environ:
-    settings.load_profile("unhurried")
+pytest_plugins = ["tests.tiers"]
 share_descriptions()
 
 
