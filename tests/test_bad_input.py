@@ -20,6 +20,7 @@ from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import Json, Office, office
 from tests.functions.samples import ROUTES, sqs
 from tests.test_reasons import AT_THE_COUNTER
+from tests.tiers import examples
 
 from postroom.canonical import NotCanonicalError
 from postroom.dm3.codes import TEXTS
@@ -310,7 +311,7 @@ def altered(draw: st.DrawFn) -> bytes:
 def test_whatever_is_posted_is_queued_or_refused_by_the_vocabulary_and_never_stops_the_worker(
     running: Office, sent: st.SearchStrategy[bytes]
 ) -> None:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100))
     @given(sent)
     def check(data: bytes) -> None:
         answer = send(running, Sent(data))
@@ -365,7 +366,7 @@ def cut_up_call(draw: st.DrawFn) -> bytes:
 def test_whatever_is_posted_to_the_delivery_service_is_accepted_or_refused_by_the_vocabulary(
     running: Office, sent: st.SearchStrategy[bytes]
 ) -> None:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100))
     @given(sent)
     def check(data: bytes) -> None:
         answer = send(running, bad_dm3.raw(data))
