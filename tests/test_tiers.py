@@ -11,10 +11,10 @@ from tests.proof import Part, chosen, parts
 
 ROOT = Path(__file__).parent.parent
 CONFTEST = """
-import tests.tiers
+import tests.costs
 
-tests.tiers.QUICK_SECONDS = 0.2
-pytest_plugins = ["tests.tiers"]
+tests.costs.QUICK_SECONDS = 0.2
+pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 """
 TESTS = """
 import subprocess, sys, time
@@ -99,7 +99,7 @@ def test_an_unmarked_test_fails_that_is_dear_or_starts_what_needs_a_marker(quick
 def test_a_run_says_its_tier_its_seed_its_rotation_and_its_slowest_tests(quick: str) -> None:
     assert "tier quick: --rotation 3 --hypothesis-seed=7" in quick
     assert "amounts quick 25 a 25" in quick
-    slowest = quick.partition("s of processor time; the slowest:")[2]
+    slowest = quick.partition("the slowest by that:")[2]
     assert re.search(r"0\.\d+ s test_some\.py::test_dear", slowest)
 
 
