@@ -25,8 +25,8 @@ each input {MEMORY_MB} MB and {TIMEOUT_SECONDS} s by the clock on the wall: unde
 on it, what takes one second takes many. And each entry holds what is listed below.
 
 The same entries run in `make test-all`: for what is known, and for {CHANGES} changes and {REPETITIONS} repetitions of
-it, others in every run, by a seed that is printed; `make test` plays a quarter of these, `make proof` ten times as many.
-atheris has wheels for Linux on x86-64; elsewhere that is all there is. The input of a finding lies in
+it, others in every run, by a seed that is printed. `make test` plays a quarter of these, `make proof` ten times as
+many. atheris has wheels for Linux on x86-64; elsewhere that is all there is. The input of a finding lies in
 `build/fuzz/NAME/findings`, and `.venv/bin/python -m tests.fuzz.target NAME FILE` runs it.
 """
 

@@ -161,7 +161,7 @@ def test_a_failed_look_up_is_not_now(server, anchors, clock):
     assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(60))
 @given(st.one_of(st.text(max_size=80), st.text('abc.\\-_@ "', max_size=300)))
 def test_no_name_ends_in_anything_but_a_reasoned_error(directory, name):
     with pytest.raises(TheirError):

@@ -857,7 +857,7 @@ def recorded(tree, ask, anchors):
     return wires
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(300))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(300))
 @given(st.data())
 def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(recorded, anchors, data):
     damaged = data.draw(st.sampled_from(sorted(recorded, key=str)))
