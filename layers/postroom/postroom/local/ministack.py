@@ -71,9 +71,10 @@ def _mappings_to(key: Key) -> Iterator[dict[str, Any]]:
 
 def bound_processes(queue: int, http: int) -> None:
     """Put the turns where MiniStack counts invocations, and where it decides whether to take a batch."""
-    turns, rounds = Turns(queue, http), itertools.count()
+    turns, numbers = Turns(queue, http), itertools.count(1)
+    served: Counter[str] = Counter()
     acquire, release = lambda_svc._acquire_execution_slot, lambda_svc._release_execution_slot
-    concurrency = lambda_svc._sqs_esm_concurrency
+    concurrency, dispatch = lambda_svc._sqs_esm_concurrency, lambda_svc._dispatch_esm_batch
 
     def acquire_in_turn(function: Any, config: dict[str, Any]) -> Any:
         key = lambda_svc._inflight_key(config)
@@ -92,15 +93,18 @@ def bound_processes(queue: int, http: int) -> None:
         allowed: int = concurrency(mapping, function, config, queue)
         return min(allowed, taken + turns.free(lambda_svc._inflight_key(config)))
 
+    def dispatch_numbered(mapping_id: str, *batch: Any) -> None:
+        served[mapping_id] = next(numbers)
+        dispatch(mapping_id, *batch)
+
     def mappings_in_turn() -> Iterator[Mapping]:
-        # Whoever comes first takes what is free: a long queue must not keep the function from its others.
-        found = list(_mappings())
-        first = next(rounds) % max(1, len(found))
-        return iter(found[first:] + found[:first])
+        # Whoever is asked first takes what is free: a long queue must not keep its function from the other queues.
+        return iter(sorted(_mappings(), key=lambda found: served[found[2]["UUID"]]))
 
     lambda_svc._acquire_execution_slot = acquire_in_turn
     lambda_svc._release_execution_slot = release_turn
     lambda_svc._sqs_esm_concurrency = concurrency_in_turn
+    lambda_svc._dispatch_esm_batch = dispatch_numbered
     lambda_svc._iter_all_esms = mappings_in_turn
 
 
