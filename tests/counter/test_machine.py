@@ -7,6 +7,7 @@ from hypothesis import settings
 from tests.aws import deployment, new_clients
 from tests.counter.counter import Counter
 from tests.counter.machine import MailboxMachine
+from tests.tiers import amount
 
 _clients = cache(new_clients)
 
@@ -20,5 +21,7 @@ class Mailbox(MailboxMachine):
         self._aws.close()
 
 
-Mailbox.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+Mailbox.TestCase.settings = settings(
+    max_examples=amount(quick=3, all=20, proof=200), stateful_step_count=amount(quick=20, all=25, proof=50)
+)
 TestMailbox = Mailbox.TestCase

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.aws import Clients, Deployed, deployment
+from tests.tiers import examples
 
 from postroom.store import head
 from postroom.store.head import LATE_MS, SETTLED_MS, Heads, Position
@@ -158,7 +159,7 @@ def worker(mailbox: Mailbox, key: RowKey, done: list[RowKey]) -> Iterator[Step]:
     yield lambda: done.append(key)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_no_claim_that_left_the_queue_lies_before_the_head(clients: Clients, data: st.DataObject) -> None:
     with deployment(clients) as deployed:
