@@ -118,6 +118,19 @@ def test_an_object_that_cannot_be_deleted_is_named(shelf: Shelf) -> None:
         shelf.bucket.delete_all(["seg/a", "seg/b"])
 
 
+@pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
+def test_an_object_that_cannot_be_deleted_just_now_is_deleted_by_the_next_try(shelf: Shelf, code: str) -> None:
+    shelf.put("seg/a", "seg/b")
+    said = [{"Errors": [{"Key": "seg/a", "Code": code, "Message": code}]}]
+
+    def answer(_operation: str, request: Json, send: Send) -> Json:
+        return said.pop() if said else send(request)
+
+    between(shelf.s3, answer)
+    shelf.bucket.delete_all(["seg/a", "seg/b"])
+    assert not shelf.deployed.objects()
+
+
 def test_a_passing_fault_of_any_call_is_not_now(shelf: Shelf) -> None:
     def answer(operation: str, _request: Json, _send: Send) -> Json:
         raise throttled(operation)

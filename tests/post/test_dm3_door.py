@@ -400,6 +400,19 @@ def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: Deli
     assert json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)["result"] == "accepted"
 
 
+def test_a_senders_change_of_keys_lets_nobody_else_in(service: DeliveryService) -> None:
+    door = service.door()
+    door._profiles.user(ALICE)
+    service.house.clock.now += 3
+    service.users[ALICE] = UserKeys.random()
+    service.publish(ALICE)
+    forged = service.envelope(signer=MALLORY).as_json()
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [forged], "id": 1}
+    said = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    assert refusal(said) == (-32003, "SenderSignatureInvalid")
+    assert queued(service) == 0
+
+
 def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:
     door, asked = service.door(), service.registry.asked
 
