@@ -9,6 +9,7 @@ import pytest
 from dns.rdatatype import TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from postroom.errors import NotNowError, TheirError
 from postroom.local.zones import Mode
@@ -160,7 +161,7 @@ def test_a_failed_look_up_is_not_now(server, anchors, clock):
     assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(60))
 @given(st.one_of(st.text(max_size=80), st.text('abc.\\-_@ "', max_size=300)))
 def test_no_name_ends_in_anything_but_a_reasoned_error(directory, name):
     with pytest.raises(TheirError):
