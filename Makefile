@@ -57,6 +57,10 @@ test: $(VENV)/.installed $(SAM_VENV)/.installed ## before each commit: the quick
 test-all: $(VENV)/.installed $(SAM_VENV)/.installed ## before each merge: all tests but those of a release; ARGS as for test
 	@$(BIN)/pytest --tier all -n 2 --dist loadgroup $(ARGS)
 
+.PHONY: proof
+proof: $(VENV)/.installed $(SAM_VENV)/.installed ## before each release: every fault, full examples, the soak; MINUTES=n plays a slice
+	@$(BIN)/python -m tests.proof $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
+
 .PHONY: check
 check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the rooms
 	@$(BIN)/ruff check .
@@ -86,11 +90,9 @@ bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in 
 	@$(BIN)/python -m benchmarks $(if $(WRITE),--write)
 
 .PHONY: soak
-soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md; then a batch of 100 dies at every call
+soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
-	@echo "now a batch of 100 dies before and after each of its calls of AWS, which takes about an hour …"
-	@$(BIN)/python -m tests.faults --batch 100 --deaths
 
 # atheris 3.0.0 is the one with wheels for all our Pythons, on Linux on x86-64; to build it takes a toolchain.
 $(VENV)/.fuzz: requirements-fuzz.lock $(VENV)/.installed

@@ -1,11 +1,11 @@
-"""What holds for all tests: tiers (tests/tiers.py), and services' descriptions that are read once."""
+"""What holds for all tests: tiers, order, costs, and descriptions of services that are read once."""
 
 import pytest
 from tests.sessions import share_descriptions
 
 from postroom.store.own_faults import MET
 
-pytest_plugins = ["tests.tiers"]
+pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 share_descriptions()
 
 

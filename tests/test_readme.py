@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.tiers import Tier
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -145,9 +146,13 @@ def test_the_demo_tells_the_proof_of_what_is_not_proven(demo: str) -> None:
     assert lines[broken + 1].startswith("bogus: pk1._domainkey.bogus.example. TXT: the signature by key ")
 
 
-def test_make_test_is_what_ci_runs() -> None:
+def test_ci_runs_make_test_all_and_each_tier_has_a_target() -> None:
     # Run by this very run: a test cannot run all tests.
-    assert BLOCKS[1].strip() in (ROOT / ".ci" / "run").read_text().splitlines()
+    commands = BLOCKS[1].split("\n")[:-1]
+    assert commands == [tier.command for tier in Tier]
+    assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+    targets = (ROOT / "Makefile").read_text().splitlines()
+    assert [command for command in commands if f".PHONY: {command.removeprefix('make ')}" not in targets] == []
 
 
 @pytest.mark.stack

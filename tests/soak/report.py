@@ -120,8 +120,7 @@ exit code is 0 only if every number under "Problems" is 0, and every problem of 
 no more notes than there were posts that the door gave no final answer: a claim that it queued before it died, or before
 it said "not now", is filed without a line in the ledger, and the post that follows is the copy. `MINUTES` ends the
 sending early, `SEED` chooses messages, victims and faults (when one strikes also hangs on the machine's speed),
-`WRITE=1` writes this page. Afterwards a worker's batch of 100 dies before and after each of its calls of AWS
-([faults.md](faults.md)), which takes longer than a small soak: `.venv/bin/python -m tests.soak` leaves it out.
+`WRITE=1` writes this page.
 
 Three loud senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} quiet ones the rest. Whoever gets no answer, or "not
 now", posts the same message again. Processes are killed (SIGKILL) in the middle of whatever they do; one call of AWS in

@@ -1,0 +1,146 @@
+"""What each test costs: measured, printed, and bounded for tests without a marker of a tier."""
+
+import json
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.schedule import DURATIONS, file_of
+from tests.tiers import Tier, markers, tier
+
+QUICK_SECONDS = 5.0
+"""How much processor time an unmarked test may take in `quick`, fixtures that it shares with others not counted."""
+_SLOWEST = 10
+_COST = "cost"
+"""The name of what a report says of a part of a test: seconds, those of processor time, and of these its own."""
+_NEEDS = {
+    "stack": re.compile(r"\bministack\b|tests\.faults\b|postroom (demo|up)\b|make (demo|up)\b"),
+    "spark": re.compile(r"spark-submit|\bjava\b"),
+    "validators": re.compile(r"\b(named|knotd|unbound)\b"),
+}
+"""What is started, by its command line, that only a test with this marker may start."""
+_started: set[str] = set()
+"""Which of `_NEEDS` this process has started since somebody looked."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    where = f"write {DURATIONS.name}, from a run of all tests"
+    parser.getgroup("tiers").addoption("--write-durations", action="store_true", help=where)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    sys.addaudithook(_watch)
+    config.pluginmanager.register(_Costs(config))
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen":
+        command = arguments[1]
+        line = " ".join(map(os.fsdecode, command)) if isinstance(command, list | tuple) else os.fsdecode(command)
+        _started.update(marker for marker, pattern in _NEEDS.items() if pattern.search(line))
+
+
+def _processor_seconds() -> float:
+    """Of this process, and of those that it started and saw the end of."""
+    return sum(os.times()[:4])
+
+
+class _Costs:
+    """Measures the tests of this process; where xdist runs them in others, adds up what those report."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._own = 0.0
+        """Processor time of the present test, fixtures that it shares with others not counted."""
+        self._shared = 0.0
+        """Processor time of all fixtures so far that several tests share."""
+        self._inside_shared = False
+        self._seconds: Counter[str] = Counter()
+        self._by_file: Counter[str] = Counter()
+        self._by_test: Counter[str] = Counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+        if fixturedef.scope == "function" or self._inside_shared:
+            return (yield)
+        self._inside_shared = True
+        before = _processor_seconds()
+        try:
+            return (yield)
+        finally:
+            self._inside_shared = False
+            self._shared += _processor_seconds() - before
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._own = 0.0
+        with self._measured(item):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        with self._measured(item):
+            answer = yield
+        self._bound(item)
+        return answer
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        with self._measured(item):
+            return (yield)
+
+    def _bound(self, item: pytest.Item) -> None:
+        marked = markers(item)
+        missing = sorted(_started - marked.keys())
+        _started.clear()
+        if missing:
+            pytest.fail(f"it needs the marker {', '.join(missing)}: it starts what only such tests may", pytrace=False)
+        # In larger tiers the same test plays more examples.
+        if tier() is Tier.QUICK and not marked and self._own > QUICK_SECONDS:
+            pytest.fail(
+                f"it took {self._own:.1f} s of processor time, and a test without a marker of a tier may take "
+                f"{QUICK_SECONDS:.0f} s",
+                pytrace=False,
+            )
+
+    @contextmanager
+    def _measured(self, item: pytest.Item) -> Iterator[None]:
+        begun, before, shared = time.monotonic(), _processor_seconds(), self._shared
+        try:
+            yield
+        finally:
+            seconds, processor = time.monotonic() - begun, _processor_seconds() - before
+            own = processor - (self._shared - shared)
+            self._own += own
+            item.user_properties.append((_COST, (round(seconds, 3), round(processor, 3), round(own, 3))))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        # The report of a test's last part holds what was noted of all of them.
+        if report.when == "teardown" and not hasattr(self._config, "workerinput"):
+            for name, value in report.user_properties:
+                if name == _COST:
+                    seconds, processor, own = value  # type: ignore[misc]
+                    self._seconds[file_of(report.nodeid)] += seconds
+                    self._by_file[file_of(report.nodeid)] += processor
+                    self._by_test[report.nodeid] += own
+
+    def pytest_sessionfinish(self) -> None:
+        if self._config.option.write_durations and not hasattr(self._config, "workerinput"):
+            lines = [
+                f"{json.dumps(path)}: [{seconds:.1f}, {self._by_file[path]:.1f}]"
+                for path, seconds in sorted(self._seconds.items()) if seconds >= 0.1
+            ]  # fmt: skip
+            DURATIONS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        whole, processor = sum(self._seconds.values()), sum(self._by_file.values())
+        terminalreporter.section("costs")
+        terminalreporter.line(f"{whole:.0f} s of tests, {processor:.0f} s of processor time; the slowest by that:")
+        for nodeid, seconds in self._by_test.most_common(_SLOWEST):
+            terminalreporter.line(f"{seconds:7.2f} s {nodeid}")

@@ -1,0 +1,123 @@
+"""`make proof`: what a release must pass, part by part, with progress and an estimate of the time left.
+
+Without `--minutes` every part is played. With it, the parts that are expected to fit are played, beginning at the one
+whose turn it is by the rotation number, so that slices on successive days play different parts. The parts left out are
+named at the end. Exit code 0: every part that was played passed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.tiers import Tier, todays_rotation
+
+HERE = Path(__file__).parent
+SECONDS = HERE / "proof.json"
+"""How many seconds each part took when it was written, on 2 cores."""
+_UNKNOWN_SECONDS = 600.0
+"""Expected of a part that no run has written down yet."""
+_OWN_PARTS = {"faults", "soak"}
+"""Folders of which each suite, or the whole program, is a part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command that passes or fails. `seconds`: how long it is expected to take."""
+
+    name: str
+    command: tuple[str, ...]
+    seconds: float
+
+    def plays(self) -> tuple[bool, float]:
+        """Whether it passed, and the seconds it took."""
+        begun = time.monotonic()
+        passed = subprocess.run(self.command, cwd=HERE.parent, check=False).returncode == 0
+        return passed, time.monotonic() - begun
+
+
+def parts(rotation: int) -> list[Part]:
+    """Every part of the proof. `rotation` chooses the seed of the soak."""
+    known = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+    named = dict(_commands(rotation))
+    return [Part(name, command, known.get(name, _UNKNOWN_SECONDS)) for name, command in named.items()]
+
+
+def _commands(rotation: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    from tests.faults.suites import SUITES
+
+    program = (sys.executable, "-m")
+    test = (*program, "pytest", "--tier", Tier.PROOF, "--rotation", str(rotation), "-n", "2", "--dist", "loadgroup")
+    for folder in sorted({path.parent.relative_to(HERE).parts[0] for path in HERE.glob("*/**/test_*.py")}):
+        if folder not in _OWN_PARTS:
+            yield f"tests/{folder}", (*test, f"tests/{folder}")
+    yield "tests/test_*.py", (*test, *(f"tests/{path.name}" for path in sorted(HERE.glob("test_*.py"))))
+    yield "tests/faults", (*test, "tests/faults")
+    for suite in SUITES:
+        yield f"faults: {suite}", (*program, "tests.faults", suite)
+    yield "faults: a batch of 100", (*program, "tests.faults", "--batch", "100", "--deaths")
+    yield "tests/soak", (*test, "tests/soak")
+    yield "soak: 20,000 messages", (*program, "tests.soak", "--messages", "20000", "--seed", str(rotation))
+
+
+def chosen(every: Sequence[Part], rotation: int, minutes: float | None) -> list[Part]:
+    """The parts that are expected to fit into `minutes`, or all of them; from the one whose turn it is."""
+    first = rotation % len(every)
+    ordered = [*every[first:], *every[:first]]
+    if minutes is None:
+        return ordered
+    fitting, left = [], minutes * 60
+    for part in ordered:
+        if part.seconds <= left:
+            fitting.append(part)
+            left -= part.seconds
+    return fitting
+
+
+def main() -> int:
+    """Play the parts; say before each how much is left."""
+    parser = argparse.ArgumentParser(prog="python -m tests.proof", description=__doc__)
+    parser.add_argument("--minutes", type=float, help="a slice that is expected to take so long")
+    parser.add_argument("--rotation", type=int, default=todays_rotation(), help="default: today's number")
+    parser.add_argument("--list", action="store_true", help="list the parts, and play none")
+    parser.add_argument("--write", action="store_true", help=f"write the seconds of each part to {SECONDS.name}")
+    given = parser.parse_args()
+    every = parts(given.rotation)
+    todo = chosen(every, given.rotation, given.minutes)
+    _say(f"proof --rotation {given.rotation}: {len(todo)} of {len(every)} parts, {_about(todo)}")
+    if given.list:
+        for part in todo:
+            _say(f"  {part.name}: {_about([part])}: {' '.join(part.command[1:])}")
+        return 0
+    failed, took = [], {}
+    for number, part in enumerate(todo):
+        _say(f"part {number + 1} of {len(todo)}: {part.name}; {_about(todo[number:])} left")
+        passed, took[part.name] = part.plays()
+        failed += [] if passed else [part]
+        if given.write:
+            known = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+            table = {**known, **{name: round(seconds) for name, seconds in took.items()}}
+            SECONDS.write_text(json.dumps(table, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    for part in every:
+        if part not in todo:
+            _say(f"not played: {part.name}, {_about([part])}")
+    for part in failed:
+        _say(f"failed: {part.name}: {' '.join(part.command[1:])}")
+    _say(f"{len(todo) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+def _about(some: Sequence[Part]) -> str:
+    return f"about {sum(part.seconds for part in some) / 60:.0f} min"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
