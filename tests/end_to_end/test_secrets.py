@@ -33,7 +33,7 @@ from postroom.nlweb.subjects import SubjectRule, Treatment
 from postroom.store.directory import Domain
 
 # One stack serves all of these: they run in one process.
-pytestmark = [pytest.mark.xdist_group("town"), pytest.mark.stack]
+pytestmark = pytest.mark.xdist_group("town")
 
 SAFE, HOOK = "safe.example", "hook.safe.example"
 DM3 = f"dm3.{SAFE}"

@@ -15,7 +15,7 @@ from postroom.store.directory import Domain
 from postroom.store.keys import seen_key_nlweb
 
 # One stack serves all of these: they run in one process.
-pytestmark = [pytest.mark.xdist_group("town"), pytest.mark.stack]
+pytestmark = pytest.mark.xdist_group("town")
 
 FORWARDING = "forwarding.example"
 
