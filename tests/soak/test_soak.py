@@ -34,6 +34,7 @@ GOOD = Evidence(
 
 
 @pytest.mark.xdist_group("soak")
+@pytest.mark.stack
 def test_a_soak_ends_with_zeros_everywhere() -> None:
     result = soak(Order(MESSAGES, minutes=10, seed=5), lambda _sight: None)
     assert +result.ledger.problems == Counter(), result.ledger.examples
