@@ -7,8 +7,6 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.tiers import amount
 
-from postroom.jobs import patience
-
 
 @pytest.fixture(scope="session")
 def ours() -> Clients:
@@ -20,12 +18,6 @@ def ours() -> Clients:
 def victims() -> list[Clients]:
     """Clients of those whose calls are stopped or counted; made once, because making them is slow."""
     return [new_clients() for _ in range(3)]
-
-
-@pytest.fixture(autouse=True)
-def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before a request is made again."""
-    monkeypatch.setattr(patience, "_sleep", lambda _seconds: None)
 
 
 Turn = Callable[[Sequence[Any]], Sequence[Any]]

@@ -8,6 +8,7 @@ from botocore.response import StreamingBody
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.aws import Clients, Deployed, deployment
+from tests.jobs.played import no_sleep
 from tests.jobs.wire import Json, Send, between, throttled
 from tests.tiers import examples
 
@@ -23,7 +24,7 @@ class Shelf:
 
     def __init__(self, deployed: Deployed, clients: Clients, page: int = 1000) -> None:
         self.deployed, self.tally = deployed, Tally()
-        self.bucket = Bucket(clients.s3, deployed.bucket, self.tally)
+        self.bucket = Bucket(clients.s3, deployed.bucket, self.tally, no_sleep)
         self.s3 = clients.s3
         between(
             clients.s3,
