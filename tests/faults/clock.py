@@ -28,6 +28,10 @@ class Clock:
         self.ahead += seconds
         self._passed += seconds
 
+    def be_right(self) -> None:
+        """As right as the machine's."""
+        self.ahead = 0
+
     @contextmanager
     def installed(self) -> Iterator[None]:
         """For this process and those that it forks meanwhile."""

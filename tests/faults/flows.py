@@ -152,6 +152,9 @@ class Flow:
             town.purge()
         return list(dict.fromkeys(faults))
 
+    def leave(self, town: Town) -> None:
+        """What the flow needs and others have not, goes."""
+
     def _waits(self, queues: Queues, answers: list[Json]) -> bool:
         """Whether something is left to be done later, or its sender was asked to come again."""
         if self.function == "InboxFunction":
