@@ -14,7 +14,6 @@ class Clock:
         self._passed = 0.0
         self._real = time.time
         self._real_monotonic = time.monotonic
-        self.really_sleep = time.sleep
 
     def __call__(self) -> float:
         return self._real() + self.ahead

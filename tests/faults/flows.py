@@ -30,8 +30,6 @@ _BETWEEN_POSTS_SECONDS = 3
 """For less a secret is fresh, and read from memory."""
 _FORGOTTEN = b"reply given and not remembered"
 """What the door logs, if the store did not take a reply: who asks again is answered anew."""
-_LOOKED_AT_SECONDS = 1.05
-"""For longer no letter is out of sight that a keeper looked at (the tap shortens it)."""
 
 
 @dataclass
@@ -193,8 +191,7 @@ class Flow:
                 town.world.buffers({STRICT: 403})
             busy = queues.work_off()
             if self.function == "KeeperFunction" and queues.holds("LettersQueue"):
-                # A keeper that died keeps what it looked at out of sight for a second (tap.py).
-                CLOCK.really_sleep(_LOOKED_AT_SECONDS)
+                queues.release_received()
                 town.call("KeeperFunction", {})
                 busy = True
             if not busy:

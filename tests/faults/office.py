@@ -151,6 +151,7 @@ class Town:
     def wipe(self) -> None:
         """Empty whatever holds messages; what operators set stays."""
         os.truncate(self.log, 0)
+        self.tap.received()
         clients = self.deployed.clients
         of_two = ("pk", "sk")
         for table, keys in (

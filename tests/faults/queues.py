@@ -44,6 +44,13 @@ class Queues:
         for entries in _entries(messages, VisibilityTimeout=0):
             self._sqs.change_message_visibility_batch(QueueUrl=self._url(queue), Entries=entries)
 
+    def release_received(self) -> None:
+        """The visibility time-out of what functions received themselves passes."""
+        for url, receipt in self.town.tap.received():
+            # What was deleted since has none: that is said of the entry.
+            entry = {"Id": "0", "ReceiptHandle": receipt, "VisibilityTimeout": 0}
+            self._sqs.change_message_visibility_batch(QueueUrl=url, Entries=[entry])
+
     def finish(self, queue: str, messages: list[Json], answer: Json) -> None:
         """Delete what a function is done with, release what it is not (a partial batch response)."""
         failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}

@@ -1,6 +1,9 @@
 """Where every call of AWS passes on its way out, whichever client makes it, tries of the SDK's own included."""
 
+import json
+import os
 import socket
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -54,6 +57,7 @@ class Tap:
     """
 
     def __init__(self) -> None:
+        self._received = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as this is
         # As botocore makes its own: else the kernel holds back the second packet of a request for 40 ms.
         self._http = URLLib3Session(socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)])
         self.end()
@@ -61,12 +65,20 @@ class Tap:
     def watch(self, session: botocore.session.Session) -> None:
         """Tap what this session makes from now on."""
         session.register("before-send", self._passes)
-        # Time passes at once: nobody waits for a delay or a long poll, and what is held back is so for a second.
+        # Time passes at once: nobody waits for a delay or a long poll.
         session.register("provide-client-params.sqs", _without_waiting)
 
     def close(self) -> None:
         """End its connections; it makes others when it needs them."""
         self._http.close()
+
+    def received(self) -> list[tuple[str, str]]:
+        """The queue and the receipt of every message that was handed out since somebody asked, to processes forked
+        from this one, too."""
+        self._received.seek(0)
+        said = [json.loads(line) for line in self._received.read().splitlines()]
+        self._received.truncate(0)
+        return [(url, receipt) for url, receipt in said]
 
     def begin(self, fault: Fault, look: Look | None = None) -> None:
         """From now on calls meet `fault`."""
@@ -87,14 +99,26 @@ class Tap:
             self.calls += 1
         self._attempt += 1
         call = Call(self.calls, service, operation, self._attempt, request.url)
+
+        def send() -> AWSResponse:
+            answer = self._http.send(request)
+            if operation == "ReceiveMessage":
+                self._note(json.loads(request.body)["QueueUrl"], json.loads(answer.content).get("Messages", []))
+            return answer
+
         if self._look is None or self._attempt > 1:
-            return self._fault(call, lambda: self._http.send(request))
+            return self._fault(call, send)
         before = self._look()
-        answer = self._fault(call, lambda: self._http.send(request))
+        answer = self._fault(call, send)
         self.told.append(Told(str(call), list(map(str, places())), before, self._look()))
         return answer
 
+    def _note(self, url: str, messages: list[dict[str, str]]) -> None:
+        self._received.seek(0, os.SEEK_END)
+        for message in messages:
+            self._received.write(json.dumps([url, message["ReceiptHandle"]]).encode() + b"\n")
+
 
 def _without_waiting(params: dict[str, Any], **_: object) -> dict[str, Any]:
-    shorter = {"DelaySeconds": 0, "WaitTimeSeconds": 0, "VisibilityTimeout": 1}
+    shorter = {"DelaySeconds": 0, "WaitTimeSeconds": 0}
     return params | {name: seconds for name, seconds in shorter.items() if name in params}
