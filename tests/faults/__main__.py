@@ -109,7 +109,8 @@ def _groups(given: argparse.Namespace) -> Iterator[_Group]:
         suite = SUITES[name]
         if given.dropped:
             suite = Suite(
-                [EachDropped(each.flow) for each in suite.plays if isinstance(each, EachCall)], suite.settings
+                [EachDropped(each.flow) for each in suite.plays if isinstance(each, EachCall) and each.dies],
+                suite.settings,
             )
         elif given.places and not given.tier:
             suite = Suite([EachCall(each.flow, dies=False) for each in suite.plays], suite.settings)

@@ -157,7 +157,7 @@ class Flow:
         """Whether something is left to be done later, or its sender was asked to come again."""
         if self.function == "InboxFunction":
             return any(answer["statusCode"] == 503 for answer in answers)
-        return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue")
+        return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue") > 0
 
     def _heard(self, town: Town, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """What the victim told each sender whose message it took; no reply that it said it cannot remember."""

@@ -16,7 +16,7 @@ from tests.faults.left import Looks, alike
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
 from tests.faults.rotation import Share
-from tests.faults.tap import Told
+from tests.faults.tap import Look, Told
 
 T = TypeVar("T")
 See = Callable[[str], None]
@@ -153,12 +153,15 @@ class EachDropped:
         """What came of it. A rotation has no part in it."""
         del share
         flow, verdict = self.flow, undisturbed(town, self.flow)
+        kept = []
         for death in deaths(verdict.calls):
-            kept = _left(town, flow, verdict, death, death.moment)
+            kept.append(_left(town, flow, verdict, death, death.moment))
             for moment in death.same:
                 see(f"{flow.name}: {moment}")
-                if _left(town, flow, verdict, death, moment) != kept:
+                if _left(town, flow, verdict, death, moment) != kept[-1]:
                     verdict.faults.append(f"{flow.name}, {moment}: it leaves something else than {death.moment}")
+        if len(kept) > 1 and kept[0] == kept[-1]:
+            verdict.faults.append(f"{flow.name}: all deaths leave the same, so nothing is seen of them")
         return verdict
 
 
@@ -219,8 +222,8 @@ def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run)
     fault = taking(flow.seconds_a_call, at(planned.number, planned.strike))
     tap = town.tap
 
-    def act() -> list[Json]:
-        tap.begin(fault)
+    def act(look: Look | None = None) -> list[Json]:
+        tap.begin(fault, look)
         return flow.act(town, run)
 
     if planned.rival or planned.what == DIE:
@@ -232,12 +235,12 @@ def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run)
             planned.rival.works(town, flow, run)
 
         answers = _cold_in_a_process(town, act, meanwhile)
-        return answers, isinstance(answers, Died) or bool(met)
+        return answers, bool(met) if planned.rival else isinstance(answers, Died)
     try:
         if planned.number:
             return _cold(town, act), tap.calls >= planned.number
         looks = Looks(town)
-        answers = _cold(town, lambda: (tap.begin(fault, looks), flow.act(town, run))[1])
+        answers = _cold(town, lambda: act(looks))
         verdict.calls = tap.told
         return answers, True
     finally:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from tests.faults.office import Town
 from tests.faults.tap import Left
 
-_ANEW = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}|\d{9,}|[A-Za-z0-9+/_-]{40,}=*|\d\.\d{6,}")
+_ANEW = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}|\d{9,}|[A-Za-z0-9+/_-]{40,}=*"
+    r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|(?<=Milliseconds\":)\[[^]]*\]"
+)
 """What is another in each run: ids, times, signatures."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.faults.flows import OWNERS, Flow
-from tests.faults.harness import EachCall, EachOrder, Rival
+from tests.faults.harness import EachCall, EachDropped, EachOrder, Rival
 from tests.faults.kinds import (
     CLOCKS,
     ERRORS,
@@ -38,7 +38,7 @@ from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 
 from postroom.post.worker import BEGIN_SECONDS
 
-Play = EachCall | EachOrder
+Play = EachCall | EachOrder | EachDropped
 SMALL_SHARE = {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
 SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and its owner has it", owner=True)
