@@ -22,7 +22,7 @@ SECONDS = HERE / "proof.json"
 _UNKNOWN_SECONDS = 600.0
 """Expected of a part that no run has written down yet."""
 _OWN_PARTS = {"faults", "soak"}
-"""Folders of which each suite, or the whole program, is a part."""
+"""Folders of which a whole program is a part, too."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,6 @@ def parts(rotation: int) -> list[Part]:
 
 
 def _commands(rotation: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    from tests.faults.suites import SUITES
-
     program = (sys.executable, "-m")
     test = (*program, "pytest", "--tier", Tier.PROOF, "--rotation", str(rotation), "-n", "2", "--dist", "loadgroup")
     for folder in sorted({path.parent.relative_to(HERE).parts[0] for path in HERE.glob("*/**/test_*.py")}):
@@ -57,8 +55,6 @@ def _commands(rotation: int) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield f"tests/{folder}", (*test, f"tests/{folder}")
     yield "tests/test_*.py", (*test, *(f"tests/{path.name}" for path in sorted(HERE.glob("test_*.py"))))
     yield "tests/faults", (*test, "tests/faults")
-    for suite in SUITES:
-        yield f"faults: {suite}", (*program, "tests.faults", suite)
     yield "faults: a batch of 100", (*program, "tests.faults", "--batch", "100", "--deaths")
     yield "tests/soak", (*test, "tests/soak")
     yield "soak: 20,000 messages", (*program, "tests.soak", "--messages", "20000", "--seed", str(rotation))
