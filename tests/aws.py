@@ -1,23 +1,31 @@
 """What template.yaml says of tables, bucket, queues and secret, made real in moto: tests run what is deployed.
 
+A process deploys once. Each test gets a copy of what moto held then, and moto forgets everything else: nothing that a
+test leaves, in any service, is seen by the next (tests/store/test_deployed.py).
+
 moto is not thread safe and DynamoDB is: every call of these clients passes one lock, or the turnstile of a test.
 """
 
 import json
+import pickle
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from io import BytesIO
 from pathlib import Path
-from threading import RLock
+from threading import Condition, RLock
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import boto3
 import pytest
 import yaml
 from moto import mock_aws
 from moto.backends import get_backend
+from moto.core import models
+from moto.core.base_backend import BackendDict
 
 from postroom.local import clients as local
 from postroom.store.gather import ClaimQueues, Premises
@@ -208,8 +216,64 @@ def clients() -> Clients:
 
 @pytest.fixture
 def deployed(clients: Clients) -> Iterator[Deployed]:
-    with mock_aws():
-        yield deploy(clients)
+    with deployment(clients) as made:
+        yield made
+
+
+@contextmanager
+def deployment(clients: Clients) -> Iterator[Deployed]:
+    """A fresh deployment in moto; one at a time."""
+    made, state = _deployed_once()
+    with holding(state):
+        yield Deployed(clients, made.bucket, {**made.secrets}, {**made.tables}, {**made.queues})
+
+
+@contextmanager
+def holding(state: bytes) -> Iterator[None]:
+    """moto with what it `held` once, and nothing else."""
+    assert not models.MockAWS._mocks_active, "a deployment takes the whole of moto"
+    with _moto():
+        for backends, accounts, attributes in _Unpickler(BytesIO(state)).load():
+            backends.update(accounts)
+            vars(backends).update(attributes)
+            BackendDict._instances.append(backends)
+        yield
+
+
+@contextmanager
+def _moto() -> Iterator[None]:
+    # botocore asks moto itself; what answers `requests` is some 1,300 patterns that take milliseconds to set up.
+    with patch.object(models, "RESPONSES_METHODS", []), mock_aws():
+        yield
+
+
+@cache
+def _deployed_once() -> tuple[Deployed, bytes]:
+    """What was made, and all that moto holds then."""
+    with _moto():
+        return deploy(new_clients()), held()
+
+
+def held() -> bytes:
+    """All that moto holds, of whatever service, account and region."""
+    file = BytesIO()
+    _Pickler(file).dump([(each, dict(each), vars(each)) for each in BackendDict._instances])
+    return file.getvalue()
+
+
+class _Pickler(pickle.Pickler):
+    """moto knows a service's backends by identity, and a queue of it has a lock."""
+
+    def persistent_id(self, value: object) -> str | None:
+        return value.service_name if isinstance(value, BackendDict) else None
+
+    def reducer_override(self, value: object) -> Any:
+        return (Condition, ()) if isinstance(value, Condition) else NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, name: Any) -> object:
+        return get_backend(name)
 
 
 def _generated(clients: Clients, said: Json) -> str:

@@ -1,9 +1,6 @@
 """What holds for all tests: tiers, order, costs, and descriptions of services that are read once."""
 
-import pytest
 from tests.sessions import share_descriptions
-
-from postroom.store.own_faults import MET
 
 pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 share_descriptions()
@@ -12,9 +9,3 @@ share_descriptions()
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """A long text names no test: it may be made anew by each process, and they must agree on the names."""
     return argname if isinstance(val, str | bytes) and len(val) > 60 else None
-
-
-@pytest.fixture(autouse=True)
-def nothing_met_before() -> None:
-    """What one test met that is wrong with us is not told in another."""
-    MET.take()

@@ -15,14 +15,16 @@ from postroom.post.own_faults import telling_own_faults
 from postroom.post.wiring.courier import build_courier
 from postroom.settings import read_settings
 from postroom.store.aws import stack_of
+from postroom.store.own_faults import OwnFaults
 
 logger = json_logger()
 metrics = Metrics()
-rounds = build_courier(read_settings(os.environ))
+own_faults = OwnFaults()
+rounds = build_courier(read_settings(os.environ), own_faults)
 
 
 @metrics.log_metrics
-@telling_own_faults(logger, metrics)
+@telling_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Deliver one batch of notices, messages and notifications."""
     failed: list[str] = []

@@ -20,19 +20,21 @@ from postroom.reasons import Reason
 from postroom.settings import read_settings
 from postroom.store.aws import our_own_fault
 from postroom.store.ledger import QUEUED
+from postroom.store.own_faults import OwnFaults
 
 DM3_PATHS = ("/dm3", "/rpc")
 ALLOWED = {"/inbox": "GET, HEAD, POST", "/manifest": "GET, HEAD", **dict.fromkeys(DM3_PATHS, "POST, OPTIONS")}
 
 logger = json_logger()
 metrics = Metrics()
+own_faults = OwnFaults()
 settings = read_settings(os.environ)
-doors = build_doors(settings)
+doors = build_doors(settings, own_faults)
 cors = Cors(settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
 
 
 @metrics.log_metrics
-@telling_own_faults(logger, metrics)
+@telling_own_faults(own_faults, logger, metrics)
 def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Answer one request."""
     method = event["requestContext"]["http"]["method"]

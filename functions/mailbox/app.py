@@ -19,6 +19,7 @@ from postroom.post.http_events import HttpEvent, HttpResult, headers_of
 from postroom.post.logs import json_logger
 from postroom.post.own_faults import telling_own_faults
 from postroom.settings import read_settings
+from postroom.store.own_faults import OwnFaults
 
 CORS: Final = {
     "methods": "DELETE, GET, PATCH, POST, PUT",
@@ -28,13 +29,14 @@ CORS: Final = {
 
 logger = json_logger()
 metrics = Metrics()
+own_faults = OwnFaults()
 settings = read_settings(os.environ)
-desk = build_counter(settings)
+desk = build_counter(settings, own_faults)
 cors = Cors(settings.counter_cors_origins, "COUNTER_CORS_ORIGINS", **CORS)
 
 
 @metrics.log_metrics
-@telling_own_faults(logger, metrics)
+@telling_own_faults(own_faults, logger, metrics)
 def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Answer one request."""
     asked = _asked(event)

@@ -16,16 +16,18 @@ from postroom.post.own_faults import telling_own_faults
 from postroom.post.wiring.worker import build_worker
 from postroom.post.worker import Record
 from postroom.settings import read_settings
+from postroom.store.own_faults import OwnFaults
 
 logger = json_logger()
 metrics = Metrics()
+own_faults = OwnFaults()
 settings = read_settings(os.environ)
-worker = build_worker(settings)
+worker = build_worker(settings, own_faults)
 suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 
 
 @metrics.log_metrics
-@telling_own_faults(logger, metrics)
+@telling_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Work off one batch."""
     records = [

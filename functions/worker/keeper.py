@@ -18,16 +18,18 @@ from postroom.post.wiring.aws import AWS
 from postroom.post.wiring.keepers import build_keepers
 from postroom.settings import read_settings
 from postroom.store.aws import naming, passing_faults
+from postroom.store.own_faults import OwnFaults
 
 logger = json_logger()
 metrics = Metrics()
+own_faults = OwnFaults()
 settings = read_settings(os.environ)
-keepers = build_keepers(settings)
-sqs = naming(boto3.client("sqs", config=AWS))
+keepers = build_keepers(settings, own_faults)
+sqs = naming(boto3.client("sqs", config=AWS), own_faults)
 
 
 @metrics.log_metrics
-@telling_own_faults(logger, metrics)
+@telling_own_faults(own_faults, logger, metrics)
 def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int]:
     """One round over the dead letters: some claims, some messages of owners, and so on until there are no more."""
     rounds: deque[_Claims | _Outbox] = deque([_Claims(), _Outbox()])

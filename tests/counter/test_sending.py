@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.aws import Deployed, gate_calls, new_clients
 from tests.counter.counter import BOB, BOB_KEY, KEEP, MAX_BYTES, NOW, SHOP, SHOP_KEY, Counter, Owner, reason, said
+from tests.tiers import examples
 
 from postroom.counter.shapes import NewMessage
 from postroom.errors import TheirError
@@ -321,7 +322,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(subject=st.text(min_size=1, max_size=260), body=JSON, number=st.integers(0))
 def test_what_is_taken_here_is_taken_by_every_door(counter: Counter, subject: str, body: Json, number: int) -> None:
     try:

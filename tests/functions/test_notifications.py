@@ -143,6 +143,19 @@ def library_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standardwebhooks.webhooks, "datetime", Then)
 
 
+def test_what_is_wrong_with_the_secret_of_webhooks_is_told_by_the_courier_too(
+    running: Office, token: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add(running, token)
+    store = running.deployed
+    store.clients.secrets.put_secret_value(SecretId=store.secrets["WebhookKeys"], SecretString="{}")
+    capsys.readouterr()
+    courier(running)
+    output = capsys.readouterr().out
+    assert metrics(output)["OwnFault"] == [1]
+    assert [line["level"] for line in log_lines(output) if "WebhookKeys" in line["message"]] == ["ERROR"]
+
+
 def test_a_target_is_verified_and_told_by_calls_that_the_roles_allow(
     running: Office, hook: Hook, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

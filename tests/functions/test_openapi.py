@@ -12,6 +12,7 @@ from tests.aws import Deployed
 from tests.functions.lambdas import Office, office
 from tests.functions.samples import BOB, MADE_AT, RECEIVER, SERVICE, http
 from tests.functions.test_mailbox import ENVELOPE, HOST, file, keep, opened, sign_in
+from tests.tiers import examples
 
 from postroom.counter.operations import OPERATIONS
 from postroom.store.ids import id_of
@@ -23,7 +24,7 @@ __all__ = ["opened"]
 Json = dict[str, Any]
 MESSAGE = id_of(row_key(RECEIVER, 1, MADE_AT * 1000, f"{1:032x}"))
 CONTAINER = f"0x{1:064x}"
-EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pytest
 from tests.aws import Clients, new_clients
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-
-from postroom.jobs import patience
+from tests.tiers import amount
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +20,11 @@ def victims() -> list[Clients]:
     return [new_clients() for _ in range(3)]
 
 
-@pytest.fixture(autouse=True)
-def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before a request is made again."""
-    monkeypatch.setattr(patience, "_sleep", lambda _seconds: None)
+Turn = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@pytest.fixture
+def turn(pytestconfig: pytest.Config) -> Turn:
+    """Of the quick tier: of so many plays those whose turn it is, each third. Of the others: all."""
+    parts = amount(quick=3, all=1, proof=1)
+    return lambda plays: plays[pytestconfig.option.rotation % parts :: parts]

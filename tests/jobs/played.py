@@ -128,7 +128,7 @@ class Played:
         )
 
     def bucket(self, tally: Tally, clients: Clients | None = None) -> Bucket:
-        return Bucket((clients or self.deployed.clients).s3, self.deployed.bucket, tally)
+        return Bucket((clients or self.deployed.clients).s3, self.deployed.bucket, tally, no_sleep)
 
     def registers(self, tally: Tally, clients: Clients | None = None) -> Registers:
         return Registers(
@@ -137,7 +137,7 @@ class Played:
             reads=Pace(UNHINDERED),
             writes=Pace(UNHINDERED),
             tally=tally,
-            sleep=_no_sleep,
+            sleep=no_sleep,
         )
 
 
@@ -164,8 +164,8 @@ def collect_orphans(
 
 
 def _unhindered(what: str, tally: Tally) -> Patience:
-    return Patience(what, Pace(UNHINDERED), tally, _no_sleep)
+    return Patience(what, Pace(UNHINDERED), tally, no_sleep)
 
 
-def _no_sleep(_seconds: float) -> None:
-    return
+def no_sleep(_seconds: float) -> None:
+    """Before a request is made again."""

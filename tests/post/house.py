@@ -43,6 +43,7 @@ from postroom.store.limits import FeedbackLimits
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
 from postroom.store.outbox import Outbox
+from postroom.store.own_faults import OwnFaults
 from postroom.store.queues import Queue
 from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Filed, Reader
@@ -259,7 +260,7 @@ class House:
             told=TellTale(at.dynamodb, tables["PostTable"]),
             limits=FeedbackLimits(at.dynamodb, tables["LimitsTable"]),
             manifests=self.manifests,
-            postman=Postman(self.our_keys, self.outbound),
+            postman=Postman(self.our_keys, self.outbound, OwnFaults()),
             queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             rules=CourierRules(self.feedback_an_hour, DAY),
             clock=self.clock,
@@ -271,7 +272,7 @@ class House:
         at = clients or self.deployed.clients
         return Dispatch(
             outbox=Outbox(at.dynamodb, self.deployed.tables["OutboxTable"]),
-            postman=Postman(self.our_keys, self.outbound),
+            postman=Postman(self.our_keys, self.outbound, OwnFaults()),
             queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
             give_up_seconds=GIVE_UP,
             clock=self.clock,

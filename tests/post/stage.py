@@ -111,9 +111,10 @@ def _open() -> Iterator[None]:
     yield
 
 
-def all_schedules(play: Callable[[Choose], object]) -> int:
-    """Call `play` once for each schedule there is; how many there were."""
-    prefix: list[int] = []
+def all_schedules(play: Callable[[Choose], object], first: int | None = None) -> int:
+    """Call `play` once for each schedule there is, or for each that begins with this choice; how many there were."""
+    fixed = 0 if first is None else 1
+    prefix: list[int] = [] if first is None else [first]
     played = 0
     while True:
         taken: list[tuple[int, int]] = []
@@ -125,8 +126,8 @@ def all_schedules(play: Callable[[Choose], object]) -> int:
 
         play(choose)
         played += 1
-        while taken and taken[-1][0] + 1 == taken[-1][1]:
+        while len(taken) > fixed and taken[-1][0] + 1 == taken[-1][1]:
             taken.pop()
-        if not taken:
+        if len(taken) == fixed:
             return played
         prefix = [choice for choice, _ in taken[:-1]] + [taken[-1][0] + 1]

@@ -17,6 +17,7 @@ from postroom.post.adapters import AwsForwarding, LambdaHandlers
 from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.wiring import aws
 from postroom.reasons import Reason
+from postroom.store.own_faults import OwnFaults
 
 SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
@@ -24,7 +25,7 @@ MESSAGE: dict[str, object] = {"id": "1", "envelope": '{"Body":"\ufffe"}'}
 
 
 def test_a_queue_is_found_by_its_arn_and_gets_ascii(deployed: Deployed) -> None:
-    forwarding = AwsForwarding(deployed.clients.sqs, SESSION.client("events"))
+    forwarding = AwsForwarding(deployed.clients.sqs, SESSION.client("events"), OwnFaults())
     forwarding.forward("arn:aws:sqs:eu-west-1:123456789012:SuspectsQueue", MESSAGE)
     [body] = deployed.bodies("SuspectsQueue")
     assert body.isascii()
@@ -37,7 +38,7 @@ def test_an_event_bus_takes_a_message_or_it_is_not_now(deployed: Deployed, faile
     entry = {"EventBusName": BUS, "Source": "postroom", "DetailType": "message", "Detail": json.dumps(MESSAGE)}
     with Stubber(events) as stub:
         stub.add_response("put_events", {"FailedEntryCount": failed, "Entries": []}, {"Entries": [entry]})
-        forwarding = AwsForwarding(deployed.clients.sqs, events)
+        forwarding = AwsForwarding(deployed.clients.sqs, events, OwnFaults())
         if failed:
             with pytest.raises(NotNowError):
                 forwarding.forward(BUS, MESSAGE)
@@ -119,7 +120,7 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
 ) -> None:
     network = Network(b'{"y":2}', silent=0 if in_time else 1)
     monkeypatch.setattr(boto3, "client", network.client)
-    handlers = LambdaHandlers(aws.late_client("lambda", aws.AWS_ONCE))
+    handlers = LambdaHandlers(aws.late_client("lambda", OwnFaults(), aws.AWS_ONCE))
     if in_time:
         assert handlers.call("lambda:ask", {}) == {"y": 2}
     else:
@@ -138,7 +139,7 @@ def test_a_call_of_aws_is_tried_so_often_and_no_more(
     network = Network(b"{}", silent)
     monkeypatch.setattr(boto3, "client", network.client)
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
-    queue = aws.Aws().queue("https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
+    queue = aws.Aws(OwnFaults()).queue("https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
     if silent < aws.AWS_TRIES:
         queue.send("{}", reason=reason)
     else:

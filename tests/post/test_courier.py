@@ -21,6 +21,7 @@ from tests.post.house import (
     House,
 )
 from tests.post.stage import Choose, Stage, all_schedules, gate_of
+from tests.tiers import amount
 
 from postroom.errors import NotNowError
 from postroom.ijson import parse
@@ -355,9 +356,9 @@ def test_a_death_at_any_call_sends_at_most_one_feedback(house: House, share: int
     assert all_schedules(play) >= 9
 
 
-def test_two_couriers_with_one_notice_send_one_feedback(house: House) -> None:
-    both, random = (new_clients(), new_clients()), Random(7)
-    for _ in range(25):
+def test_two_couriers_with_one_notice_send_one_feedback(house: House, pytestconfig: pytest.Config) -> None:
+    both, random = (new_clients(), new_clients()), Random(pytestconfig.option.rotation)
+    for _ in range(amount(quick=10, all=25, proof=250)):
         house.outbound.posts.clear()
         house.clock.now += 3600
         stage, notice = Stage(random.randrange), discard(house)

@@ -13,6 +13,7 @@ import pytest
 from tests.aws import Clients, gate_calls, new_clients
 from tests.post.house import NOW, RETAIN, SENDER, SHOP, UNKNOWN, House
 from tests.post.stage import Actor, Choose, Stage, all_schedules, gate_of
+from tests.tiers import amount
 
 from postroom.post.claims import Claim
 from postroom.post.nlweb_judge import NlwebJudge
@@ -198,6 +199,8 @@ LARGE = [
     delivered_twice_and_the_owner_is_there,
     a_retry_and_the_owner_is_there,
 ]
+SCHEDULES = amount(quick=10, all=25, proof=250)
+"""Drawn by the number of the rotation: other days play others."""
 
 
 @pytest.fixture(scope="module")
@@ -223,16 +226,20 @@ def test_every_schedule_of_two_workers_ends_well(house: House, casts: list[Clien
 
 
 @pytest.mark.parametrize("scene", [*SMALL, *LARGE], ids=lambda scene: scene.__name__)
-def test_schedules_with_a_death_in_them_end_well(house: House, casts: list[Clients], scene: Scene) -> None:
-    random = Random(scene.__name__)
-    for _ in range(25):
+def test_schedules_with_a_death_in_them_end_well(
+    house: House, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
+) -> None:
+    random = Random(f"{scene.__name__} {pytestconfig.option.rotation}")
+    for _ in range(SCHEDULES):
         play(house, casts, scene, random.randrange, deaths=1)
 
 
 @pytest.mark.parametrize("scene", LARGE, ids=lambda scene: scene.__name__)
-def test_larger_schedules_end_well(house: House, casts: list[Clients], scene: Scene) -> None:
-    random = Random(scene.__name__)
-    for _ in range(25):
+def test_larger_schedules_end_well(
+    house: House, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
+) -> None:
+    random = Random(f"{scene.__name__} {pytestconfig.option.rotation}")
+    for _ in range(SCHEDULES):
         play(house, casts, scene, random.randrange)
 
 

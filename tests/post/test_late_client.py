@@ -9,6 +9,7 @@ from botocore.hooks import HierarchicalEmitter
 
 from postroom.post.side_by_side import THREADS
 from postroom.post.wiring.aws import late_client
+from postroom.store.own_faults import OwnFaults
 
 
 class Client:
@@ -35,7 +36,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_threads_that_need_it_at_once_share_one(made: list[str]) -> None:
-    events, queues = late_client("events"), late_client("sqs")
+    events, queues = late_client("events", OwnFaults()), late_client("sqs", OwnFaults())
     assert made == []
     with ThreadPoolExecutor(THREADS) as pool:
         asked = list(pool.map(lambda number: (events, queues)[number % 2].service, range(THREADS)))
@@ -52,7 +53,7 @@ def test_one_that_could_not_be_made_is_made_by_the_next_call(monkeypatch: pytest
         return make(service, **options)  # type: ignore[call-overload]
 
     monkeypatch.setattr(boto3, "client", fail_once)
-    client = late_client("s3")
+    client = late_client("s3", OwnFaults())
     with pytest.raises(OSError):
         client.service  # noqa: B018 - to ask for it is to make it
     assert client.service == "s3"

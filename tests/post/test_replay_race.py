@@ -13,6 +13,7 @@ import pytest
 from tests.aws import Deployed, deploy_on
 from tests.post.house import ASK, House
 from tests.post.stage import Died
+from tests.tiers import amount
 
 from postroom.local.emulator import Emulator
 from postroom.post.answers import Answer
@@ -21,10 +22,11 @@ from postroom.post.worker import Record
 from postroom.reasons import Reason
 
 SENDERS = 50
-ROUNDS = 100
+ROUNDS = amount(quick=20, all=100, proof=300)
 WORKERS = 4
 
-pytestmark = pytest.mark.xdist_group("replay")
+# In the smallest tier, too: nothing else meets with this many at once.
+pytestmark = [pytest.mark.xdist_group("replay"), pytest.mark.stack(tier="quick")]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,9 @@ def ministack() -> Iterator[Deployed]:
         yield deploy_on(emulator.clients("700000000000"))
 
 
-@pytest.fixture(params=["ministack", "deployed"], ids=["MiniStack", "moto"])
+@pytest.fixture(
+    params=[pytest.param("ministack", id="MiniStack", marks=pytest.mark.stack), pytest.param("deployed", id="moto")]
+)
 def store(request: pytest.FixtureRequest) -> Deployed:
     found: Deployed = request.getfixturevalue(request.param)
     return found

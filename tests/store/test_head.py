@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moto import mock_aws
-from tests.aws import Deployed, deploy, new_clients
+from tests.aws import Clients, Deployed, deployment
+from tests.tiers import examples
 
 from postroom.store import head
 from postroom.store.head import LATE_MS, SETTLED_MS, Heads, Position
@@ -159,11 +159,11 @@ def worker(mailbox: Mailbox, key: RowKey, done: list[RowKey]) -> Iterator[Step]:
     yield lambda: done.append(key)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(data=st.data())
-def test_no_claim_that_left_the_queue_lies_before_the_head(data: st.DataObject) -> None:
-    with mock_aws():
-        mailbox, done = Mailbox(deploy(new_clients())), list[RowKey]()
+def test_no_claim_that_left_the_queue_lies_before_the_head(clients: Clients, data: st.DataObject) -> None:
+    with deployment(clients) as deployed:
+        mailbox, done = Mailbox(deployed), list[RowKey]()
         actors = [
             list(reader(mailbox)), list(reader(mailbox)),
             list(worker(mailbox, mailbox.key(9000, 1), done)), list(worker(mailbox, mailbox.key(7000, 2), done)),
@@ -175,7 +175,7 @@ def test_no_claim_that_left_the_queue_lies_before_the_head(data: st.DataObject) 
 
 
 def test_a_head_that_is_raised_without_looking_at_the_generation_would_be_noticed(
-    monkeypatch: pytest.MonkeyPatch,
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blind = Heads.raise_to
 
@@ -184,21 +184,21 @@ def test_a_head_that_is_raised_without_looking_at_the_generation_would_be_notice
 
     monkeypatch.setattr(head.Heads, "raise_to", raise_blindly)
     with pytest.raises(AssertionError):
-        _all_orders_of_one_reader_and_one_worker()
+        _all_orders_of_one_reader_and_one_worker(clients)
 
 
-def _all_orders_of_one_reader_and_one_worker() -> None:
+def _all_orders_of_one_reader_and_one_worker(clients: Clients) -> None:
     for places in combinations(range(6), 3):
-        with mock_aws():
-            mailbox, done = Mailbox(deploy(new_clients())), list[RowKey]()
+        with deployment(clients) as deployed:
+            mailbox, done = Mailbox(deployed), list[RowKey]()
             reads, files = list(reader(mailbox)), list(worker(mailbox, mailbox.key(9000, 1), done))
             for place in range(6):
                 (reads if place in places else files).pop(0)()
             assert all(mailbox.heads.read(PK).sk <= key.sk for key in done)
 
 
-def test_every_order_of_one_reader_and_one_worker_is_good() -> None:
-    _all_orders_of_one_reader_and_one_worker()
+def test_every_order_of_one_reader_and_one_worker_is_good(clients: Clients) -> None:
+    _all_orders_of_one_reader_and_one_worker(clients)
 
 
 def scanned(mailbox: Mailbox) -> int:

@@ -4,12 +4,12 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
-from tests.aws import Clients, Deployed, new_clients
+from tests.aws import Deployed, new_clients
 
 from postroom.errors import NotNowError
 from postroom.post.adapters import AwsForwarding
 from postroom.store.aws import CancelledError, naming, our_own_fault, passing_faults, transacting
-from postroom.store.own_faults import MET, explain
+from postroom.store.own_faults import OwnFaults, explain
 
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
 
@@ -50,8 +50,8 @@ def test_what_is_no_fault_of_ours_or_a_mistake_in_our_code_has_no_sentence(code:
 
 
 def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Deployed) -> None:
-    made = new_clients()
-    dynamodb, s3, sqs = naming(made.dynamodb), naming(made.s3), naming(made.sqs)
+    made, own_faults = new_clients(), OwnFaults()
+    dynamodb, s3, sqs = (naming(each, own_faults) for each in (made.dynamodb, made.s3, made.sqs))
     key = {"pk": {"S": "somebody.example"}}
     with pytest.raises(ClientError), passing_faults():
         dynamodb.get_item(TableName="gone", Key=key)
@@ -61,7 +61,7 @@ def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Depl
         s3.put_object(Bucket="no-bucket", Key="somebody.example", Body=b"")
     with pytest.raises(ClientError), passing_faults():
         sqs.send_message(QueueUrl="https://sqs.eu-west-1.amazonaws.com/123456789012/none", MessageBody="x")
-    told = [fault.sentence.partition(".")[0] for fault in MET.take()]
+    told = [fault.sentence.partition(".")[0] for fault in own_faults.take()]
     assert told == [
         "table gone: it is not there (dynamodb:GetItem)",
         "table gone too: it is not there (dynamodb:TransactWriteItems)",
@@ -70,26 +70,26 @@ def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Depl
     ]
 
 
-def test_a_transaction_that_was_throttled_is_told_of(clients: Clients) -> None:
-    with Stubber(clients.dynamodb) as stub:
+def test_a_transaction_that_was_throttled_is_told_of() -> None:
+    own_faults = OwnFaults()
+    dynamodb = naming(new_clients().dynamodb, own_faults)
+    with Stubber(dynamodb) as stub:
         reasons = {"CancellationReasons": [{"Code": "None"}, {"Code": "ThrottlingError"}]}
         stub.add_client_error("transact_write_items", "TransactionCanceledException", modeled_fields=reasons)
         with pytest.raises(CancelledError), transacting():
-            clients.dynamodb.transact_write_items(
-                TransactItems=[{"Delete": {"TableName": "post", "Key": {"pk": {"S": "x"}}}}]
-            )
-    [fault] = MET.take()
+            dynamodb.transact_write_items(TransactItems=[{"Delete": {"TableName": "post", "Key": {"pk": {"S": "x"}}}}])
+    [fault] = own_faults.take()
     assert fault.quota
 
 
 def test_an_event_bus_that_takes_no_entry_is_told_of() -> None:
-    made = boto3.Session("testing", "testing", region_name="eu-west-1").client("events")
+    made, own_faults = boto3.Session("testing", "testing", region_name="eu-west-1").client("events"), OwnFaults()
     with Stubber(made) as stub:
         refused = {"ErrorCode": "ThrottlingException", "ErrorMessage": ""}
         stub.add_response("put_events", {"FailedEntryCount": 1, "Entries": [refused]})
         with pytest.raises(NotNowError):
-            AwsForwarding(new_clients().sqs, made).forward(BUS, {})
-    [fault] = MET.take()
+            AwsForwarding(new_clients().sqs, made, own_faults).forward(BUS, {})
+    [fault] = own_faults.take()
     assert fault.sentence.startswith(f"event bus {BUS}: AWS takes no more events:PutEvents just now")
 
 

@@ -289,7 +289,9 @@ def ministack() -> Iterator[Deployed]:
         yield deploy_on(emulator.clients("700000000001"))
 
 
-@pytest.fixture(params=["ministack", "deployed"], ids=["MiniStack", "moto"])
+@pytest.fixture(
+    params=[pytest.param("ministack", id="MiniStack", marks=pytest.mark.stack), pytest.param("deployed", id="moto")]
+)
 def there(request: pytest.FixtureRequest) -> Deployed:
     found: Deployed = request.getfixturevalue(request.param)
     return found

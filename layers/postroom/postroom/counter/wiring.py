@@ -31,6 +31,7 @@ from postroom.store.aws import naming
 from postroom.store.codes import CodeLimits
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.outbox import Outbox
+from postroom.store.own_faults import OwnFaults
 from postroom.store.queues import Queue
 from postroom.store.quotas import Quota, Usages
 from postroom.store.reader import Reader
@@ -42,26 +43,26 @@ from postroom.store.token_keys import TokenKeys
 from postroom.store.webhook_keys import WebhookKeys
 
 
-def build_counter(settings: Settings) -> Desk:
+def build_counter(settings: Settings, own_faults: OwnFaults) -> Desk:
     """The counter of a deployment."""
     settings.need(
         "directory_table", "post_table", "limits_table", "outbox_table", "storage_table", "bucket",
         "courier_queue_url", "token_keys_secret", "webhook_keys_secret",
     )  # fmt: skip
-    dynamodb = naming(boto3.client("dynamodb", config=AWS))
-    objects = Objects(naming(boto3.client("s3", config=AWS)), settings.bucket)
+    dynamodb = naming(boto3.client("dynamodb", config=AWS), own_faults)
+    objects = Objects(naming(boto3.client("s3", config=AWS), own_faults), settings.bucket)
     directory = build_directory(settings, dynamodb)
     register = Register(dynamodb, settings.post_table)
     mailboxes = Mailboxes(dynamodb, settings.directory_table)
     reader = Reader(dynamodb, settings.post_table, register, objects)
     pool = ThreadPoolExecutor(THREADS - 1)
-    secrets = naming(boto3.client("secretsmanager", config=AWS))
-    keys = TokenKeys(secrets, settings.token_keys_secret, time.time)
+    secrets = naming(boto3.client("secretsmanager", config=AWS), own_faults)
+    keys = TokenKeys(secrets, settings.token_keys_secret, time.time, own_faults)
     tokens = Tokens(keys, time.time, new_id)
     # Most domains have none, and are no delivery service: nobody has a profile there, and nothing is amiss.
     users = build_profiles(settings, objects, without=b"{}")
     answered = AnsweredChallenges(dynamodb, settings.limits_table)
-    courier = Queue(naming(boto3.client("sqs", config=AWS)), settings.courier_queue_url)
+    courier = Queue(naming(boto3.client("sqs", config=AWS), own_faults), settings.courier_queue_url)
     return Desk(
         sign_in=SignIn(tokens=tokens, directory=directory, mailboxes=mailboxes, users=users, answered=answered),
         opening=Opening(
@@ -96,7 +97,7 @@ def build_counter(settings: Settings) -> Desk:
         targets=TargetDesk(
             targets=Targets(dynamodb, settings.directory_table),
             codes=CodeLimits(dynamodb, settings.limits_table),
-            keys=WebhookKeys(secrets, settings.webhook_keys_secret, time.time),
+            keys=WebhookKeys(secrets, settings.webhook_keys_secret, time.time, own_faults),
             courier=courier,
             offer=Offer(settings.outbound_port, settings.notify_topic_arn),
             clock=time.time,

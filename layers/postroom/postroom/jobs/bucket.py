@@ -1,5 +1,6 @@
 """The bucket, as a job works on it: hours are listed, whole objects read, chunks written, many deleted at once."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -66,10 +67,11 @@ class Upload:
 class Bucket:
     """All of it raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries. Safe to share."""
 
-    def __init__(self, s3: "S3Client", bucket: str, tally: Tally) -> None:
+    def __init__(self, s3: "S3Client", bucket: str, tally: Tally, sleep: Callable[[float], None] = time.sleep) -> None:
         self._s3 = s3
         self._bucket = bucket
         self._tally = tally
+        self._sleep = sleep
 
     def hours(self, prefix: str) -> Iterator[str]:
         """The prefixes of the hours in which there are objects: `seg/2026/11/23/01/`, oldest first.
@@ -200,4 +202,4 @@ class Bucket:
             with passing_faults():
                 return request()
 
-        return again(counted, self._tally)
+        return again(counted, self._tally, self._sleep)

@@ -11,7 +11,6 @@ from postroom.jobs.tally import Tally
 
 R = TypeVar("R")
 
-_sleep = time.sleep
 TRIES: Final = 8
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 10.0
@@ -61,12 +60,12 @@ class Patience:
             self._tally.add(f"units.{self._what}", more)
 
 
-def again(request: Callable[[], R], tally: Tally) -> R:
+def again(request: Callable[[], R], tally: Tally, sleep: Callable[[float], None]) -> R:
     """What a request of S3 answers, made again where it cannot be answered now.
 
     Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries.
     """
-    return _again(request, lambda: tally.add("throttled.s3"), _sleep)
+    return _again(request, lambda: tally.add("throttled.s3"), sleep)
 
 
 def _again(request: Callable[[], R], throttled: Callable[[], None], sleep: Callable[[float], None]) -> R:

@@ -14,7 +14,7 @@ from postroom.post.answers import MAX_ANSWER_BYTES
 from postroom.post.ports import SenderKey
 from postroom.reasons import Reason
 from postroom.store.aws import error_code, passing_faults
-from postroom.store.own_faults import MET, explain
+from postroom.store.own_faults import OwnFaults, explain
 from postroom.store.targets import Target
 
 if TYPE_CHECKING:
@@ -73,9 +73,10 @@ class LambdaHandlers:
 class AwsForwarding:
     """Queues and event buses, by their ARN."""
 
-    def __init__(self, sqs: "SQSClient", events: "EventBridgeClient") -> None:
+    def __init__(self, sqs: "SQSClient", events: "EventBridgeClient", own_faults: OwnFaults) -> None:
         self._sqs = sqs
         self._events = events
+        self._own_faults = own_faults
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
         """Hand `message` on. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -107,7 +108,7 @@ class AwsForwarding:
             for entry in result["Entries"]:
                 fault = explain(entry.get("ErrorCode", ""), "events:PutEvents", "event bus", target)
                 if fault:
-                    MET.note(fault)
+                    self._own_faults.note(fault)
             raise NotNowError(Reason.STORE_UNAVAILABLE)
 
 

@@ -7,7 +7,7 @@ from postroom.errors import NotNowError
 from postroom.nlweb.sign import Draft, sign, write
 from postroom.post.ports import OurKeys, Outbound
 from postroom.reasons import Reason
-from postroom.store.own_faults import MET, OwnFault
+from postroom.store.own_faults import OwnFault, OwnFaults
 
 _NOT_FINAL: Final = frozenset({408, 425, 429})
 
@@ -24,15 +24,16 @@ class Answered:
 class Postman:
     """Posts what functions/courier sends."""
 
-    def __init__(self, keys: OurKeys, outbound: Outbound) -> None:
+    def __init__(self, keys: OurKeys, outbound: Outbound, own_faults: OwnFaults) -> None:
         self._keys = keys
         self._outbound = outbound
+        self._own_faults = own_faults
 
     def post(self, draft: Draft) -> Answered:
         """Post a draft, signed by its sender's key. Raises NotNowError: SIGNING_KEY_UNAVAILABLE, OUTBOUND_FAILED."""
         ours = self._keys.of(draft.sender)
         if ours is None:
-            MET.note(
+            self._own_faults.note(
                 OwnFault(
                     f"no signing key is stored for {draft.sender}: what it sends, Feedback too, waits, and in the "
                     f"end is given up. Store one (postroom domain add {draft.sender} --key … --selector …)"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
@@ -9,7 +10,7 @@ from botocore.exceptions import ConnectionError as NoConnectionError
 
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
-from postroom.store.own_faults import MET, OwnFault, explain
+from postroom.store.own_faults import OwnFault, OwnFaults, explain
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -33,6 +34,7 @@ _RESOURCES: Final = {
 }  # fmt: skip
 """What the arguments of our calls name, and what that is."""
 _ARGUMENTS, _ACTION, _KIND, _NAME = "postroom_arguments", "PostroomAction", "PostroomKind", "PostroomName"
+_OWN_FAULTS: Final = "PostroomOwnFaults"
 
 
 class RefusedError(Exception):
@@ -70,10 +72,13 @@ def is_passing(error: BotoCoreError | ClientError) -> bool:
     return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
 
 
-def naming(client: C) -> C:
-    """The same client, whose errors say from now on what they are about: AWS often says no more than `not found`."""
+def naming(client: C, own_faults: OwnFaults) -> C:
+    """The same client, whose errors say from now on what they are about: AWS often says no more than `not found`.
+
+    They have `own_faults` with them, too: where one of them is a fault of our own, it is noted there.
+    """
     client.meta.events.register("provide-client-params", _keep_arguments)
-    client.meta.events.register("after-call", _name_resource)
+    client.meta.events.register("after-call", partial(_name_resource, own_faults))
     return client
 
 
@@ -82,11 +87,16 @@ def _keep_arguments(params: Mapping[str, object], context: dict[str, object], **
 
 
 def _name_resource(
-    parsed: dict[str, dict[str, str]], model: "OperationModel", context: Mapping[str, object], **_: object
+    own_faults: OwnFaults,
+    parsed: dict[str, dict[str, object]],
+    model: "OperationModel",
+    context: Mapping[str, object],
+    **_: object,
 ) -> None:
     if "Error" in parsed:
         kind, name = _resource(cast("Mapping[str, object]", context.get(_ARGUMENTS, {})))
-        parsed["Error"] |= {_ACTION: f"{model.service_model.service_name}:{model.name}", _KIND: kind, _NAME: name}
+        action = f"{model.service_model.service_name}:{model.name}"
+        parsed["Error"] |= {_ACTION: action, _KIND: kind, _NAME: name, _OWN_FAULTS: own_faults}
 
 
 def _resource(arguments: Mapping[str, object]) -> tuple[str, str]:
@@ -123,11 +133,13 @@ def stack_of(error: BaseException) -> BaseException | None:
     return None if our_own_fault(error) else error
 
 
-def note(error: BaseException) -> None:
-    """Have it told at the end of the run, if it is our own fault."""
+def _note(error: BotoCoreError | ClientError) -> None:
+    """Have it told at the end of the run, if it is our own fault and there is a run that tells."""
     fault = our_own_fault(error)
-    if fault:
-        MET.note(fault)
+    if fault and isinstance(error, ClientError):
+        own_faults = cast("Mapping[str, object]", error.response.get("Error", {})).get(_OWN_FAULTS)
+        if isinstance(own_faults, OwnFaults):
+            own_faults.note(fault)
 
 
 @contextmanager
@@ -138,7 +150,7 @@ def transacting() -> Iterator[None]:
             yield
         except ClientError as error:
             if error_code(error) == "TransactionCanceledException":
-                note(error)
+                _note(error)
                 reasons = cast("Iterable[Mapping[str, str]]", error.response.get("CancellationReasons", ()))
                 raise CancelledError(tuple(reason.get("Code", "None") for reason in reasons)) from error
             raise
@@ -154,7 +166,7 @@ def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE, *, of_others: bool
         yield
     except (BotoCoreError, ClientError) as error:
         if not of_others:
-            note(error)
+            _note(error)
         if is_passing(error):
             raise NotNowError(reason) from error
         raise

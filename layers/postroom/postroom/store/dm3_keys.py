@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from postroom.dm3.service import ServiceKeys, read_service_keys
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
+from postroom.store.own_faults import OwnFaults
 from postroom.store.secret import Secret
 
 if TYPE_CHECKING:
@@ -18,9 +19,15 @@ class DeliveryServiceKeys:
     """The keys of the dm3 delivery service. `needed`: that there are none is a fault; most deployments have none."""
 
     def __init__(
-        self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], *, needed: bool = False
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+        *,
+        needed: bool = False,
     ) -> None:
-        self._secret = Secret(secrets, secret, clock, FORM)
+        self._secret = Secret(secrets, secret, clock, FORM, own_faults)
         self._needed = needed
         self._read: tuple[dict[str, Any], ServiceKeys] | None = None
 

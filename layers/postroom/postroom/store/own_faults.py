@@ -54,7 +54,10 @@ class OwnFault:
 
 
 class OwnFaults:
-    """Those that were met since they were taken last, each once. Safe to share: the worker has threads."""
+    """Those that were met since they were taken last, each once. Safe to share: the worker has threads.
+
+    A function has one, for it is at one run at a time. Whatever may meet a fault has it, AWS clients too (`naming`).
+    """
 
     def __init__(self) -> None:
         self._met: dict[OwnFault, None] = {}
@@ -70,10 +73,6 @@ class OwnFaults:
         with self._lock:
             taken, self._met = list(self._met), {}
             return taken
-
-
-MET: Final = OwnFaults()
-"""Of this process, as its log is: a Lambda function is at one run at a time."""
 
 
 def explain(code: str, action: str, kind: str, name: str) -> OwnFault | None:

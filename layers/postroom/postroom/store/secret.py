@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from postroom.errors import NotNowError, OurError
 from postroom.reasons import Reason
 from postroom.store.aws import passing_faults
-from postroom.store.own_faults import MET, OwnFault
+from postroom.store.own_faults import OwnFault, OwnFaults
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -25,14 +25,23 @@ _FRESH_SECONDS: Final = 2
 class Secret:
     """A JSON object in a secret, cached so briefly that a change is seen within a minute.
 
-    `form`: what it must hold, and which command writes that.
+    `form`: what it must hold, and which command writes that. `own_faults`: what is told that it holds something else;
+    None: nobody is.
     """
 
-    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], form: str) -> None:
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        form: str,
+        own_faults: OwnFaults | None = None,
+    ) -> None:
         self._secrets = secrets
         self._secret = secret
         self._clock = clock
         self._form = form
+        self._own_faults = own_faults or OwnFaults()
         self._read_at = float("-inf")
         self._failed_at = float("-inf")
         self._entries: dict[str, Any] = {}
@@ -79,7 +88,7 @@ class Secret:
 
         Its messages wait for a better one: it is no fault of theirs.
         """
-        MET.note(
+        self._own_faults.note(
             OwnFault(
                 f"secret {self._secret}: it must hold {self._form}. Put its former version back "
                 "(aws secretsmanager update-secret-version-stage), or fill it anew"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from postroom.errors import OurError
 from postroom.nlweb.keys import PrivateKey
+from postroom.store.own_faults import OwnFaults
 from postroom.store.secret import Secret
 
 if TYPE_CHECKING:
@@ -25,8 +26,14 @@ class SigningKey:
 class SigningKeys:
     """The keys of our domains."""
 
-    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM)
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
 
     def of(self, domain: str) -> SigningKey | None:
         """The key of one of our domains; None: none was stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from postroom.store.own_faults import OwnFaults
 from postroom.store.secret import Secret
 
 if TYPE_CHECKING:
@@ -34,8 +35,14 @@ class TokenKeySet:
 class TokenKeys:
     """The keys; read as rarely as `Secret` does."""
 
-    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM)
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
         self._clock = clock
         self._derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from postroom.store.own_faults import OwnFaults
 from postroom.store.secret import Secret
 from postroom.store.targets import Target
 
@@ -31,8 +32,14 @@ class WebhookKeys:
     """The secret `{"0": "<random text>"}`, and what is derived from it. All of it raises
     NotNowError(SIGNING_KEY_UNAVAILABLE)."""
 
-    def __init__(self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float]) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM)
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
 
     def require(self) -> None:
         """Before anything is stored that something will have to be derived for."""

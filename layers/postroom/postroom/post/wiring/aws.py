@@ -10,6 +10,7 @@ from botocore.config import Config
 
 from postroom.post.side_by_side import THREADS
 from postroom.store.aws import naming
+from postroom.store.own_faults import OwnFaults
 from postroom.store.queues import Queue
 
 if TYPE_CHECKING:
@@ -41,16 +42,16 @@ _MAKING: Final = Lock()
 class Aws:
     """The clients that every function has, and almost every event needs."""
 
-    def __init__(self) -> None:
-        self.dynamodb: DynamoDBClient = naming(boto3.client("dynamodb", config=AWS))
-        self._sqs: SQSClient = naming(boto3.client("sqs", config=AWS))
+    def __init__(self, own_faults: OwnFaults) -> None:
+        self.dynamodb: DynamoDBClient = naming(boto3.client("dynamodb", config=AWS), own_faults)
+        self._sqs: SQSClient = naming(boto3.client("sqs", config=AWS), own_faults)
 
     def queue(self, url: str) -> Queue:
         """A queue."""
         return Queue(self._sqs, url)
 
 
-def late_client(service: str, config: Config = AWS) -> Any:
+def late_client(service: str, own_faults: OwnFaults, config: Config = AWS) -> Any:
     """A client that many instances of a function never need: made when it is first asked for something.
 
     What every event needs is better made at once: Lambda gives a start more of a processor than it gives a small
@@ -58,7 +59,7 @@ def late_client(service: str, config: Config = AWS) -> Any:
     one is made at once, too: nobody waits for that.
     """
     new: Callable[..., Any] = boto3.client  # whose types know services by their literal names
-    client = _LateClient(lambda: naming(new(service, config=config)))
+    client = _LateClient(lambda: naming(new(service, config=config), own_faults))
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand") != "on-demand":
         client.make()
     return client

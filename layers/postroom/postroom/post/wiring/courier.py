@@ -24,6 +24,7 @@ from postroom.settings import Settings
 from postroom.store.aws import naming
 from postroom.store.limits import FeedbackLimits
 from postroom.store.outbox import Outbox
+from postroom.store.own_faults import OwnFaults
 from postroom.store.register import Register
 from postroom.store.secrets import SigningKeys
 from postroom.store.seen import Seen
@@ -41,17 +42,18 @@ class Rounds(NamedTuple):
     notifications: Notifier
 
 
-def build_courier(settings: Settings) -> Rounds:
+def build_courier(settings: Settings, own_faults: OwnFaults) -> Rounds:
     """What functions/courier runs."""
     settings.need(
         "post_table", "seen_table", "limits_table", "outbox_table", "directory_table", "courier_queue_url",
         "signing_keys_secret", "webhook_keys_secret",
     )  # fmt: skip
-    aws, https = Aws(), build_https(settings)
-    secretsmanager = naming(boto3.client("secretsmanager", config=AWS))
-    keys = SigningKeys(secretsmanager, settings.signing_keys_secret, time.time)
+    aws, https = Aws(own_faults), build_https(settings)
+    secretsmanager = naming(boto3.client("secretsmanager", config=AWS), own_faults)
+    keys = SigningKeys(secretsmanager, settings.signing_keys_secret, time.time, own_faults)
     graph = Graph(settings.graph_domain, https, keys, time.time, uuid.uuid4) if settings.graph_domain else None
-    postman, queue = Postman(keys, HttpsOutbound(https)), aws.queue(settings.courier_queue_url)
+    postman = Postman(keys, HttpsOutbound(https), own_faults)
+    queue = aws.queue(settings.courier_queue_url)
     jitter = secrets.SystemRandom().random
     feedback = Courier(
         seen=Seen(aws.dynamodb, settings.seen_table),
@@ -74,12 +76,15 @@ def build_courier(settings: Settings) -> Rounds:
         clock=time.time,
         jitter=jitter,
     )
-    webhook_keys = WebhookKeys(secretsmanager, settings.webhook_keys_secret, time.time)
+    webhook_keys = WebhookKeys(secretsmanager, settings.webhook_keys_secret, time.time, own_faults)
     notifications = Notifier(
         targets=Targets(aws.dynamodb, settings.directory_table),
         turns=Turns(aws.dynamodb, settings.directory_table),
         keys=webhook_keys,
-        carriers={Kind.WEBHOOK: Webhooks(https, webhook_keys, time.time), Kind.TOPIC: Topics(late_client("sns"))},
+        carriers={
+            Kind.WEBHOOK: Webhooks(https, webhook_keys, time.time),
+            Kind.TOPIC: Topics(late_client("sns", own_faults)),
+        },
         queue=queue,
         rules=NotifierRules(settings.notify_interval_seconds, settings.notify_pause_seconds),
         clock=time.time,

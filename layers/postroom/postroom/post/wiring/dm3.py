@@ -11,12 +11,14 @@ from postroom.post.wiring.aws import late_client
 from postroom.reasons import Reason
 from postroom.settings import Settings
 from postroom.store.dm3_keys import DeliveryServiceKeys
+from postroom.store.own_faults import OwnFaults
 from postroom.store.segments import Objects
 
 
-def build_dm3_keys(settings: Settings, *, needed: bool = False) -> DeliveryServiceKeys:
+def build_dm3_keys(settings: Settings, own_faults: OwnFaults, *, needed: bool = False) -> DeliveryServiceKeys:
     """The keys of the dm3 delivery service; for NLWeb alone nobody asks for them. `needed`: there must be some."""
-    return DeliveryServiceKeys(late_client("secretsmanager"), settings.dm3_keys_secret, time.time, needed=needed)
+    secrets = late_client("secretsmanager", own_faults)
+    return DeliveryServiceKeys(secrets, settings.dm3_keys_secret, time.time, own_faults, needed=needed)
 
 
 def build_profiles(settings: Settings, objects: Objects, *, without: bytes | None = None) -> Profiles:

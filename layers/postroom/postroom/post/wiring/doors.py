@@ -22,6 +22,7 @@ from postroom.post.wiring.shared import build_directory, named, new_id
 from postroom.settings import Settings
 from postroom.store.aws import naming
 from postroom.store.directory import Directory
+from postroom.store.own_faults import OwnFaults
 from postroom.store.quotas import Quota, Usages
 from postroom.store.replies import Replies
 from postroom.store.segments import Objects
@@ -37,12 +38,12 @@ class Doors(NamedTuple):
     dm3: Dm3Door
 
 
-def build_doors(settings: Settings) -> Doors:
+def build_doors(settings: Settings, own_faults: OwnFaults) -> Doors:
     """What functions/inbox runs."""
     settings.need("directory_table", "seen_table", "limits_table", "bucket", "claims_queue_url", "dm3_keys_secret")
-    aws = Aws()
+    aws = Aws(own_faults)
     # Not late: a look-up of dm3 has a second in all, and to make it may take a third of that.
-    objects = Objects(naming(boto3.client("s3", config=AWS)), settings.bucket)
+    objects = Objects(naming(boto3.client("s3", config=AWS), own_faults), settings.bucket)
     directory = build_directory(settings, aws.dynamodb)
     intake = Intake(
         directory=directory,
@@ -57,16 +58,18 @@ def build_doors(settings: Settings) -> Doors:
         new_id=new_id,
     )
     return Doors(
-        nlweb=_nlweb_door(settings, aws, objects, directory, intake),
-        dm3=_dm3_door(settings, objects, directory, intake),
+        nlweb=_nlweb_door(settings, aws, objects, directory, intake, own_faults),
+        dm3=_dm3_door(settings, objects, directory, intake, own_faults),
     )
 
 
-def _nlweb_door(settings: Settings, aws: Aws, objects: Objects, directory: Directory, intake: Intake) -> NlwebDoor:
+def _nlweb_door(
+    settings: Settings, aws: Aws, objects: Objects, directory: Directory, intake: Intake, own_faults: OwnFaults
+) -> NlwebDoor:
     sync = Sync(
         judge=build_judge(settings, directory),
         replies=Replies(aws.dynamodb, settings.seen_table, objects),
-        handlers=BuiltInHandlers(directory, LambdaHandlers(late_client("lambda", AWS_ONCE))),
+        handlers=BuiltInHandlers(directory, LambdaHandlers(late_client("lambda", own_faults, AWS_ONCE))),
         clock=time.time,
         new_id=new_id,
         lease_seconds=settings.sync_lease_seconds,
@@ -82,11 +85,13 @@ def _nlweb_door(settings: Settings, aws: Aws, objects: Objects, directory: Direc
     )
 
 
-def _dm3_door(settings: Settings, objects: Objects, directory: Directory, intake: Intake) -> Dm3Door:
+def _dm3_door(
+    settings: Settings, objects: Objects, directory: Directory, intake: Intake, own_faults: OwnFaults
+) -> Dm3Door:
     return Dm3Door(
         properties=properties_of(settings),
         directory=directory,
-        keys=build_dm3_keys(settings),
+        keys=build_dm3_keys(settings, own_faults),
         profiles=build_profiles(settings, objects),
         timebox=TimeBox(ThreadPoolExecutor(LOOK_UPS), settings.dm3_lookup_seconds),
         intake=intake,

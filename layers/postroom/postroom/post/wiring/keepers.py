@@ -10,6 +10,7 @@ from postroom.post.wiring.aws import Aws, late_client
 from postroom.post.wiring.filing import build_filing
 from postroom.settings import DAY_SECONDS, Settings
 from postroom.store.outbox import Outbox
+from postroom.store.own_faults import OwnFaults
 from postroom.store.segments import Objects
 
 _KEEPER_MARGIN_SECONDS: Final = DAY_SECONDS
@@ -23,15 +24,15 @@ class Keepers(NamedTuple):
     outbox: OutboxKeeper
 
 
-def build_keepers(settings: Settings) -> Keepers:
+def build_keepers(settings: Settings, own_faults: OwnFaults) -> Keepers:
     """What functions/worker/keeper.py runs."""
     settings.need(
         "post_table", "outbox_table", "bucket", "courier_queue_url", "letters_queue_url", "courier_letters_queue_url"
     )
-    aws = Aws()
-    objects = Objects(late_client("s3"), settings.bucket)
+    aws = Aws(own_faults)
+    objects = Objects(late_client("s3", own_faults), settings.bucket)
     claims = Keeper(
-        filing=build_filing(settings, aws, objects, ThreadPoolExecutor(1)),
+        filing=build_filing(settings, aws, objects, ThreadPoolExecutor(1), own_faults),
         objects=objects,
         clock=time.time,
         horizon_seconds=settings.horizon_seconds,

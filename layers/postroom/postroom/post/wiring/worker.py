@@ -16,31 +16,32 @@ from postroom.post.wiring.shared import build_directory, times_of
 from postroom.post.worker import Worker
 from postroom.settings import Settings
 from postroom.store.aws import naming
+from postroom.store.own_faults import OwnFaults
 from postroom.store.segments import Objects
 
 
-def build_worker(settings: Settings) -> Worker:
+def build_worker(settings: Settings, own_faults: OwnFaults) -> Worker:
     """What functions/worker runs."""
     settings.need(
         "directory_table", "seen_table", "post_table", "limits_table", "outbox_table", "bucket",
         "retry_queue_url", "suspects_queue_url", "courier_queue_url", "dm3_keys_secret",
     )  # fmt: skip
-    aws, pool = Aws(), ThreadPoolExecutor(THREADS - 1)
-    objects = Objects(naming(boto3.client("s3", config=AWS)), settings.bucket)
+    aws, pool = Aws(own_faults), ThreadPoolExecutor(THREADS - 1)
+    objects = Objects(naming(boto3.client("s3", config=AWS), own_faults), settings.bucket)
     directory = build_directory(settings, aws.dynamodb)
     return Worker(
         judges={
             "nlweb": build_judge(settings, directory),
             "dm3": Dm3Judge(
                 # A letter that was taken in was sealed to them.
-                keys=build_dm3_keys(settings, needed=True),
+                keys=build_dm3_keys(settings, own_faults, needed=True),
                 profiles=build_profiles(settings, objects),
                 clock=time.time,
                 times=times_of(settings),
                 unverified_seconds=settings.dm3_unverified_seconds,
             ),
         },
-        filing=build_filing(settings, aws, objects, pool),
+        filing=build_filing(settings, aws, objects, pool, own_faults),
         announcer=Announcer(directory, aws.queue(settings.courier_queue_url)),
         objects=objects,
         retry=aws.queue(settings.retry_queue_url),
