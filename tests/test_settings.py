@@ -18,6 +18,7 @@ from postroom.post.wiring.keepers import build_keepers
 from postroom.post.wiring.senders import build_sender_keys
 from postroom.post.wiring.worker import build_worker
 from postroom.settings import DAY_SECONDS, Settings, read_settings
+from postroom.store.own_faults import OwnFaults
 
 ROOT = Path(__file__).parent.parent
 FIELDS = {field.name: field for field in fields(Settings)}
@@ -171,7 +172,7 @@ def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatc
         variable.lower() for variable in FUNCTIONS[function] if FUNCTIONS[function][variable] in TEMPLATE["Resources"]
     }
     settings = Watched(read_settings({name.upper(): "here" for name in own}))
-    BUILDERS[function](settings)  # type: ignore[arg-type]
+    BUILDERS[function](settings, OwnFaults())  # type: ignore[arg-type]
     assert settings.needed == own
     # What is set for some functions only must be set for all that read it: a default would come in unseen.
     assert {name for name in settings.read if name.upper() in DECLARED} - given <= UNUSED_THERE[function]
