@@ -1,37 +1,43 @@
-"""What makes a start cold in a process that has run functions before: clients that are made once, and emptied."""
+"""Clients of AWS that are made once for each function, and are as if just made whenever it starts cold."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
 from botocore.retries import quota
 
+_really_a_quota = quota.RetryQuota
 
+
+@dataclass
 class Clients:
-    """Takes the place of `boto3.client`: a client is made once, since that takes longer than most runs.
+    """Takes the place of `boto3.client`: making a client takes longer than most runs.
 
-    Until `empty` a client that is asked for again is the one before. What a client holds of what it met are its
-    connections, and how many more tries the SDK grants it.
+    What a client holds of what it met are its connections, how many more tries the SDK grants it, and what was
+    registered with it. `whose`: the function that asks now; none has a client of another.
     """
 
-    def __init__(self) -> None:
-        self._really = boto3.client
-        self._made: dict[tuple[str, int], Any] = {}
-        self._configs: list[object] = []
-        self._quotas: list[quota.RetryQuota] = []
-        self._really_quota = quota.RetryQuota
+    whose: str = ""
+    _really: Callable[..., Any] = field(default_factory=lambda: boto3.client)
+    _made: dict[tuple[str, str, int], Any] = field(default_factory=dict)
+    _configs: list[object] = field(default_factory=list)
+    """Kept: another in the place of one could have its id."""
+    _registered: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)
+    _quotas: list[Any] = field(default_factory=list)
 
     def install(self) -> None:
         """For this process and those that it forks."""
-        boto3.client = self
-        quota.RetryQuota = self._quota
+        vars(boto3)["client"] = self.client
+        vars(quota)["RetryQuota"] = self._quota
 
-    def __call__(self, service: str, config: object = None) -> Any:
-        key = (service, id(config))
+    def client(self, service: str, config: object = None) -> Any:
+        """The client, which may have been made before."""
+        key = (self.whose, service, id(config))
         if key not in self._made:
-            # Kept: another in its place could have its id.
             self._configs.append(config)
-            self._made[key] = client = self._really(service, config=config)
-            _register_once(client)
+            self._made[key] = self._really(service, config=config)
+            self._watch(self._made[key].meta.events)
         return self._made[key]
 
     def empty(self) -> None:
@@ -39,21 +45,20 @@ class Clients:
         for client in self._made.values():
             client.close()
         for each in self._quotas:
-            self._really_quota.__init__(each)
+            each.__init__()
+        for events, registered in self._registered:
+            events.unregister(*registered)
+        self._registered.clear()
 
-    def _quota(self) -> quota.RetryQuota:
-        self._quotas.append(self._really_quota())
+    def _watch(self, events: Any) -> None:
+        register = events.register
+
+        def watched(*what: Any) -> None:
+            register(*what)
+            self._registered.append((events, what))
+
+        events.register = watched
+
+    def _quota(self) -> Any:
+        self._quotas.append(_really_a_quota())
         return self._quotas[-1]
-
-
-def _register_once(client: Any) -> None:
-    """Functions register their handlers with a client whenever they start: one after the other, with the same."""
-    events = client.meta.events
-    really, known = events.register, set()
-
-    def register(event: str, handler: Any) -> None:
-        if (event, handler) not in known:
-            known.add((event, handler))
-            really(event, handler)
-
-    events.register = register

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import boto3
@@ -34,7 +35,6 @@ from postroom.post.wiring import doors, keepers, worker
 from postroom.store.directory import Dm3Mailbox, Domain
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.operators import Operators
-from postroom.store.own_faults import MET
 from postroom.store.replies import MAX_INLINE_BYTES
 from postroom.store.secrets import SigningKeys
 
@@ -118,7 +118,7 @@ class Town:
             setattr(module, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
         self.settle_by({})
         for function in FUNCTIONS:
-            self._office.start(function)
+            self._started(function)
         # They look through folders for that, the first time.
         boto3.client("dynamodb").can_paginate("query")
         self.deployed.clients.s3.can_paginate("list_objects_v2")
@@ -133,7 +133,6 @@ class Town:
         Settings' secrets, tables, tokens, DNS and manifests are read anew, and the clock is right again.
         """
         CLOCK.be_right()
-        MET.take()
         sys.stdout.flush()
         self._office.end()
         self._clients.empty()
@@ -146,7 +145,11 @@ class Town:
         """What a function's handler answers, here and now."""
         context = LambdaContext()
         context._aws_request_id = "request"
-        return getattr(self._office.start(function), "handler")(event, context)  # noqa: B009 - no stub knows it
+        return getattr(self._started(function), "handler")(event, context)  # noqa: B009 - no stub knows it
+
+    def _started(self, function: str) -> ModuleType:
+        self._clients.whose = function
+        return self._office.start(function)
 
     def wipe(self) -> None:
         """Empty whatever holds messages; what operators set stays."""
