@@ -21,7 +21,7 @@ _COST = "cost"
 """The name of what a report says of a part of a test: seconds, those of processor time, and of these its own."""
 _NEEDS = {
     "stack": re.compile(r"\bministack\b|tests\.faults\b|postroom (demo|up)\b|make (demo|up)\b"),
-    "spark": re.compile(r"spark-submit|\bjava\b"),
+    "spark": re.compile(r"spark-submit|\bjava\b|glue_jobs/\w+\.py"),
     "validators": re.compile(r"\b(named|knotd|unbound)\b"),
 }
 """What is started, by its command line, that only a test with this marker may start."""
