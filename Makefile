@@ -45,9 +45,10 @@ demo: $(VENV)/.installed ## the main job as a story, on the real template, in ab
 	@$(BIN)/postroom demo
 
 .PHONY: up
-up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones, PORT=n DNS_PORT=n AWS_PORT=n
+up: $(VENV)/.installed ## the local stack, until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones, PORT=n DNS_PORT=n AWS_PORT=n, QUEUE_PROCESSES=n HTTP_PROCESSES=n of each function
 	@exec $(BIN)/postroom up $(if $(STATE),--state "$(STATE)") $(if $(ZONES),--zones "$(ZONES)") $(if $(PORT),--port $(PORT)) \
-		$(if $(DNS_PORT),--dns-port $(DNS_PORT)) $(if $(AWS_PORT),--aws-port $(AWS_PORT))
+		$(if $(DNS_PORT),--dns-port $(DNS_PORT)) $(if $(AWS_PORT),--aws-port $(AWS_PORT)) \
+		$(if $(QUEUE_PROCESSES),--queue-processes $(QUEUE_PROCESSES)) $(if $(HTTP_PROCESSES),--http-processes $(HTTP_PROCESSES))
 
 .PHONY: test
 test: $(VENV)/.installed $(SAM_VENV)/.installed ## before each commit: the quick tests; ARGS="-k inbox" chooses some

@@ -100,7 +100,7 @@ def measure(effort: Effort) -> Sequence[Table]:
             cost[name] = seconds / size
         crowd = _plan(effort.messages, one_conversation=effort.messages // 2)
         paths.append(_byte_path(spark, Path(folder), "all, half of it one conversation", crowd, 1)[0])
-        letters = _plan(effort.messages // 1000, median_bytes=5_000_000, most_bytes=5_000_000, batch=2)
+        letters = _plan(max(2, effort.messages // 1000), median_bytes=5_000_000, most_bytes=5_000_000, batch=2)
         long = _long_lines(spark, Path(folder), letters)
         with Emulator() as emulator:
             deployed = deploy_on(emulator.clients(_ACCOUNT))

@@ -28,7 +28,7 @@ class Effort:
 
 
 NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002, processes=7, messages=100_000)
-TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0, messages=1000)
+TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0, messages=200)
 """Enough to see that it runs; the numbers mean nothing."""
 
 

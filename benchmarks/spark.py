@@ -28,10 +28,19 @@ def caller_environment(account: str) -> dict[str, str]:
 
 @contextmanager
 def session(
-    account: str, *, master: str = "local[*]", submit: str = "", settings: Mapping[str, str] | None = None
+    account: str,
+    *,
+    master: str = "local[*]",
+    submit: str = "",
+    settings: Mapping[str, str] | None = None,
+    signed: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A session; as long as it lasts, this process is a caller of jobs. `submit`: what Java is started with."""
-    environment = caller_environment(account)
+    """A session; as long as it lasts, this process is a caller of jobs.
+
+    `submit`: what Java is started with. `signed`: what its requests are signed with, as the environment says it, where
+    that is not the account itself.
+    """
+    environment = caller_environment(account) | dict(signed or {})
     # Java outlives a session, and keeps the environment that it was started in: another account's, maybe.
     of_workers = {f"spark.executorEnv.{name}": environment[name] for name in environment if name.startswith("AWS_")}
     builder = SparkSession.builder.master(master)

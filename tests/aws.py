@@ -223,14 +223,21 @@ def deployed(clients: Clients) -> Iterator[Deployed]:
 @contextmanager
 def deployment(clients: Clients) -> Iterator[Deployed]:
     """A fresh deployment in moto; one at a time."""
-    assert not models.MockAWS._mocks_active, "a deployment takes the whole of moto"
     made, state = _deployed_once()
+    with holding(state):
+        yield Deployed(clients, made.bucket, {**made.secrets}, {**made.tables}, {**made.queues})
+
+
+@contextmanager
+def holding(state: bytes) -> Iterator[None]:
+    """moto with what it `held` once, and nothing else."""
+    assert not models.MockAWS._mocks_active, "a deployment takes the whole of moto"
     with _moto():
         for backends, accounts, attributes in _Unpickler(BytesIO(state)).load():
             backends.update(accounts)
             vars(backends).update(attributes)
             BackendDict._instances.append(backends)
-        yield Deployed(clients, made.bucket, {**made.secrets}, {**made.tables}, {**made.queues})
+        yield
 
 
 @contextmanager

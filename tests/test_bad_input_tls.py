@@ -20,7 +20,7 @@ from postroom.store.operators import Operators
 HOST = f"nlweb.{bad.RECEIVER}"
 AS_JSON = "Content-Type: application/json"
 
-pytestmark = pytest.mark.xdist_group("bad input at the TLS door")
+pytestmark = [pytest.mark.xdist_group("bad input at the TLS door"), pytest.mark.stack]
 
 
 @pytest.fixture(scope="module")

@@ -97,11 +97,25 @@ def test_every_benchmark_is_run() -> None:
     assert [benchmark.name for benchmark in program.BENCHMARKS] == list(ROWS)
 
 
-MEASURED = [benchmark for benchmark in program.BENCHMARKS if benchmark.name != "peers"]
+NEEDS = {
+    "throughput": [pytest.mark.stack],
+    "dnssec": [pytest.mark.validators],
+    "start": [pytest.mark.stack],
+    "requests": [pytest.mark.stack],
+    "pickup": [pytest.mark.stack],
+    # A Java of its own, and its job is played by other tests.
+    "jobs": [pytest.mark.stack, pytest.mark.spark(tier="proof")],
+}
+"""Those that need more than this process, or take seconds; the others are played before each commit."""
+MEASURED = [
+    pytest.param(benchmark, id=benchmark.name, marks=NEEDS.get(benchmark.name, ()))
+    for benchmark in program.BENCHMARKS
+    if benchmark.name != "peers"
+]
 """Those that need nobody's software but ours; what `peers` prints, test_benchmarks_peers.py says."""
 
 
-@pytest.mark.parametrize("benchmark", MEASURED, ids=lambda benchmark: benchmark.name)
+@pytest.mark.parametrize("benchmark", MEASURED)
 def test_a_benchmark_prints_a_ratio_in_every_row(benchmark: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
     program.main([benchmark.name], TINY)
     printed = capsys.readouterr().out
@@ -124,13 +138,13 @@ def test_what_is_measured_takes_its_section_of_the_page(
     before = program.PAGE.read_text()
     monkeypatch.setattr(program, "PAGE", tmp_path / "benchmarks.md")
     program.PAGE.write_text(before)
-    program.main(["fairness", "--write"], TINY)
+    program.main(["key_record", "--write"], TINY)
     after = program.PAGE.read_text()
     assert capsys.readouterr().out.strip() in after
     for name in ROWS:
         section = rf"## `{name}`: .*?(?=\n## `|\n\Z)"
         [was], [then] = (re.findall(section, page, re.DOTALL) for page in (before, after))
-        assert name == "fairness" or then == was
+        assert name == "key_record" or then == was
 
 
 def test_ratios_are_to_the_first_way() -> None:

@@ -34,6 +34,7 @@ def without(*tools: str) -> Callable[[str], str | None]:
     return lambda tool: None if tool in tools else which(tool)
 
 
+@pytest.mark.validators
 @pytest.mark.skipif(shutil.which("npm") is None and not os.environ.get("CI"), reason="npm is not installed")
 def test_peers_prints_the_ratios_of_those_that_can_be_had(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,9 @@
 
 import json
 import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,10 +38,9 @@ def metrics_of(alarm: Json) -> list[Json]:
 # --- alarms -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alarm", ALARMS)
-def test_every_alarm_goes_to_the_one_topic(alarm: str) -> None:
+def test_every_alarm_goes_to_the_one_topic() -> None:
     assert list(resources("AWS::SNS::Topic")) == ["AlarmTopic"]
-    assert ALARMS[alarm]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
+    assert [name for name, said in ALARMS.items() if said["AlarmActions"] != [{"Ref": "AlarmTopic"}]] == []
 
 
 def test_cloudwatch_of_this_account_may_write_to_the_topic() -> None:
@@ -58,38 +60,32 @@ def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json
     assert said.get("Subscription") == subscribed
 
 
-@pytest.mark.parametrize(
-    ("what", "namespace", "metric", "of"),
-    [
-        ("5xx at the door", "AWS/ApiGateway", "5xx", "Api"),
-        ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
-        ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "LettersQueue.QueueName"),
-        (
-            "the courier's dead letters",
-            "AWS/SQS",
-            "ApproximateNumberOfMessagesVisible",
-            "CourierLettersQueue.QueueName",
-        ),
-        ("suspects", STACK, "Suspected", "worker"),
-        ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
-        ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
-        ("the same by the keeper", STACK, "OutboxGivenUp", "keeper"),
-        *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),
-        *((f"{name} that may not, or cannot", STACK, "OwnFault", name) for name in SERVICES),
-        *((f"{name} that is throttled", STACK, "QuotaExhausted", name) for name in SERVICES),
-        ("a door that has no run free", "AWS/Lambda", "Throttles", "InboxFunction"),
-        ("a counter that has none", "AWS/Lambda", "Throttles", "MailboxFunction"),
-    ],
+ALARMED = (
+    ("5xx at the door", "AWS/ApiGateway", "5xx", "Api"),
+    ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
+    ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "LettersQueue.QueueName"),
+    ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierLettersQueue.QueueName"),
+    ("suspects", STACK, "Suspected", "worker"),
+    ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
+    ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
+    ("the same by the keeper", STACK, "OutboxGivenUp", "keeper"),
+    *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),
+    *((f"{name} that may not, or cannot", STACK, "OwnFault", name) for name in SERVICES),
+    *((f"{name} that is throttled", STACK, "QuotaExhausted", name) for name in SERVICES),
+    ("a door that has no run free", "AWS/Lambda", "Throttles", "InboxFunction"),
+    ("a counter that has none", "AWS/Lambda", "Throttles", "MailboxFunction"),
 )
-def test_there_is_an_alarm_for(what: str, namespace: str, metric: str, of: str) -> None:
-    found = [
-        name
-        for name, alarm in ALARMS.items()
+"""What, and its metric: namespace, name, and what of."""
+
+
+def test_there_is_one_alarm_for_whatever_ails_it() -> None:
+    found = Counter(
+        (_said(one["Namespace"]), one["MetricName"], *(_said(dimension["Value"]) for dimension in one["Dimensions"]))
+        for alarm in ALARMS.values()
         for one in metrics_of(alarm)
-        if (_said(one["Namespace"]), one["MetricName"]) == (namespace, metric)
-        and [of] == [_said(dimension["Value"]) for dimension in one["Dimensions"]]
-    ]
-    assert len(found) == 1, what
+    )
+    alarms = {what: found[namespace, metric, of] for what, namespace, metric, of in ALARMED}
+    assert alarms == dict.fromkeys(alarms, 1)
 
 
 def _said(value: object) -> str:
@@ -173,6 +169,13 @@ def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overl
 HOSTS = TEMPLATE.parent / "functions" / "inbox" / "hosts.yaml"
 
 
+@cache
+def read(path: Path) -> Json:
+    """A template, to be looked at only."""
+    document: Json = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)
+    return document
+
+
 def hosts(**parameters: str) -> dict[str, Json]:
     """The resources of a domain's hosts, worked out, by name; `parameters`: beside ApiId and DomainName."""
     document = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)
@@ -226,8 +229,7 @@ def test_in_a_zone_of_ours_both_hosts_have_records_for_both_kinds_of_addresses()
 
 def test_without_a_zone_of_ours_the_outputs_say_which_records_to_make() -> None:
     assert not [said for said in hosts(**CERTIFICATE).values() if said["kind"] == "AWS::Route53::RecordSet"]
-    document = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)
-    assert document["Outputs"]["NlwebRecord"]["Value"]["Fn::Sub"] == (
+    assert read(HOSTS)["Outputs"]["NlwebRecord"]["Value"]["Fn::Sub"] == (
         "nlweb.${DomainName}. CNAME ${NlwebHost.RegionalDomainName}."
     )
     shown = template()["Outputs"]["Hosts"]
@@ -248,8 +250,8 @@ def test_a_certificate_is_made_where_none_is_given_and_proven_in_the_zone() -> N
 
 
 @pytest.mark.parametrize("path", [TEMPLATE, HOSTS])
-def test_a_domain_without_certificate_and_zone_is_refused_before_anything_is_made(path: Any) -> None:
-    [rule] = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)["Rules"].values()
+def test_a_domain_without_certificate_and_zone_is_refused_before_anything_is_made(path: Path) -> None:
+    [rule] = read(path)["Rules"].values()
     [assertion] = rule["Assertions"]
     empty = [{"Fn::Equals": [{"Ref": name}, ""]} for name in ("CertificateArn", "HostedZoneId")]
     assert assertion["Assert"] == {"Fn::Not": [{"Fn::And": empty}]}
@@ -265,8 +267,8 @@ def test_a_domain_without_certificate_and_zone_is_refused_before_anything_is_mad
         ("a_b.example", False), ("exa mple.com", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_domain_is_said_as_dns_has_it(path: Any, name: str, taken: bool) -> None:
-    said = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)["Parameters"]["DomainName"]
+def test_a_domain_is_said_as_dns_has_it(path: Path, name: str, taken: bool) -> None:
+    said = read(path)["Parameters"]["DomainName"]
     # Empty is how the template of the post office is told of none.
     taken = taken or (name == "" and path == TEMPLATE)
     assert bool(re.fullmatch(said["AllowedPattern"], name)) == taken
@@ -275,7 +277,7 @@ def test_a_domain_is_said_as_dns_has_it(path: Any, name: str, taken: bool) -> No
 def test_without_a_domain_no_host_is_made() -> None:
     assert template()["Parameters"]["DomainName"]["Default"] == ""
     assert template()["Resources"]["Hosts"]["Condition"] == "HasDomain"
-    parameters = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)["Parameters"]
+    parameters = read(HOSTS)["Parameters"]
     assert set(template()["Resources"]["Hosts"]["Properties"]["Parameters"]) == set(parameters)
 
 

@@ -1,7 +1,9 @@
 """The settings: declared once in template.yaml, parsed once; a wrong one stops the start and is named."""
 
 import ast
+from collections.abc import Iterable
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +65,29 @@ BUILDERS = {
 }
 
 
-def wrong(**environment: str) -> str:
-    with pytest.raises(SettingsError) as caught:
+def refusal(**environment: str) -> str:
+    """The sentence that stops the start; empty: it starts."""
+    try:
         read_settings(environment)
-    return str(caught.value)
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def wrong(**environment: str) -> str:
+    sentence = refusal(**environment)
+    assert sentence, f"it starts with {environment}"
+    return sentence
+
+
+def not_refused(names: Iterable[str], texts: Iterable[str], begins: str) -> list[str]:
+    """Where a setting with one of these texts is not refused by a sentence that begins so."""
+    tried = {(name, text): refusal(**{name: text}) for name, text in product(map(str.upper, names), texts)}
+    return [
+        f"{name}={text!r}: {sentence or 'it starts'}"
+        for (name, text), sentence in tried.items()
+        if not sentence.startswith(begins.format(name=name, text=text))
+    ]
 
 
 # --- the template and the settings agree -------------------------------------------------------------------------
@@ -89,22 +110,28 @@ def test_a_setting_with_a_form_of_its_own_is_named_too(variable: str, value: str
         build_sender_keys(read_settings({variable: value}))
 
 
-@pytest.mark.parametrize(
-    ("variable", "parameter"),
-    sorted(
-        {(v, p) for given in FUNCTIONS.values() for v, p in given.items() if p in PARAMETERS and v not in POWERTOOLS}
-    ),
+SET_BY_PARAMETERS = sorted(
+    {(v, p) for given in FUNCTIONS.values() for v, p in given.items() if p in PARAMETERS and v not in POWERTOOLS}
 )
-def test_the_template_and_the_settings_have_the_same_default(variable: str, parameter: str) -> None:
-    assert isinstance(FIELDS[variable.lower()].default, bool | int | float | str)
-    given = read_settings({variable: str(PARAMETERS[parameter]["Default"])})
-    assert given == Settings()
-    assert parameter == "".join(part.capitalize() for part in variable.split("_"))
 
 
-@pytest.mark.parametrize("name", FIELDS)
-def test_every_setting_is_read_somewhere(name: str) -> None:
-    assert name in READ
+def test_the_template_and_the_settings_have_the_same_default() -> None:
+    defaults = [(variable, str(PARAMETERS[parameter]["Default"])) for variable, parameter in SET_BY_PARAMETERS]
+    misses = [
+        f"{variable} is {text!r} by the template, and {getattr(Settings(), variable.lower())!r} else"
+        for variable, text in defaults
+        if read_settings({variable: text}) != Settings()
+    ]
+    assert misses == []
+
+
+def test_a_parameter_is_called_as_the_setting_it_sets() -> None:
+    called = dict(SET_BY_PARAMETERS)
+    assert called == {variable: "".join(part.capitalize() for part in variable.split("_")) for variable in called}
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    assert sorted(FIELDS.keys() - READ) == []
 
 
 def _attributes_read() -> set[str]:
@@ -168,10 +195,9 @@ def test_without_any_variable_every_setting_has_its_default() -> None:
     assert read_settings({}) == Settings()
 
 
-@pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize("empty", ["", "  "])
-def test_what_is_empty_takes_its_default(name: str, empty: str) -> None:
-    assert read_settings({name.upper(): empty}) == Settings()
+def test_what_is_empty_takes_its_default(empty: str) -> None:
+    assert [name for name in FIELDS if read_settings({name.upper(): empty}) != Settings()] == []
 
 
 @pytest.mark.parametrize(
@@ -202,52 +228,43 @@ def test_other_variables_are_nobodys_settings() -> None:
 # --- a wrong setting stops the start -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("text", ["many", "1e", "0x10", "1 000", "1,5", "-", "٣", "1_000", "9" * 5000])
-def test_what_is_no_number_is_named(name: str, text: str) -> None:
-    assert wrong(**{name.upper(): text}).startswith(f"{name.upper()} is ")
+def test_what_is_no_number_is_named() -> None:
+    texts = ["many", "1e", "0x10", "1 000", "1,5", "-", "٣", "1_000", "9" * 5000]
+    assert not_refused(NUMBERS, texts, "{name} is ") == []
 
 
-@pytest.mark.parametrize("name", [name for name in NUMBERS if FIELDS[name].type is int])
-@pytest.mark.parametrize("text", ["1.5", "1e3", "NaN"])
-def test_what_is_no_whole_number_is_named(name: str, text: str) -> None:
-    assert wrong(**{name.upper(): text}) == f"{name.upper()} is '{text}'; it must be a whole number"
+def test_what_is_no_whole_number_is_named() -> None:
+    whole = [name for name in NUMBERS if FIELDS[name].type is int]
+    assert whole
+    assert not_refused(whole, ["1.5", "1e3", "NaN"], "{name} is '{text}'; it must be a whole number") == []
 
 
-@pytest.mark.parametrize("name", [name for name in NUMBERS if FIELDS[name].type is float])
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "0", "-1"])
-def test_a_time_to_wait_is_finite_and_more_than_nothing(name: str, text: str) -> None:
-    assert wrong(**{name.upper(): text}).startswith(f"{name.upper()} is ")
+def test_a_time_to_wait_is_finite_and_more_than_nothing() -> None:
+    times = [name for name in NUMBERS if FIELDS[name].type is float]
+    assert times
+    assert not_refused(times, ["nan", "inf", "-inf", "1e999", "0", "-1"], "{name} is ") == []
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_no_number_is_negative(name: str) -> None:
-    sentence = wrong(**{name.upper(): "-1"})
-    assert sentence.startswith(f"{name.upper()} is -1")
+def test_no_number_is_negative() -> None:
+    assert not_refused(NUMBERS, ["-1"], "{name} is -1") == []
 
 
-@pytest.mark.parametrize(
-    "name", ["nlweb_max_age_seconds", "nlweb_max_body_bytes", "horizon_seconds", "sync_lease_seconds", "outbound_port"]
-)
-def test_what_must_be_something_is_not_nothing(name: str) -> None:
-    assert wrong(**{name.upper(): "0"}).startswith(f"{name.upper()} is 0")
+def test_what_must_be_something_is_not_nothing() -> None:
+    something = (
+        "nlweb_max_age_seconds", "nlweb_max_body_bytes", "horizon_seconds", "sync_lease_seconds", "outbound_port"
+    )  # fmt: skip
+    assert not_refused(something, ["0"], "{name} is 0") == []
 
 
-@pytest.mark.parametrize("text", ["yes", "1", "on", "truth"])
-def test_what_is_neither_true_nor_false_is_named(text: str) -> None:
-    assert wrong(ALLOW_RSA_1024=text) == f"ALLOW_RSA_1024 is '{text}'; it must be true or false"
+def test_what_is_neither_true_nor_false_is_named() -> None:
+    texts = ["yes", "1", "on", "truth"]
+    assert not_refused(["allow_rsa_1024"], texts, "{name} is '{text}'; it must be true or false") == []
 
 
-@pytest.mark.parametrize(
-    ("variable", "text"),
-    [
-        ("NLWEB_MAX_SKEW_SECONDS", str(DAY_SECONDS + 1)),
-        ("DNSSEC_SKEW_SECONDS", str(DAY_SECONDS + 1)),
-        ("OUTBOUND_PORT", "65536"),
-    ],
-)
-def test_what_is_too_much_is_named(variable: str, text: str) -> None:
-    assert wrong(**{variable: text}).startswith(f"{variable} is {text}; it must be")
+def test_what_is_too_much_is_named() -> None:
+    begins = "{name} is {text}; it must be"
+    assert not_refused(["nlweb_max_skew_seconds", "dnssec_skew_seconds"], [str(DAY_SECONDS + 1)], begins) == []
+    assert not_refused(["outbound_port"], ["65536"], begins) == []
 
 
 def parameter_of(variable: str) -> dict[str, Any]:
@@ -255,26 +272,36 @@ def parameter_of(variable: str) -> dict[str, Any]:
     return PARAMETERS.get("".join(part.capitalize() for part in variable.split("_")), {})  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize(
-    ("variable", "bound"),
-    [
-        (name.upper(), bound)
-        for name in NUMBERS
-        for bound in ("MinValue", "MaxValue")
-        # As an event of Lambda a message may be twice as long.
-        if bound in parameter_of(name.upper()) and (name, bound) != ("nlweb_max_body_bytes", "MaxValue")
-    ],
-)
-def test_the_template_takes_numbers_that_functions_start_with_and_no_others(variable: str, bound: str) -> None:
-    last = parameter_of(variable)[bound]
-    beyond = last + (1 if bound == "MaxValue" else -1)
-    together = {
-        "HORIZON_SECONDS": {"RETAIN_SECONDS": str(last + 15 * DAY_SECONDS)},
-        "RETAIN_SECONDS": {"HORIZON_SECONDS": str(last - 15 * DAY_SECONDS)},
-    }
-    read_settings({variable: str(last), **together.get(variable, {})})
-    # Of the two that go together one may name the other.
-    assert wrong(**{variable: str(beyond)}).startswith((f"{variable} is {beyond};", "RETAIN_SECONDS is "))
+LAST_TAKEN = [
+    (variable, parameter_of(variable)[bound], beyond)
+    for variable in map(str.upper, NUMBERS)
+    for bound, beyond in (("MinValue", -1), ("MaxValue", 1))
+    # As an event of Lambda a message may be twice as long.
+    if bound in parameter_of(variable) and (variable, bound) != ("NLWEB_MAX_BODY_BYTES", "MaxValue")
+]
+"""Variable, the last number that the template takes for it, and how far from that is the first one beyond."""
+
+
+def test_the_template_takes_numbers_that_functions_start_with() -> None:
+    sentences = []
+    for variable, last, _ in LAST_TAKEN:
+        together = {
+            "HORIZON_SECONDS": {"RETAIN_SECONDS": str(last + 15 * DAY_SECONDS)},
+            "RETAIN_SECONDS": {"HORIZON_SECONDS": str(last - 15 * DAY_SECONDS)},
+        }
+        sentences.append(refusal(**{variable: str(last), **together.get(variable, {})}))
+    assert sentences
+    assert [sentence for sentence in sentences if sentence] == []
+
+
+def test_the_template_takes_no_number_that_functions_do_not_start_with() -> None:
+    misses = []
+    for variable, last, beyond in LAST_TAKEN:
+        sentence = refusal(**{variable: str(last + beyond)})
+        # Of the two that go together one may name the other.
+        if not sentence.startswith((f"{variable} is {last + beyond};", "RETAIN_SECONDS is ")):
+            misses.append(f"{variable}={last + beyond}: {sentence or 'it starts'}")
+    assert misses == []
 
 
 def test_every_number_that_is_a_parameter_is_bounded_below() -> None:

@@ -12,7 +12,7 @@ from tests.aws import resources, template
 from tests.built.conftest import RUNTIME
 from tests.built.tools import ARCHITECTURE, LAYERS, ROOT, sam, version_of
 
-pytestmark = pytest.mark.xdist_group("sam")
+pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
 EACH_ARCHITECTURE = pytest.mark.parametrize("architecture", LAYERS)
 MEGABYTE = 1_000_000
 ELF_MACHINES = {"x86_64": 62, "arm64": 183}

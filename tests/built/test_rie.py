@@ -50,7 +50,7 @@ from postroom.store.secrets import SigningKeys
 from postroom.store.targets import Kind, Targets
 
 # One build serves all of tests/built: they run in one process.
-pytestmark = pytest.mark.xdist_group("sam")
+pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
 
 if sys.platform != "linux":
     pytest.skip("the Runtime Interface Emulator that comes with sam is a program for Linux", allow_module_level=True)

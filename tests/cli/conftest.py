@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from postroom.cli import app
 from postroom.cli.checkout import template_path
 from postroom.cli.descriptor import Deployment, Descriptor
+from postroom.client import Mailbox
 from postroom.local import translate
 from postroom.local.clients import REGION, Clients
 from postroom.local.dns import DnsServer
@@ -22,6 +23,15 @@ from postroom.nlweb.key_record import record_text, zone_line
 from postroom.nlweb.keys import PrivateKey
 
 Postroom = Callable[..., Result]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """An embedded AWS without functions is cheap: who shares it is played before each commit, too."""
+    fixtures = item.fixturenames  # type: ignore[attr-defined]
+    if "emulator" in fixtures:
+        item.add_marker(pytest.mark.stack(tier="quick"))
+    elif {"offices", "running", "two"} & set(fixtures):
+        item.add_marker(pytest.mark.stack)
 
 
 @pytest.fixture
@@ -37,6 +47,13 @@ def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
         return result
 
     return run
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks again does so at once."""
+    monkeypatch.setitem(Mailbox.__init__.__kwdefaults__, "sleep", lambda _seconds: None)
+    monkeypatch.setattr("postroom.cli.outbox._LOOK_SECONDS", 0.0)
 
 
 @dataclass(frozen=True)

@@ -535,6 +535,7 @@ def test_the_mailbox_of_two_names_keeps_the_archive_of_one(office: AtPostOffice)
     assert office.desk.waiting() == 1
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_post_office_that_is_away_is_exit_code_3_and_nothing_is_acknowledged(office: AtPostOffice) -> None:
     office.desk.file("late", 9)
     office.desk.served.before = lambda asked: 503 if "/storage/" in asked else None

@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 import pytest
 from tests.cli.conftest import Postroom, Rooms
+from tests.sparks import ON_SPARK, run_job_here
 from typer.testing import Result
 
+from postroom.cli import job_runs
 from postroom.store.keys import row_key
 from postroom.store.mailboxes import Mailboxes
 from postroom.store.register import Register
 from postroom.store.segments import Place
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = ON_SPARK
 
 DAY_MS = 86_400_000
 
@@ -23,22 +25,34 @@ def operate(postroom: Postroom, rooms: Rooms) -> Callable[..., Result]:
     return lambda *arguments: postroom("jobs", *arguments, *rooms.options)
 
 
-def test_a_dry_run_says_what_would_go_and_a_run_what_went(operate: Callable[..., Result], rooms: Rooms) -> None:
+def test_a_dry_run_says_what_would_go_and_a_run_what_went(
+    operate: Callable[..., Result], rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_runs, "run_job", run_job_here)
+    a_dry_run_and_a_run(operate, rooms, "expiring.example")
+
+
+@pytest.mark.proof
+def test_each_run_of_the_command_starts_a_process_of_its_own(operate: Callable[..., Result], rooms: Rooms) -> None:
+    a_dry_run_and_a_run(operate, rooms, "another.example")
+
+
+def a_dry_run_and_a_run(operate: Callable[..., Result], rooms: Rooms, mailbox: str) -> None:
     dynamodb = rooms.clients("dynamodb")
     register = Register(dynamodb, rooms.outputs["PostTable"])
-    key = row_key("expiring.example", 1, round(time.time() * 1000) - 41 * DAY_MS, "f" * 32)
+    key = row_key(mailbox, 1, round(time.time() * 1000) - 41 * DAY_MS, "f" * 32)
     register.file(key, Place("seg/one", 0, 7), "c")
-    Mailboxes(dynamodb, rooms.outputs["DirectoryTable"]).set_ttl("expiring.example", 40)
+    Mailboxes(dynamodb, rooms.outputs["DirectoryTable"]).set_ttl(mailbox, 40)
     would = operate("expire", "--dry-run")
     assert would.exit_code == 0, would.output
-    assert "would go: expiring.example: 1 messages expired, 7 bytes\n" in would.stdout
+    assert f"would go: {mailbox}: 1 messages expired, 7 bytes\n" in would.stdout
     assert would.stdout.startswith("expire, dry run: began ")
     row = register.find(key)
     assert row is not None
     assert row.live
     report = json.loads(operate("expire", "--json").stdout)
     assert report["expired"] == {"expired": 1}
-    assert "expiring.example: 1 messages expired, 7 bytes" in report["shown"]
+    assert f"{mailbox}: 1 messages expired, 7 bytes" in report["shown"]
     row = register.find(key)
     assert row is not None
     assert (row.live, row.why) == (False, "expired")

@@ -19,6 +19,8 @@ from postroom.post.notices import read_notice
 from postroom.post.outgoing import Outgoing
 from postroom.store.outbox import End, Outbox, State
 
+pytestmark = pytest.mark.usefixtures("no_pauses")
+
 
 @dataclass
 class Office:

@@ -2,11 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from tests.cost.counting import post_office
 
 from postroom.cli.cost import counted
 
 
+@pytest.mark.stack
 def test_a_cold_start_reads_what_it_needs_once() -> None:
     with post_office() as office:
         door, claims = office.take_in("nlweb", [office.nlweb(number) for number in range(3)])

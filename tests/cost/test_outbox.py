@@ -9,7 +9,7 @@ from tests.cost.items import Item, item_bytes
 
 from postroom.cli.cost import counted
 
-pytestmark = pytest.mark.xdist_group("cost")
+pytestmark = [pytest.mark.xdist_group("cost"), pytest.mark.stack]
 MANY = 10
 
 

@@ -10,7 +10,7 @@ from tests.cost.items import item_bytes, write_units
 from postroom.cli.cost import counted
 from postroom.cli.cost.model import parts
 
-pytestmark = pytest.mark.xdist_group("cost")
+pytestmark = [pytest.mark.xdist_group("cost"), pytest.mark.stack]
 PROTOCOLS = pytest.mark.parametrize("protocol", ["nlweb", "dm3"])
 A_LITTLE = 0.02
 """Times and ages are not always written with as many digits."""

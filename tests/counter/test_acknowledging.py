@@ -125,6 +125,19 @@ def test_the_references_client_acknowledges_by_the_hash_in_the_metadata_or_ours(
     assert incoming(bob) == [json.loads(other)]
 
 
+def test_a_hash_is_of_a_message_with_the_partner_that_it_is_named_with(counter: Counter, bob: Owner) -> None:
+    read, unread = envelope(1), envelope(2)
+    for text, partner in ((read, "alice.eth"), (unread, "alice.eth"), (unread, "eve.eth")):
+        counter.file(text, mailbox=BOB, conversation=partner)
+    wanted = [
+        {"contactAddress": "alice.eth", "messageHash": hash_of(read)},
+        {"contactAddress": "eve.eth", "messageHash": hash_of(unread)},
+    ]
+    path = f"/delivery/messages/{BOB}/syncAcknowledgements"
+    assert said(counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
+    assert incoming(bob) == [json.loads(unread)], "what alice.eth wrote besides is still there"
+
+
 def test_what_could_not_be_acknowledged_by_hash_is_said_so(
     counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,14 +5,15 @@ from collections.abc import Callable
 
 import pytest
 from tests.counter.compaction import compact
-from tests.counter.counter import BOB, BOB_KEY, NOW, SHOP, Counter, Owner, reason, said
+from tests.counter.counter import BOB, BOB_KEY, NOW, RECEIPT, SHOP, Counter, Owner, reason, said
 
 from postroom.counter import shelves
 from postroom.counter.cursors import write_cursor
 from postroom.errors import NotNowError
 from postroom.reasons import Reason
-from postroom.store.ids import row_of
-from postroom.store.segments import Place
+from postroom.store.ids import id_of, row_of
+from postroom.store.keys import row_key
+from postroom.store.segments import Line, Place
 
 ASCII = '{"Header":{"From":"b.com"}}'
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
@@ -75,6 +76,19 @@ def test_what_takes_more_bytes_in_json_than_in_the_segment_is_counted_as_it_is_s
     page = owner.page(bytes=20_000)
     assert len(json.dumps(page)) < 22_000
     assert len(owner.all_pages(bytes=20_000)) == 6
+
+
+def test_a_message_that_is_longer_as_it_is_sent_than_as_it_lies_begins_the_next_page(
+    counter: Counter, owner: Owner
+) -> None:
+    # As dm3's are filed: the line has a digest where the row has the partner's name.
+    keys = [row_key(SHOP, 1, int(NOW * 1000) + number, counter.new_id()) for number in range(2)]
+    lines = [Line(key, "digest", TEXT, RECEIPT) for key in keys]
+    counter.put(counter.new_segment(), lines, "a" * 200 + ".eth")
+    size = sum(len(line.encode()) for line in lines)
+    first = owner.page(bytes=size)
+    assert (ids(first["messages"]), first["more"]) == ([id_of(keys[0])], True)
+    assert ids(owner.page(bytes=size, after=first["cursor"])["messages"]) == [id_of(keys[1])]
 
 
 def test_an_empty_page_says_how_much_waits(counter: Counter, owner: Owner) -> None:

@@ -18,7 +18,7 @@ from postroom.local.answers import answer
 from postroom.local.ports import HOST
 from postroom.local.zones import ZoneTree
 
-pytestmark = pytest.mark.xdist_group("dnssec")
+pytestmark = [pytest.mark.xdist_group("dnssec"), pytest.mark.validators]
 
 ZONE = "sender.example."
 TEXT = f"""

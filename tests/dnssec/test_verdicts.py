@@ -11,7 +11,7 @@ from tests.dnssec.programs import PACKAGES
 from tests.dnssec.table import CASES, SECTIONS
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.xdist_group("dnssec")
+pytestmark = [pytest.mark.xdist_group("dnssec"), pytest.mark.validators]
 
 
 @pytest.mark.parametrize("label", CASES)

@@ -12,10 +12,20 @@ from postroom.local.stack import LocalStack
 from postroom.nlweb.keys import PrivateKey
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if "stack" in item.fixturenames:  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.stack)
+
+
 @pytest.fixture(scope="session")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    with LocalStack(template_path()) as stack:
-        yield Town(stack, tmp_path_factory.mktemp("keys"))
+def stack() -> Iterator[LocalStack]:
+    with LocalStack(template_path()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def town(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Town:
+    return Town(stack, tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="session")

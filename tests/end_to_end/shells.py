@@ -11,7 +11,7 @@ from postroom.cli.up import describe_stack
 from postroom.local.stack import LocalStack
 
 Shell = Callable[[str], str]
-_SECONDS = 240
+_SECONDS = 1200
 
 
 def open_shell(town: Town, folder: Path, **environment: str) -> Shell:

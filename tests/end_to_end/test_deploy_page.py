@@ -6,7 +6,6 @@ What `sam build` makes is looked at, and run, in tests/built.
 import re
 import shlex
 import subprocess
-import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.built.tools import SAM, environment_of_sam
 from tests.end_to_end.shells import Shell, shell_beside
 
 from postroom.cli.checkout import template_path
+from postroom.cli.story.office import until
 from postroom.local.stack import LocalStack
 
 ROOT = TEMPLATE.parent
@@ -66,20 +66,13 @@ def test_an_operator_goes_from_a_key_to_the_first_message_as_the_page_says(stack
     follow(shell, SERVE)
     assert re.findall(rf"^{DOMAIN}: (.*)$", follow(shell, LOOK), re.MULTILINE) == ["good", "good"]
     assert "Queued" in follow(shell, SEND)
-    waited_for(shell, f"postroom read {DOMAIN}", "Good morning")
+    until("the message is read", lambda: "Good morning" in shell(f"postroom read {DOMAIN}") or None)
     assert follow(shell, READ).rstrip().endswith("nothing is wrong")
 
 
 def follow(shell: Shell, block: str) -> str:
     """What a block prints; the local stack stands for the one that it names."""
     return shell(block.replace("export POSTROOM_STACK=postroom\n", ""))
-
-
-def waited_for(shell: Shell, command: str, what: str) -> None:
-    end = time.monotonic() + 60
-    while what not in shell(command):
-        assert time.monotonic() < end, f"{command} never says {what!r}"
-        time.sleep(0.2)
 
 
 # --- what is not run ------------------------------------------------------------------------------------------------
@@ -101,6 +94,7 @@ def _sub_command(words: list[str]) -> str:
     return f"local {words[2]}" if words[1] == "local" else words[1]
 
 
+@pytest.mark.stack
 def test_sam_has_the_commands_and_options_of_the_page(help_of: dict[str, str]) -> None:
     for words in commands():
         if words[0] == "sam":

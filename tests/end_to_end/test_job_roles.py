@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from tests.roles import session_of
+from tests.sparks import ON_SPARK, run_job_here
 
 from postroom.cli.checkout import template_path
 from postroom.local.clients import REGION, clean_session
-from postroom.local.spark import environment_of, run_job
+from postroom.local.spark import environment_of
 from postroom.local.stack import Deployment, LocalStack
 from postroom.store.keys import RowKey, claim_name, row_key, segment_name
 from postroom.store.mailboxes import Mailboxes
@@ -19,6 +20,8 @@ from postroom.store.quotas import Usages
 from postroom.store.register import Register
 from postroom.store.segments import Line, Objects, lay_out
 from postroom.store.storage import Storage, Use
+
+pytestmark = ON_SPARK
 
 MAILBOX = "receiver.example"
 
@@ -48,7 +51,7 @@ def run(deployment: Deployment, job: str) -> None:
     }
     environment = environment_of(deployment.account, REGION) | signed_by(deployment, job)
     script = template_path().parent / said["Command"]["ScriptLocation"]
-    run_job(script, [word for argument in arguments.items() for word in argument], environment)
+    run_job_here(script, [word for argument in arguments.items() for word in argument], environment)
 
 
 def file_two_days_ago(deployment: Deployment, count: int) -> list[RowKey]:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.shells import open_shell
+from typer.testing import CliRunner
 
-from postroom.cli import jobs
+from postroom.cli import app, jobs
 from postroom.cli.story.scenes import Story
 from postroom.cli.story.town import RECEIVER, Town
 from postroom.jobs.reading import Damage
@@ -20,6 +21,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-
 HERE, ON_AWS, HOLD = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.proof
+@pytest.mark.spark
+@pytest.mark.stack
 def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: Town, tmp_path: Path) -> None:
     shell = open_shell(town, tmp_path)
     story.filed()
@@ -38,6 +42,7 @@ def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: Town, tmp_p
     assert last["lines"]["swung"] >= len(before)
 
 
+@pytest.mark.stack
 def test_the_library_is_put_where_the_jobs_look_for_it(town: Town, tmp_path: Path) -> None:
     said = open_shell(town, tmp_path)(ON_AWS.replace(" --stack-name NAME", ""))
     name = re.search(r"(jobs/lib/\S+\.zip)", said)
@@ -45,6 +50,7 @@ def test_the_library_is_put_where_the_jobs_look_for_it(town: Town, tmp_path: Pat
     assert town.receiver.objects.get(name[1])[:2] == b"PK"
 
 
+@pytest.mark.stack
 def test_a_mailbox_is_held_and_released(town: Town, tmp_path: Path) -> None:
     shell = open_shell(town, tmp_path)
     hold, release = HOLD.strip().splitlines()
@@ -52,6 +58,13 @@ def test_a_mailbox_is_held_and_released(town: Town, tmp_path: Path) -> None:
     assert town.receiver.mailboxes.find(RECEIVER).held
     shell(release)
     assert not town.receiver.mailboxes.find(RECEIVER).held
+
+
+def test_there_is_every_command_of_the_page_with_its_options() -> None:
+    lines = [line for block in (HERE, ON_AWS, HOLD) for line in block.splitlines()]
+    taken = {line: CliRunner().invoke(app, [*line.split()[1:], "--help"]).exit_code for line in lines}
+    assert set(taken.values()) == {0}, taken
+    assert CliRunner().invoke(app, ["jobs", "compact", "--never", "--help"]).exit_code == 2
 
 
 def test_the_page_names_every_reason_and_every_group_of_a_report() -> None:

@@ -18,6 +18,7 @@ from tests.aws import Clients, Deployed
 from tests.counter.counter import HOST, SHOP, Counter
 from tests.counter.machine import MailboxMachine
 from tests.post.ports import Clock
+from tests.tiers import examples
 
 from postroom.cli.story.office import Office, until
 from postroom.cli.story.scenes import Story
@@ -32,7 +33,7 @@ from postroom.store.ids import id_of
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", examples(8)))
 STEPS = 25
 
 
@@ -67,7 +68,7 @@ class FarCounter(Counter):
         super().__init__(store, RealClock())
         trusted = ssl.create_default_context(cafile=str(town.stack.authority.pem))
         self.https = httpx.Client(
-            base_url=f"https://127.0.0.1:{town.stack.door.port}", verify=trusted, trust_env=False, timeout=60
+            base_url=f"https://127.0.0.1:{town.stack.door.port}", verify=trusted, trust_env=False, timeout=600
         )
 
     def answer(self, asked: Asked) -> Reply:

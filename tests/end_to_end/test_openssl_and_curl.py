@@ -39,7 +39,7 @@ def tools() -> None:
 
 
 def run(command: str, folder: Path) -> str:
-    done = subprocess.run(["sh", "-euc", command], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-euc", command], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

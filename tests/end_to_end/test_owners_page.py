@@ -85,7 +85,7 @@ def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: Town, shel
             # The registry was read a moment before it was written.
             return None
 
-    assert until("Carol opens her mailbox", opened, 90) == f"{CAROL}: open\nnothing waits in {CAROL}\n"
+    assert until("Carol opens her mailbox", opened) == f"{CAROL}: open\nnothing waits in {CAROL}\n"
     assert Dm3Mailbox(CAROL, by_owner=True) in office.operators.dm3_mailboxes()
     asked = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [CAROL], "id": 1}
     assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]

@@ -4,7 +4,6 @@ But for conditions on the keys of rows, which it does not know: tests/functions 
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,17 +14,17 @@ from tests.functions.lambdas import allows
 from tests.roles import session_of
 from tests.test_template import evaluator, role_of
 
-from postroom.cli.checkout import template_path
 from postroom.local.clients import REGION, clean_session
 from postroom.local.stack import Deployment, LocalStack
 
+pytestmark = pytest.mark.xdist_group("town")
+
 
 @pytest.fixture(scope="module")
-def deployment() -> Iterator[Deployment]:
-    with LocalStack(template_path()) as stack:
-        # On one machine functions may reach all of the account's queues, buses, topics and functions; deployed, none.
-        nothing = {"ForwardQueueArns": "", "ForwardBusArns": "", "HandlerFunctionArns": "", "NotifyTopicArn": "none"}
-        yield stack.deploy("roles", nothing)
+def deployment(stack: LocalStack) -> Deployment:
+    # On one machine functions may reach all of the account's queues, buses, topics and functions; deployed, none.
+    nothing = {"ForwardQueueArns": "", "ForwardBusArns": "", "HandlerFunctionArns": "", "NotifyTopicArn": "none"}
+    return stack.deploy("roles", nothing)
 
 
 class Call(NamedTuple):

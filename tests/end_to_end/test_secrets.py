@@ -59,11 +59,23 @@ class Strongroom:
     def ask(self, method: str, url: str, body: object = None, token: str = "") -> httpx.Response:
         host, trusted = httpx.URL(url).host, ssl.create_default_context(cafile=self.town.stack.authority.pem)
         headers = {"host": host} | ({"authorization": f"Bearer {token}"} if token else {})
-        with httpx.Client(verify=trusted, trust_env=False, timeout=60) as client:
+        with httpx.Client(verify=trusted, trust_env=False, timeout=600) as client:
             at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.town.stack.door.port)
             answer = client.request(method, at, json=body, headers=headers, extensions={"sni_hostname": host})
         self.see(f"answer to {method} {url}", answer.content + repr(dict(answer.headers)).encode())
         return answer
+
+    def begin_anew(self, function: str) -> None:
+        """Its next instance has read no secret yet, as after a deployment; nothing of it must be under way."""
+        client, name = self.office.deployment.client("lambda"), self.office.deployment.outputs[function]
+        variables = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
+    def in_hand(self, queue: str) -> int:
+        """How many messages of a queue are being worked on."""
+        name = "ApproximateNumberOfMessagesNotVisible"
+        sqs, url = self.office.deployment.client("sqs"), self.office.deployment.outputs[queue]
+        return int(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name])
 
     def see(self, what: str, data: bytes) -> None:
         self.seen[f"{what} ({len(self.seen)})"] = data
@@ -136,6 +148,7 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
     assert strongroom.ask("POST", f"{at}/inbox", forged).status_code == 200
     until("its Feedback waits", lambda: strongroom.said("SigningKeys") in _told(strongroom) or None)
     strongroom.write("TokenKeys", good["TokenKeys"])
+    strongroom.begin_anew("MailboxFunction")
     token = until("tokens are signed", lambda: _sign_in(strongroom, at, owner))
     targets = f"{at}/mailboxes/{SAFE}/notifications"
     hook = {"kind": "webhook", "to": f"https://{HOOK}/mail"}
@@ -145,6 +158,9 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
     # Mended, all is done.
     for name, value in good.items():
         strongroom.write(name, value)
+    until("the courier is at no notice", lambda: strongroom.in_hand("CourierQueueUrl") == 0 or None)
+    for function in ("MailboxFunction", "InboxFunction", "CourierFunction"):
+        strongroom.begin_anew(function)
     receiver = Receiver()
 
     def take(request: Request) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 CHANGES: Final = 60
 REPETITIONS: Final = 10
-"""So many of each, of every entry, are tried in `make test`."""
+"""So many of each, of every entry, are tried in `make test-all`."""
 ODD: Final[tuple[Any, ...]] = (
     None, True, False, 0, -1, 1, 2, 2**53 - 1, 2**53, 2**64, 10**40, 0.5, -0.0, 1e21, 5e-324, float("inf"),
     float("nan"), "", " ", "a", "\0", "\n", "\u2028", "\x1b[31m", "é", "e\u0301", "ß", "K", "\U0001f91d", "\ud800",

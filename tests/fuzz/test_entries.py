@@ -10,6 +10,7 @@ from tests.fuzz.corpus import kept
 from tests.fuzz.entries import ENTRIES
 from tests.fuzz.entry import Entry
 from tests.fuzz.mutate import CHANGES, REPETITIONS, changed, pumped
+from tests.tiers import examples
 
 EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
@@ -21,7 +22,7 @@ def test_it_holds_for_what_is_known(entry: Entry) -> None:
 
 
 @EACH
-@settings(max_examples=CHANGES, derandomize=True, database=None)
+@settings(max_examples=examples(CHANGES))
 @given(data=st.data())
 def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(entry.seeds))
@@ -30,7 +31,7 @@ def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject
 
 
 @EACH
-@settings(max_examples=REPETITIONS, derandomize=True, database=None)
+@settings(max_examples=examples(REPETITIONS))
 @given(data=st.data())
 def test_it_holds_for_what_repeats_itself_as_often_as_it_may(entry: Entry, data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(entry.seeds))

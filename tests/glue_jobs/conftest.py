@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from benchmarks.spark import caller_environment, session
+from benchmarks.spark import caller_environment
 from pyspark.sql import SparkSession
 from tests.aws import deploy_on
 from tests.glue_jobs.office import Office
+from tests.sparks import small_session
 
 from postroom.local.emulator import Emulator
 
@@ -34,5 +35,5 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with session(ACCOUNT, master="local[2,4]") as spark:
+    with small_session(ACCOUNT) as spark:
         yield spark

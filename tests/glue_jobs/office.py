@@ -94,8 +94,10 @@ class Office:
                 Bucket=self.deployed.bucket, Delete={"Objects": [{"Key": name} for name in names[start : start + 1000]]}
             )
         for name in ("PostTable", "DirectoryTable"):
-            for item in self.deployed.rows(name):
-                clients.dynamodb.delete_item(TableName=name, Key={key: item[key] for key in ("pk", "sk")})
+            keys = [{key: item[key] for key in ("pk", "sk")} for item in self.deployed.rows(name)]
+            for start in range(0, len(keys), 25):
+                deletions = [{"DeleteRequest": {"Key": key}} for key in keys[start : start + 25]]
+                clients.dynamodb.batch_write_item(RequestItems={self.deployed.tables[name]: deletions})
 
     def _shown(self, mailbox: str) -> Iterator[tuple[str, str]]:
         reader, rows = self._reader(), self.rows(mailbox)

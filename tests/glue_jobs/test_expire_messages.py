@@ -2,9 +2,9 @@
 
 from uuid import uuid4
 
-import pytest
 from pyspark.sql import SparkSession
 from tests.glue_jobs.office import DAY_MS, Office, now_ms
+from tests.sparks import ON_SPARK
 
 from glue_jobs import compact_chunks, expire_messages
 from postroom.jobs.report import Report
@@ -15,8 +15,7 @@ from postroom.store.quotas import Usages
 from postroom.store.segments import Objects
 from postroom.store.storage import Storage, Use
 
-# One Spark and one store serve all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = ON_SPARK
 
 
 def settings(office: Office, *, dry_run: bool = False) -> ExpireSettings:

@@ -15,26 +15,32 @@ from tests.glue_jobs.office import DAY_MS, Office, arguments_of, now_ms
 from tests.glue_jobs.test_compact_chunks import compact
 from tests.glue_jobs.test_expire_messages import expire, mailboxes
 from tests.glue_jobs.test_expire_messages import settings as expire_settings
+from tests.sparks import ON_SPARK
 
 from postroom.local.spark import command_of, run_job
 from postroom.store.problems import Problem
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = ON_SPARK
 
 SCRIPT = Path(__file__).parents[2] / "glue_jobs" / "compact_chunks.py"
 EXPIRE = SCRIPT.with_name("expire_messages.py")
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 900
+"""A busy machine is slow, and fails no test."""
 Running = tuple[psutil.Process, subprocess.Popen[str]]
 
 
-def a_slow_run(office: Office, environment: dict[str, str]) -> AbstractContextManager[Running]:
-    """A run whose swings take ten seconds, at its half: chunks are written, and some rows point to them."""
-    slow = office.arguments(write_units_per_second=25)
-    return at_its_half(command_of(SCRIPT, slow, environment, cores="2"), office, swung)
+SLOW = 4
+"""Write units a second: a run would take a minute, and is killed in its first seconds."""
+
+
+def a_slow_run(office: Office, environment: dict[str, str], rate: int = SLOW) -> AbstractContextManager[Running]:
+    """A run that has begun to swing rows: chunks are written, and some rows point to them."""
+    slow = office.arguments(write_units_per_second=rate)
+    return begun(command_of(SCRIPT, slow, environment, cores="2"), office, swung)
 
 
 @contextmanager
-def at_its_half(
+def begun(
     command: tuple[list[str], dict[str, str]], office: Office, done: Callable[[Office], int]
 ) -> Iterator[Running]:
     with subprocess.Popen(
@@ -42,8 +48,8 @@ def at_its_half(
     ) as started:
         job = psutil.Process(started.pid)
         try:
-            until(lambda: done(office) > 10)
-            assert done(office) < len(office.deployed.rows("PostTable")) / 2
+            until(lambda: done(office) > 3)
+            assert done(office) < len(office.deployed.rows("PostTable"))
             yield job, started
             started.communicate()
         finally:
@@ -93,6 +99,7 @@ def test_kill_9_of_the_jvm(spark: object, office: Office, environment: dict[str,
     is_all_there_and_nothing_else(spark, office, before)
 
 
+@pytest.mark.proof
 def test_kill_9_of_all_of_it(spark: object, office: Office, environment: dict[str, str]) -> None:
     office.fill(messages=250, seed=22, corrupt=0, orphans=0)
     before = office.shown()
@@ -102,12 +109,14 @@ def test_kill_9_of_all_of_it(spark: object, office: Office, environment: dict[st
     is_all_there_and_nothing_else(spark, office, before)
 
 
+@pytest.mark.proof
 def test_a_task_that_dies_is_done_again_within_the_run(
     spark: object, office: Office, environment: dict[str, str]
 ) -> None:
     office.fill(messages=250, seed=23, corrupt=0, orphans=0)
     before = office.shown()
-    with a_slow_run(office, environment) as (job, started):
+    # It goes on to its end.
+    with a_slow_run(office, environment, rate=25) as (job, started):
         workers = [
             process for process in job.children(recursive=True) if process.name() != "java" and not process.children()
         ]
@@ -119,6 +128,7 @@ def test_a_task_that_dies_is_done_again_within_the_run(
     is_all_there_and_nothing_else(spark, office, before)
 
 
+@pytest.mark.proof
 def test_kill_9_of_the_jvm_of_expiry(spark: SparkSession, office: Office, environment: dict[str, str]) -> None:
     office.fill(messages=250, seed=25, days=60, corrupt=0, orphans=0, acknowledged=0, discarded=0)
     before = office.shown()
@@ -127,8 +137,8 @@ def test_kill_9_of_the_jvm_of_expiry(spark: SparkSession, office: Office, enviro
         mailboxes(office).set_ttl(name, 30)
     mailboxes(office).set_ttl(held, 30)
     mailboxes(office).hold(held)
-    slow = arguments_of(replace(expire_settings(office), write_units_per_second=25))
-    with at_its_half(command_of(EXPIRE, slow, environment, cores="2"), office, expired) as (job, started):
+    slow = arguments_of(replace(expire_settings(office), write_units_per_second=SLOW))
+    with begun(command_of(EXPIRE, slow, environment, cores="2"), office, expired) as (job, started):
         [jvm] = [process for process in job.children(recursive=True) if process.name() == "java"]
         jvm.kill()
     assert started.returncode != 0
@@ -142,6 +152,7 @@ def test_kill_9_of_the_jvm_of_expiry(spark: SparkSession, office: Office, enviro
     assert office.pointed() <= set(office.names("seg/"))
 
 
+@pytest.mark.proof
 def test_spark_submit_runs_the_same_file(office: Office, environment: dict[str, str]) -> None:
     office.fill(messages=100, seed=24, corrupt=0, orphans=0)
     before = office.shown()
@@ -157,6 +168,7 @@ def test_spark_submit_runs_the_same_file(office: Office, environment: dict[str, 
     assert office.names("jobs/reports/compact/latest.json")
 
 
+@pytest.mark.proof
 def test_a_job_that_cannot_reach_its_bucket_says_so(office: Office, environment: dict[str, str]) -> None:
     with pytest.raises(Exception, match="NoSuchBucket"):
         run_job(SCRIPT, office.arguments(bucket="bucket-elsewhere"), environment)

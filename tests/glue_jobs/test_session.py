@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from benchmarks.spark import session
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.spark(tier="proof")]
 
 
 def account(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,11 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pytest
 from tests.aws import Clients, new_clients
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.tiers import amount
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +18,13 @@ def ours() -> Clients:
 def victims() -> list[Clients]:
     """Clients of those whose calls are stopped or counted; made once, because making them is slow."""
     return [new_clients() for _ in range(3)]
+
+
+Turn = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@pytest.fixture
+def turn(pytestconfig: pytest.Config) -> Turn:
+    """Of the quick tier: of so many plays those whose turn it is, each third. Of the others: all."""
+    parts = amount(quick=3, all=1, proof=1)
+    return lambda plays: plays[pytestconfig.option.rotation % parts :: parts]

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import orjson
-from moto import mock_aws
-from tests.aws import Clients, Deployed, deploy
+from tests.aws import Clients, Deployed, deployment, held, holding
 
 from postroom.jobs.reading import Read, raw_lines, read_line
 from postroom.nlweb.envelope import read_envelope
@@ -37,8 +37,26 @@ Shown = list[tuple[RowKey, str]]
 @contextmanager
 def a_store(clients: Clients) -> Iterator["Mail"]:
     """A fresh one."""
-    with mock_aws():
-        yield Mail(deploy(clients))
+    with deployment(clients) as deployed:
+        yield Mail(deployed)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A store with mail in it, which may be gone on from any number of times. `state`: see `tests.aws.holding`."""
+
+    state: bytes
+    deployed: Deployed
+    waits: dict[RowKey, str]
+    ids: int
+
+    @contextmanager
+    def opened(self, clients: Clients, state: bytes = b"") -> Iterator["Mail"]:
+        """The store as it was, or in what a run has made of it since."""
+        with holding(state or self.state):
+            mail = Mail(replace(self.deployed, clients=clients))
+            mail.waits, mail._ids = dict(self.waits), self.ids
+            yield mail
 
 
 class Mail:
@@ -53,6 +71,10 @@ class Mail:
         self.objects = Objects(deployed.clients.s3, deployed.bucket)
         self.reader = Reader(dynamodb, tables["PostTable"], self.register, self.objects)
         self._ids = 0
+
+    def store(self) -> Stored:
+        """As it is now."""
+        return Stored(held(), self.deployed, dict(self.waits), self._ids)
 
     def new_id(self) -> str:
         self._ids += 1

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from tests.aws import Clients
 from tests.jobs import test_kills as plays
-from tests.jobs.fates import Fate
 
 from postroom.errors import OurError
 from postroom.jobs import survey
@@ -92,20 +91,23 @@ def takes_what_lies_elsewhere_for_moving(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(survey, "stand_of", never_moved)
 
 
-def killed_after(ours: Clients, victims: list[Clients]) -> None:
-    plays.test_whatever_befalls_any_call_the_next_runs_end_it(ours, victims, Fate.KILLED_AFTER)
+def dies(ours: Clients, victims: list[Clients]) -> None:
+    plays.test_wherever_a_run_dies_the_next_ones_end_it(ours, victims, turn=list)
 
 
-SLEEPS: Play = plays.test_a_run_that_sleeps_for_days_before_any_write_does_no_harm_when_it_wakes
+def sleeps(ours: Clients, victims: list[Clients]) -> None:
+    plays.test_a_run_that_sleeps_for_days_before_any_write_does_no_harm_when_it_wakes(ours, victims, turn=list)
+
+
 LOOKS: Play = plays.test_an_owner_who_looks_all_the_while_sees_the_same_sequence
 
 
 FOUND: dict[Callable[[pytest.MonkeyPatch], None], tuple[Play, str]] = {
-    swings_whatever_the_row_points_to: (SLEEPS, LOST),
-    swings_whatever_became_of_the_row: (SLEEPS, SHOWN),
-    takes_absent_rows_for_past: (killed_after, LOST),
+    swings_whatever_the_row_points_to: (sleeps, LOST),
+    swings_whatever_became_of_the_row: (sleeps, SHOWN),
+    takes_absent_rows_for_past: (dies, LOST),
     takes_what_is_written_for_moved: (LOOKS, LOST),
-    takes_what_lies_elsewhere_for_moving: (killed_after, LEFT),
+    takes_what_lies_elsewhere_for_moving: (dies, LEFT),
 }
 
 

@@ -7,10 +7,10 @@ import pytest
 from botocore.response import StreamingBody
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from moto import mock_aws
-from tests.aws import Clients, Deployed, deploy
+from tests.aws import Clients, Deployed, deployment
 from tests.jobs.played import no_sleep
 from tests.jobs.wire import Json, Send, between, throttled
+from tests.tiers import examples
 
 from postroom.errors import NotNowError, OurError
 from postroom.jobs.bucket import MOST_DELETED, Bucket, Found, Share
@@ -58,13 +58,13 @@ def test_hours_in_which_there_is_something_are_found_oldest_first(shelf: Shelf) 
 NAMES = st.text("0123456789abcdefghXZ-.~é", min_size=1, max_size=3) | st.sampled_from([*"0123456789abcdef"])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.sets(NAMES, max_size=30))
 def test_the_shares_of_an_hour_hold_each_of_its_objects_once(
     ours: Clients, victims: list[Clients], names: set[str]
 ) -> None:
-    with mock_aws():
-        shelf = Shelf(deploy(ours), victims[0], page=4)
+    with deployment(ours) as deployed:
+        shelf = Shelf(deployed, victims[0], page=4)
         shelf.put(*(HOUR + name for name in names), "seg/2026/11/21/08/f", "seg/2026/11/21/10/0")
         shares = shelf.bucket.shares(HOUR)
         assert len(shares) == (16 if len(names) > 4 else 1)
@@ -117,6 +117,19 @@ def test_an_object_that_cannot_be_deleted_is_named(shelf: Shelf) -> None:
     between(shelf.s3, answer)
     with pytest.raises(OurError, match="seg/a: AccessDenied"):
         shelf.bucket.delete_all(["seg/a", "seg/b"])
+
+
+@pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
+def test_an_object_that_cannot_be_deleted_just_now_is_deleted_by_the_next_try(shelf: Shelf, code: str) -> None:
+    shelf.put("seg/a", "seg/b")
+    said = [{"Errors": [{"Key": "seg/a", "Code": code, "Message": code}]}]
+
+    def answer(_operation: str, request: Json, send: Send) -> Json:
+        return said.pop() if said else send(request)
+
+    between(shelf.s3, answer)
+    shelf.bucket.delete_all(["seg/a", "seg/b"])
+    assert not shelf.deployed.objects()
 
 
 def test_a_passing_fault_of_any_call_is_not_now(shelf: Shelf) -> None:

@@ -7,8 +7,8 @@ from threading import RLock
 from typing import Any
 
 import pytest
-from tests.aws import Clients, Deployed, gate_calls, new_clients
-from tests.jobs.dying import Died, Dying
+from tests.aws import Clients, Deployed, deployment, gate_calls, holding, new_clients
+from tests.jobs.dying import deaths_of
 from tests.jobs.played import FOR_EVER, Played
 
 from postroom.jobs import registers as jobs_registers
@@ -338,37 +338,23 @@ def mailed(deployed: Deployed) -> House:
     return house
 
 
-def emptied(deployed: Deployed) -> None:
-    for table, names in (("PostTable", ("pk", "sk")), ("DirectoryTable", ("pk", "sk")), ("LimitsTable", ("pk",))):
-        for row in deployed.rows(table):
-            key = {name: row[name] for name in names}
-            deployed.clients.dynamodb.delete_item(TableName=deployed.tables[table], Key=key)
-
-
 def ends(house: House) -> list[Any]:
     return [row.get("why", row.get("st")) for row in house.deployed.rows("PostTable")]
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_wherever_a_run_dies_the_next_one_ends_what_it_began(
-    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, after: bool
-) -> None:
+def test_wherever_a_run_dies_the_next_one_ends_what_it_began(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 2)
-    dying = Dying()
-    dying.dies(10_000, after=False)
-    undisturbed = mailed(deployed)
-    undisturbed.by(dying.clients).expire()
-    expected, made = ends(undisturbed), dying.calls
-    assert {"GetItem", "Query", "Scan", "UpdateItem"} == set(made)
-    for number in range(1, len(made) + 1):
-        emptied(deployed)
+    victim = new_clients()
+    with deployment(clients) as deployed:
         house = mailed(deployed)
-        dying.dies(number, after=after)
-        with pytest.raises(Died):
-            house.by(dying.clients).expire()
-        # What the dead run let go and did not come to count: of one page at most.
-        owed = house.usages.read(SHOP).messages - house.waiting(SHOP)
-        assert 0 <= owed <= 2, made[number - 1]
-        house.expire()
-        assert ends(house) == expected, number
-        assert house.usages.read(SHOP).messages - house.waiting(SHOP) == owed
+        deaths = deaths_of(victim, house.by(victim).expire)
+        expected = ends(house)
+    assert set(deaths.calls) == {"GetItem", "Query", "Scan", "UpdateItem"}
+    for death in deaths.different:
+        with holding(death.state):
+            # What the dead run let go and did not come to count: of one page at most.
+            owed = house.usages.read(SHOP).messages - house.waiting(SHOP)
+            assert 0 <= owed <= 2, death.after
+            house.expire()
+            assert ends(house) == expected, death.after
+            assert house.usages.read(SHOP).messages - house.waiting(SHOP) == owed

@@ -16,6 +16,7 @@ from tests.jobs.fates import WRITES, Fate, Fated
 from tests.jobs.mail import NOW, RETAIN, SHOP, a_store
 from tests.jobs.played import Played
 from tests.post.stage import Actor, Died
+from tests.tiers import amount
 
 from postroom.errors import NotNowError
 from postroom.jobs.tally import Counts
@@ -177,5 +178,7 @@ class Histories(RuleBasedStateMachine):
             assert sum(self.mail.sizes().values()) == self.mail.live_bytes()
 
 
-Histories.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+Histories.TestCase.settings = settings(
+    max_examples=amount(quick=3, all=20, proof=200), stateful_step_count=25, deadline=None
+)
 TestHistories = Histories.TestCase

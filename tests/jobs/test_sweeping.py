@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from itertools import count
 
 import pytest
-from tests.aws import Clients, Deployed, gate_calls, new_clients
-from tests.jobs.dying import Died, Dying
+from tests.aws import Clients, Deployed, deployment, gate_calls, holding, new_clients
+from tests.jobs.dying import deaths_of
 from tests.jobs.played import collect_orphans
 from tests.post.ports import InTurn
 
@@ -262,23 +262,20 @@ def littered(house: House) -> int:
     return house.a_day_later()
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_wherever_a_run_dies_nothing_is_lost_and_the_next_one_ends_what_it_began(house: House, after: bool) -> None:
-    dying = Dying()
-    dying.dies(10_000, after=False)
-    all_of_it(house, littered(house), dying.clients)
-    made = dying.calls
-    assert {"DeleteObjects", "AbortMultipartUpload", "TransactWriteItems", "DeleteObject"} < set(made)
-    for number in range(1, len(made) + 1):
+def test_wherever_a_run_dies_nothing_is_lost_and_the_next_one_ends_what_it_began(clients: Clients) -> None:
+    victim = new_clients()
+    with deployment(clients) as deployed:
+        house = House(deployed)
         later = littered(house)
-        dying.dies(number, after=after)
-        with pytest.raises(Died):
-            all_of_it(house, later, dying.clients)
-        assert house.named() <= house.names()
-        all_of_it(house, later)
-        assert house.names() == house.named(), number
-        assert house.storage.use(BOB) == Use(1, len(b"sealed"))
-        assert "Uploads" not in house.deployed.clients.s3.list_multipart_uploads(Bucket=house.deployed.bucket)
+        deaths = deaths_of(victim, lambda: all_of_it(house, later, victim))
+    assert {"DeleteObjects", "AbortMultipartUpload", "TransactWriteItems", "DeleteObject"} < set(deaths.calls)
+    for death in deaths.different:
+        with holding(death.state):
+            assert house.named() <= house.names()
+            all_of_it(house, later)
+            assert house.names() == house.named(), death.after
+            assert house.storage.use(BOB) == Use(1, len(b"sealed"))
+            assert "Uploads" not in house.deployed.clients.s3.list_multipart_uploads(Bucket=house.deployed.bucket)
 
 
 # --- orphans --------------------------------------------------------------------------------------------------------

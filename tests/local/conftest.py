@@ -11,6 +11,11 @@ from postroom.local.clients import Clients
 from postroom.local.stack import Deployment, LocalStack
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if "stack" in item.fixturenames:  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.stack)
+
+
 @pytest.fixture(scope="session")
 def template() -> Path:
     return Path(__file__).parent / "app" / "template.yaml"

@@ -14,6 +14,7 @@ import dns.rrset
 import pytest
 from dns.rdatatype import RRSIG, TXT, RdataType
 from tests.names.messages import answer_of, message_of
+from tests.names.patience import patient
 
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
@@ -43,8 +44,15 @@ def server(tree: ZoneTree) -> Iterator[DnsServer]:
 
 @pytest.fixture
 def resolvers(server: DnsServer) -> Iterator[Resolvers]:
-    with Resolvers(server.address, try_seconds=5) as resolvers:
+    with patient(server.address) as resolvers:
         yield resolvers
+
+
+@pytest.fixture
+def asking(server: DnsServer, resolvers: Resolvers) -> Iterator[Callable[[], Ask]]:
+    """Of look-ups that wait for an answer, but not long where the server has fallen silent."""
+    with Resolvers(server.address, try_seconds=0.2) as hasty:
+        yield lambda: (hasty if server._paused else resolvers).asking()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from dns.rdatatype import CNAME, DNAME, DS, NS, SOA, TXT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from postroom.names.dns.records import Nsec3Record, NsecRecord
 from postroom.names.dnssec.budget import MAX_HASHES, Budget, Exceeded
@@ -118,13 +119,13 @@ def said(denial):
     return "cut" if denial.is_cut else "no name" if denial.no_name else "no data"
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, ASKED)
 def test_all_nsec_records_of_a_zone_prove_what_is_not_there_and_nothing_else(model, name, rdtype):
     assert said(Nsecs(ZONE, nsec_chain(model)).absence(name, rdtype)) == model.absence(name, rdtype)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, ASKED, st.data())
 def test_some_nsec_records_of_a_zone_prove_nothing_untrue(model, name, rdtype, data):
     chain = nsec_chain(model)
@@ -133,7 +134,7 @@ def test_some_nsec_records_of_a_zone_prove_nothing_untrue(model, name, rdtype, d
     assert found in (None, model.absence(name, rdtype))
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, NAMES)
 def test_nsec_records_let_a_wildcard_answer_only_where_it_is_the_closest(model, name, encloser):
     found = Nsecs(ZONE, nsec_chain(model)).no_closer(name, encloser)
@@ -141,13 +142,13 @@ def test_nsec_records_let_a_wildcard_answer_only_where_it_is_the_closest(model, 
     assert bool(found) is true
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, ASKED)
 def test_all_nsec3_records_of_a_zone_prove_what_is_not_there_and_nothing_else(model, name, rdtype):
     assert said(nsec3s(nsec3_chain(model, opt_out=False)).absence(name, rdtype)) == model.absence(name, rdtype)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, ASKED, st.data())
 def test_some_nsec3_records_of_a_zone_prove_nothing_untrue(model, name, rdtype, data):
     chain = nsec3_chain(model, opt_out=False)
@@ -156,7 +157,7 @@ def test_some_nsec3_records_of_a_zone_prove_nothing_untrue(model, name, rdtype, 
     assert found in (None, model.absence(name, rdtype))
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, ASKED)
 def test_what_opt_out_leaves_open_is_said_to_be_open(model, name, rdtype):
     found = nsec3s(nsec3_chain(model, opt_out=True)).absence(name, rdtype)
@@ -169,7 +170,7 @@ def test_what_opt_out_leaves_open_is_said_to_be_open(model, name, rdtype):
         assert rdtype not in types or is_unsigned
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(MODELS, NAMES, NAMES)
 def test_nsec3_records_let_a_wildcard_answer_only_where_nothing_closer_is(model, name, encloser):
     if name == encloser or not name.is_subdomain(encloser):

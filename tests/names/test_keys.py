@@ -9,10 +9,11 @@ import pytest
 from dns.rdatatype import TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.names.patience import patient
+from tests.tiers import examples
 
 from postroom.errors import NotNowError, TheirError
 from postroom.local.zones import Mode
-from postroom.names.dns import Resolvers
 from postroom.names.dnssec import Policy
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.keys import FoundKey, KeepTimes, KeyDirectory
@@ -153,14 +154,14 @@ def test_what_the_parser_refuses_is_refused(directory, tree):
     assert refusal(directory) is Reason.KEY_RECORD_INVALID
 
 
-def test_a_failed_look_up_is_not_now(server, anchors, clock):
+def test_a_failed_look_up_is_not_now(server, asking, anchors, clock):
     server.pause()
-    with Resolvers(server.address, try_seconds=0.2) as resolvers, pytest.raises(NotNowError) as caught:
-        KeyDirectory(resolvers.asking, anchors, parse, clock=clock).find(KEY)
+    with pytest.raises(NotNowError) as caught:
+        KeyDirectory(asking, anchors, parse, clock=clock).find(KEY)
     assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(60))
 @given(st.one_of(st.text(max_size=80), st.text('abc.\\-_@ "', max_size=300)))
 def test_no_name_ends_in_anything_but_a_reasoned_error(directory, name):
     with pytest.raises(TheirError):
@@ -298,15 +299,14 @@ def test_many_forgeries_cost_one_refetch(directory, clock, looked_up):
     assert looked_up() == 2
 
 
-def test_when_a_refetch_fails_the_key_in_memory_still_serves_others(server, anchors, clock):
-    with Resolvers(server.address, try_seconds=0.3) as resolvers:
-        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock)
-        directory.find(KEY)
-        clock.now += 10
-        server.pause()
-        with pytest.raises(NotNowError):
-            directory.find(KEY, fresh=True)
-        assert directory.find(KEY).cached
+def test_when_a_refetch_fails_the_key_in_memory_still_serves_others(server, asking, anchors, clock):
+    directory = KeyDirectory(asking, anchors, parse, clock=clock)
+    directory.find(KEY)
+    clock.now += 10
+    server.pause()
+    with pytest.raises(NotNowError):
+        directory.find(KEY, fresh=True)
+    assert directory.find(KEY).cached
 
 
 def test_what_is_not_proven_takes_no_proven_key_away(directory, tree, clock, looked_up):
@@ -367,20 +367,19 @@ def test_a_key_takes_the_place_of_a_refusal(directory, tree, clock):
 # --- names that fail, and threads ----------------------------------------------------------------------------
 
 
-def test_a_name_that_failed_is_left_alone_for_a_while(server, anchors, clock, looked_up):
+def test_a_name_that_failed_is_left_alone_for_a_while(server, asking, anchors, clock, looked_up):
     server.pause()
-    with Resolvers(server.address, try_seconds=0.2) as resolvers:
-        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
-        for how in (False, True, False):
-            with pytest.raises(NotNowError):
-                directory.find(KEY, fresh=how)
-        sent = looked_up()
-        server.resume()
+    directory = KeyDirectory(asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
+    for how in (False, True, False):
         with pytest.raises(NotNowError):
-            directory.find(KEY)
-        assert looked_up() == sent
-        clock.now += 5
-        assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
+            directory.find(KEY, fresh=how)
+    sent = looked_up()
+    server.resume()
+    with pytest.raises(NotNowError):
+        directory.find(KEY)
+    assert looked_up() == sent
+    clock.now += 5
+    assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
 
 
 @pytest.mark.parametrize(
@@ -394,28 +393,28 @@ def test_a_name_that_failed_is_left_alone_for_a_while(server, anchors, clock, lo
         ("pk1.x_domainkey.sender.example", True),
     ],
 )
-def test_where_a_selector_failed_the_domain_s_others_are_left_alone_too(server, anchors, clock, other, is_asked_for):
+def test_where_a_selector_failed_the_domain_s_others_are_left_alone_too(
+    server, asking, anchors, clock, other, is_asked_for
+):
     server.pause()
-    with Resolvers(server.address, try_seconds=0.4) as resolvers:
-        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
-        for name in (KEY, other):
-            sent = server.asked.total()
-            with pytest.raises(NotNowError):
-                directory.find(name)
-        assert (server.asked.total() > sent) is is_asked_for
-        server.resume()
-        clock.now += 5
-        assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
-
-
-def test_where_a_selector_failed_a_remembered_key_of_the_domain_still_serves(server, anchors, clock):
-    with Resolvers(server.address, try_seconds=0.4) as resolvers:
-        directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock)
-        directory.find(KEY)
-        server.pause()
+    directory = KeyDirectory(asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
+    for name in (KEY, other):
+        sent = server.asked.total()
         with pytest.raises(NotNowError):
-            directory.find("pk2._domainkey.sender.example")
-        assert directory.find(KEY).cached
+            directory.find(name)
+    assert (server.asked.total() > sent) is is_asked_for
+    server.resume()
+    clock.now += 5
+    assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
+
+
+def test_where_a_selector_failed_a_remembered_key_of_the_domain_still_serves(server, asking, anchors, clock):
+    directory = KeyDirectory(asking, anchors, parse, clock=clock)
+    directory.find(KEY)
+    server.pause()
+    with pytest.raises(NotNowError):
+        directory.find("pk2._domainkey.sender.example")
+    assert directory.find(KEY).cached
 
 
 @pytest.mark.parametrize("name", [KEY, "pk9._domainkey.sender.example"])
@@ -545,7 +544,7 @@ def test_one_resolver_that_lies_is_found_out_by_another(tree, server, anchors, c
         message.answer = [dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", "forged")]
         return message.to_wire()
 
-    with Resolvers(f"{serve('udp', forge)},{server.address}") as resolvers:
+    with patient(f"{serve('udp', forge)},{server.address}") as resolvers:
         found = KeyDirectory(resolvers.asking, anchors, parse, clock=clock).find(KEY)
     assert found.key == b"v=DKIM1; k=ed25519; p=abc"
     assert len(lies) == 1

@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import dns.message
 import dns.name
@@ -12,12 +13,13 @@ import dns.rrset
 import pytest
 import trustme
 from dns.rdatatype import TXT
+from tests.names.patience import PATIENCE, patient
 
+from postroom import timed
 from postroom.errors import NotNowError
-from postroom.names.dns import Elsewhere, Question, Resolvers
+from postroom.names.dns import Elsewhere, Question, Resolvers, transport
 from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
 from postroom.reasons import Reason
-from postroom.settings import Settings
 
 QUESTION = Question(dns.name.from_text("pk1._domainkey.sender.example"), TXT)
 
@@ -41,7 +43,7 @@ def txt(length):
 
 @pytest.mark.parametrize("scheme", ["udp", "tcp"])
 def test_an_answer_comes_with_its_signatures(server, scheme):
-    with Resolvers(f"{scheme}://{server.address}") as resolvers:
+    with patient(f"{scheme}://{server.address}") as resolvers:
         answer = resolvers.asking()(QUESTION)
     assert texts(answer) == [b"v=DKIM1; k=ed25519; p=abc"]
     assert len(answer.answer.signatures(QUESTION.name, TXT).read()) == 1
@@ -64,12 +66,12 @@ def test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp
 @pytest.mark.parametrize("rcode", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
 def test_after_a_failure_the_next_resolver_is_asked(server, serve, answers_with, rcode):
     broken = serve("udp", answers_with(rcode))
-    with Resolvers(f"{broken},{server.address}") as resolvers:
+    with patient(f"{broken},{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
 
 
 def test_after_a_closed_port_the_next_resolver_is_asked(server):
-    with Resolvers(f"tcp://127.0.0.1:1,udp://127.0.0.1:1,{server.address}") as resolvers:
+    with patient(f"tcp://127.0.0.1:1,udp://127.0.0.1:1,{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
 
 
@@ -81,7 +83,7 @@ def test_what_is_asked_elsewhere_goes_first_to_who_has_not_answered_before(serve
         asked.append(wire)
         return server.reply(wire, udp=True)
 
-    with Resolvers(f"{server.address},{serve('udp', count)}") as resolvers:
+    with patient(f"{server.address},{serve('udp', count)}") as resolvers:
         ask = resolvers.asking()
         assert texts(ask(QUESTION))
         assert not asked
@@ -90,7 +92,7 @@ def test_what_is_asked_elsewhere_goes_first_to_who_has_not_answered_before(serve
             assert len(asked) == times
         assert texts(resolvers.asking()(QUESTION))
         assert len(asked) == 2
-    with Resolvers(server.address) as resolvers:
+    with patient(server.address) as resolvers:
         ask = resolvers.asking()
         assert texts(ask(QUESTION))
         assert texts(ask(again)), "who has no other asks the same one"
@@ -99,11 +101,13 @@ def test_what_is_asked_elsewhere_goes_first_to_who_has_not_answered_before(serve
 @pytest.mark.parametrize("reply", [b"", b"garbage", b"\0" * 12])
 def test_after_a_malformed_answer_the_next_resolver_is_asked(server, serve, reply):
     broken = serve("tcp", lambda _wire: reply)
-    with Resolvers(f"{broken},{server.address}") as resolvers:
+    with patient(f"{broken},{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
 
 
-def test_forged_datagrams_do_not_end_the_wait_for_the_true_answer(server, serve):
+def test_forged_datagrams_do_not_end_the_wait_for_the_true_answer(server, serve, monkeypatch):
+    # A query is sent again after a second.
+    monkeypatch.setattr(transport, "_UDP_SENDS", PATIENCE)
     # The first datagram is from a guesser of ids; the query is sent again and then truly answered.
     calls = []
 
@@ -113,20 +117,20 @@ def test_forged_datagrams_do_not_end_the_wait_for_the_true_answer(server, serve)
             return bytes([wire[0] ^ 1]) + server.reply(wire, udp=True)[1:]
         return server.reply(wire, udp=True)
 
-    with Resolvers(serve("udp", guess_then_answer), try_seconds=3) as resolvers:
+    with patient(serve("udp", guess_then_answer)) as resolvers:
         assert texts(resolvers.asking()(QUESTION))
 
 
 def test_when_nobody_answers_the_look_up_waits(serve, answers_with):
     settings = f"{serve('udp', answers_with(dns.rcode.SERVFAIL))},tcp://127.0.0.1:1"
-    with Resolvers(settings) as resolvers, pytest.raises(NotNowError) as caught:
+    with patient(settings) as resolvers, pytest.raises(NotNowError) as caught:
         resolvers.asking()(QUESTION)
     assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
     assert "SERVFAIL; not reachable" in caught.value.detail
 
 
 def test_the_detail_does_not_tell_which_resolvers_we_ask():
-    with Resolvers("tcp://127.0.0.1:1") as resolvers, pytest.raises(NotNowError) as caught:
+    with patient("tcp://127.0.0.1:1") as resolvers, pytest.raises(NotNowError) as caught:
         resolvers.asking()(QUESTION)
     assert "127.0.0.1" not in caught.value.detail
 
@@ -137,10 +141,20 @@ def test_silence_ends_with_the_time_of_a_try(server):
         with pytest.raises(NotNowError, match="timed out"):
             resolvers.asking()(QUESTION)
         server.resume()
-        assert texts(resolvers.asking()(QUESTION))
+        assert in_the_end(resolvers)
 
 
-@pytest.mark.parametrize(("try_seconds", "next_is_asked"), [(30, False), (0.3, True)])
+def in_the_end(resolvers):
+    """What is answered to one of many short tries: on a busy machine some of them end too soon."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return texts(resolvers.asking()(QUESTION))
+        except NotNowError:
+            assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize(("try_seconds", "next_is_asked"), [(PATIENCE, False), (0.3, True)])
 def test_a_server_has_the_time_of_a_try_and_then_the_next_is_asked(server, serve, try_seconds, next_is_asked):
     next_was_asked = threading.Event()
 
@@ -153,21 +167,19 @@ def test_a_server_has_the_time_of_a_try_and_then_the_next_is_asked(server, serve
         return server.reply(wire, udp=False)
 
     setting = f"{serve('tcp', answer_late)},{serve('tcp', answer)}"
-    with Resolvers(setting, try_seconds=try_seconds, budget_seconds=60) as resolvers:
-        assert texts(resolvers.asking()(QUESTION))
+    with Resolvers(setting, try_seconds=try_seconds, budget_seconds=PATIENCE) as resolvers:
+        assert in_the_end(resolvers)
     assert next_was_asked.is_set() is next_is_asked
 
 
 def test_all_questions_of_one_look_up_share_one_budget(server):
-    clock, at = Clock(), Settings()
-    with Resolvers(
-        server.address, try_seconds=at.dns_try_seconds, budget_seconds=at.dns_budget_seconds, clock=clock
-    ) as resolvers:
+    clock = Clock()
+    with patient(server.address, budget_seconds=5 * PATIENCE, clock=clock) as resolvers:
         ask = resolvers.asking()
         assert texts(ask(QUESTION))
-        clock.now = at.dns_budget_seconds - at.dns_try_seconds
+        clock.now = 4 * PATIENCE
         assert texts(ask(QUESTION))
-        clock.now = at.dns_budget_seconds
+        clock.now = 5 * PATIENCE
         with pytest.raises(NotNowError, match="out of time") as caught:
             ask(QUESTION)
         assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
@@ -178,7 +190,7 @@ def test_a_server_that_failed_lately_is_asked_last(server, serve, answers_with):
     clock, asked = Clock(), []
     refuse = answers_with(dns.rcode.REFUSED)
     broken = serve("udp", lambda wire: asked.append(wire) or refuse(wire))
-    with Resolvers(f"{broken},{server.address}", back_off_seconds=30, clock=clock) as resolvers:
+    with patient(f"{broken},{server.address}", back_off_seconds=30, clock=clock) as resolvers:
         for _ in range(3):
             resolvers.asking()(QUESTION)
         assert len(asked) == 1
@@ -235,7 +247,7 @@ def doh(server):
 
 
 def test_a_resolver_may_speak_https(doh):
-    with Resolvers(doh.setting, ssl_context=doh.trust) as resolvers:
+    with patient(doh.setting, ssl_context=doh.trust) as resolvers:
         assert texts(resolvers.asking()(QUESTION)) == [b"v=DKIM1; k=ed25519; p=abc"]
 
 
@@ -250,7 +262,7 @@ def test_a_resolver_may_speak_https(doh):
 def test_a_bad_https_answer_is_no_answer(doh, status, body, said):
     doh.status, doh.body = status, body and (lambda _query: body)
     with (
-        Resolvers(doh.setting, ssl_context=doh.trust) as resolvers,
+        patient(doh.setting, ssl_context=doh.trust) as resolvers,
         pytest.raises(NotNowError, match=said),
     ):
         resolvers.asking()(QUESTION)
@@ -276,7 +288,7 @@ def test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_as
 ):
     doh.body = lambda query: as_long_as_may_be(query, beyond)
     setting = doh.setting if scheme == "https" else serve("tcp", doh.body)
-    with Resolvers(f"{setting},tcp://{server.address}", ssl_context=doh.trust) as resolvers:
+    with patient(f"{setting},tcp://{server.address}", ssl_context=doh.trust) as resolvers:
         [found] = texts(resolvers.asking()(QUESTION))
     assert (found == b"v=DKIM1; k=ed25519; p=abc") is next_is_asked
 
@@ -284,7 +296,7 @@ def test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_as
 def test_where_all_answers_are_too_long_that_is_said_and_no_resolver_is_left_alone_for_it(serve, server):
     long = serve("tcp", lambda query: as_long_as_may_be(query, 1))
     asked = Counter()
-    with Resolvers(long) as resolvers:
+    with patient(long) as resolvers:
         for _ in range(2):
             with pytest.raises(NotNowError, match=f"more than {MAX_ANSWER_BYTES} bytes") as caught:
                 resolvers.asking()(QUESTION)
@@ -299,17 +311,19 @@ def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):
             resolvers.asking()(QUESTION)
         assert doh.drips > 0
         doh.drips = 0
-        assert texts(resolvers.asking()(QUESTION))
+        assert in_the_end(resolvers)
 
 
-def test_a_connection_to_an_https_resolver_is_kept_and_each_question_has_a_time_of_its_own(doh):
-    with Resolvers(doh.setting, ssl_context=doh.trust, try_seconds=2) as resolvers:
+def test_a_connection_to_an_https_resolver_is_kept_and_each_question_has_a_time_of_its_own(doh, monkeypatch):
+    with patient(doh.setting, ssl_context=doh.trust) as resolvers:
         assert texts(resolvers.asking()(QUESTION))
-        time.sleep(2.1)
+        later = SimpleNamespace(monotonic=lambda: time.monotonic() + PATIENCE)
+        for module in (transport, timed):
+            monkeypatch.setattr(module, "time", later)
         assert texts(resolvers.asking()(QUESTION))
     assert doh.connections == 1
 
 
 def test_an_https_resolver_with_an_unknown_certificate_is_not_believed(doh):
-    with Resolvers(doh.setting) as resolvers, pytest.raises(NotNowError, match="not reachable"):
+    with patient(doh.setting) as resolvers, pytest.raises(NotNowError, match="not reachable"):
         resolvers.asking()(QUESTION)

@@ -15,6 +15,7 @@ from dns.rdatatype import CNAME, DNSKEY, DS, NSEC, RRSIG, SOA, TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.names.messages import answer_of, message_of
+from tests.tiers import examples
 
 from postroom.errors import NotNowError
 from postroom.local.zones import Mode
@@ -856,7 +857,7 @@ def recorded(tree, ask, anchors):
     return wires
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(300))
 @given(st.data())
 def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(recorded, anchors, data):
     damaged = data.draw(st.sampled_from(sorted(recorded, key=str)))

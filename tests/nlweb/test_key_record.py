@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from postroom.errors import TheirError
 from postroom.nlweb.key_record import (
@@ -217,7 +218,7 @@ mutated = st.tuples(st.integers(0, len(GOOD)), st.binary(max_size=3), st.integer
 
 
 @given(st.lists(mutated | st.binary(max_size=80) | st.lists(pieces, max_size=8).map(b"".join), max_size=2))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_whatever_stands_there_is_a_key_or_a_reason(records: list[bytes]) -> None:
     try:
         key = parse_key_record(records)

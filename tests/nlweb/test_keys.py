@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from postroom.errors import OurError, TheirError
 from postroom.nlweb.keys import (
@@ -369,7 +370,7 @@ def test_rsa_encryption_without_its_null_is_no_accepted_kind_rfc_3279_section_2_
         lambda change: GOOD[: change[0]] + bytes([change[1]]) + GOOD[change[0] + change[2] :]
     )
 )
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_mutated_keys_are_read_or_refused_and_what_is_read_is_written_the_same(der: bytes) -> None:
     try:
         key = public_key_from_spki(der)

@@ -44,7 +44,7 @@ CANONICAL = jcs(
 
 
 def run(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["sh", "-ec", commands], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(["sh", "-ec", commands], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
 
 
 def public_pem(key: PublicKey) -> bytes:

@@ -22,7 +22,7 @@ WALLET = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"
 KEY = PrivateKey.generate("ed25519")
 
 # One stack for all of them.
-pytestmark = pytest.mark.xdist_group("pollyweb")
+pytestmark = [pytest.mark.xdist_group("pollyweb"), pytest.mark.stack]
 
 
 @pytest.fixture(scope="module")

@@ -390,14 +390,27 @@ def test_where_only_friends_come_in_whoever_cannot_be_looked_up_now_is_asked_to_
     assert refusal(said) == (-32002, "ProfileLookupFailed")
 
 
-def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: DeliveryService) -> None:
+def submitted_after_a_change_of_keys(service: DeliveryService, signer: str) -> dict[str, Any]:
+    """What a door that knows Alice's keys of a moment ago says of a message in her name."""
     door = service.door()
     door._profiles.user(ALICE)
     service.house.clock.now += 3
     service.users[ALICE] = UserKeys.random()
     service.publish(ALICE)
-    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": 1}
-    assert json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)["result"] == "accepted"
+    envelope = service.envelope(signer=signer).as_json()
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
+    said: dict[str, Any] = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    return said
+
+
+def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: DeliveryService) -> None:
+    assert submitted_after_a_change_of_keys(service, ALICE)["result"] == "accepted"
+
+
+def test_a_senders_change_of_keys_lets_nobody_else_in(service: DeliveryService) -> None:
+    said = submitted_after_a_change_of_keys(service, MALLORY)
+    assert refusal(said) == (-32003, "SenderSignatureInvalid")
+    assert queued(service) == 0
 
 
 def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:

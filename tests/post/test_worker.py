@@ -576,6 +576,14 @@ def test_a_rotated_key_is_fetched_once_more_and_once_only(house: House) -> None:
     assert house.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
 
+def test_a_rotated_key_lets_nobody_else_in(house: House) -> None:
+    house.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
+    forged = house.envelope(key=PrivateKey.generate("ed25519"))
+    assert house.settle(house.queued(forged)).reason is Reason.SIGNATURE_INVALID
+    assert house.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
+    assert house.listed() == []
+
+
 def test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = SENDER_KEY.public
     assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED

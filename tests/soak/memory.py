@@ -43,7 +43,7 @@ def _is_emulator(process: psutil.Process) -> bool:
         command = process.cmdline()
     except psutil.Error:  # ended since we listed it, or not waited for yet by whoever began it
         return False
-    return command[-2:] == ["-m", "ministack"] and "leash.py" not in " ".join(command)
+    return any(part.endswith("/ministack.py") for part in command) and "leash.py" not in " ".join(command)
 
 
 def own_pid() -> int:

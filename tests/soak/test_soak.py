@@ -34,6 +34,7 @@ GOOD = Evidence(
 
 
 @pytest.mark.xdist_group("soak")
+@pytest.mark.stack
 def test_a_soak_ends_with_zeros_everywhere() -> None:
     result = soak(Order(MESSAGES, minutes=10, seed=5), lambda _sight: None)
     assert +result.ledger.problems == Counter(), result.ledger.examples
@@ -175,7 +176,7 @@ def test_a_seed_decides_what_is_sent_and_who_dies() -> None:
 def test_the_emulator_is_found_among_children_nobody_has_waited_for() -> None:
     with (
         subprocess.Popen([sys.executable, "-c", ""]) as dead,
-        subprocess.Popen([sys.executable, "-c", "input()", "-m", "ministack"], stdin=subprocess.PIPE) as emulator,
+        subprocess.Popen([sys.executable, "-c", "input()", "local/ministack.py"], stdin=subprocess.PIPE) as emulator,
     ):
         os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
         assert emulator_pid() == emulator.pid

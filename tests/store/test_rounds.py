@@ -30,6 +30,12 @@ def test_segments_of_an_hour_are_worked_off_when_the_last_of_them_is_older_than_
     assert is_segment_due(HOUR, lag, Before(), WRITTEN + 7 * DAY_MS + lag)
 
 
+def test_a_run_without_a_lag_has_not_seen_what_came_late_into_the_hour_before_it() -> None:
+    assert is_segment_due(HOUR, HOUR_MS, run_at(0, WRITTEN), WRITTEN + 2 * HOUR_MS)
+    assert is_segment_due(HOUR, HOUR_MS, run_at(0, WRITTEN + HOUR_MS - 1), WRITTEN + 2 * HOUR_MS)
+    assert not is_segment_due(HOUR, HOUR_MS, run_at(0, WRITTEN + HOUR_MS), WRITTEN + 2 * HOUR_MS)
+
+
 @given(st.lists(st.tuples(st.integers(1, 3 * DAY_MS), st.sampled_from([0, HOUR_MS, DAY_MS, 9 * DAY_MS])), min_size=2))
 def test_the_first_run_whose_lag_is_over_looks_whatever_the_lags_of_those_before(runs: list[tuple[int, int]]) -> None:
     now, before, looked = HOUR, Before(), False

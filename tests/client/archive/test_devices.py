@@ -271,7 +271,7 @@ class TwoDevicesWithoutHistory(TwoDevices):
 
 TestTwoDevices = TwoDevices.TestCase
 TestTwoDevicesWithoutHistory = TwoDevicesWithoutHistory.TestCase
-TestTwoDevices.settings = settings(max_examples=100, stateful_step_count=40)
+TestTwoDevices.settings = settings(stateful_step_count=40)
 TestTwoDevicesWithoutHistory.settings = TestTwoDevices.settings
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.client.archive.mail import archive
 from tests.client.archive.pulling import Points, Watched
 from tests.dm3.stored_mail import ALICE, deletion, edit, letter
+from tests.tiers import examples
 
 import postroom.client.archive.index as index_module
 from postroom.client.archive import Archive, MemoryHome
@@ -72,7 +73,7 @@ def test_messages_are_found_by_parts_of_words_in_whatever_case(index: Index, min
     assert scan(mine, wanted, 10) == index.search(wanted, 10)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
 @given(wanted=st.text(st.sampled_from("abGRßü\u0308\"'*() -:^早🤝%_"), max_size=6))
 def test_whatever_is_looked_for_the_index_finds_what_reading_finds(index: Index, mine: Archive, wanted: str) -> None:
     assert index.search(wanted, 100) == scan(mine, wanted, 100)

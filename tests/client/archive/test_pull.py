@@ -1,7 +1,7 @@
 """Mail comes home: fetched, verified, opened, stored, and only then acknowledged; whatever happens in between."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ from tests.client.mailbox_net import Host
 from tests.counter.counter import SHOP, SHOP_KEY, Counter
 from tests.counter.counter import Owner as Device
 from tests.dm3.stored_mail import ALICE, BOB
+from tests.tiers import amount
 
 from postroom.client.archive import Archive, MemoryHome, verify
 from postroom.client.archive.deed import NotThisHomeError
@@ -336,19 +337,26 @@ def fill(owner: Owner) -> None:
     owner.file(sealed("four", 4, sender="nobody.eth", to=owner.name))
 
 
-def at_every_point(counter: Counter, happens: Callable[[Owner], object]) -> int:
+@pytest.fixture
+def points(pytestconfig: pytest.Config) -> Iterator[int]:
+    """All points of a pull, without end; of the quick tests' every fourth, another one each day."""
+    every = amount(quick=4, all=1, proof=1)
+    return count(pytestconfig.option.rotation % every, every)
+
+
+def at_every_point(counter: Counter, points: Iterator[int], happens: Callable[[Owner], object]) -> int:
     """Let something happen at every point of one pull, each time of another owner's; how many there are."""
-    for point in count():
+    for point in points:
         owner = Owner(counter)
         fill(owner)
-        points = Points(point, lambda owner=owner: happens(owner))  # type: ignore[misc]
+        passing = Points(point, lambda owner=owner: happens(owner))  # type: ignore[misc]
         try:
-            owner.pull(points)
+            owner.pull(passing)
         except (DiedError, NotNowError):
             owner.pull()
         owner.check_all_home()
-        if points.passed <= point:
-            return point
+        if passing.passed <= point:
+            return passing.passed
     raise AssertionError
 
 
@@ -362,8 +370,10 @@ def die(_owner: Owner) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_wherever_it_dies_every_message_comes_home_once_and_none_is_acknowledged_before(counter: Counter) -> None:
-    assert at_every_point(counter, die) > 60
+def test_wherever_it_dies_every_message_comes_home_once_and_none_is_acknowledged_before(
+    counter: Counter, points: Iterator[int]
+) -> None:
+    assert at_every_point(counter, points, die) > 60
 
 
 def no_space(_owner: Owner) -> None:
@@ -371,9 +381,9 @@ def no_space(_owner: Owner) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_two_devices_that_pull_at_once_keep_every_message_once(counter: Counter) -> None:
+def test_two_devices_that_pull_at_once_keep_every_message_once(counter: Counter, points: Iterator[int]) -> None:
     """Wherever one is, the other pulls all there is."""
-    assert at_every_point(counter, lambda owner: owner.pull()) > 60
+    assert at_every_point(counter, points, lambda owner: owner.pull()) > 60
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -420,22 +430,24 @@ def test_a_conversation_that_is_damaged_keeps_its_messages_in_the_mailbox_and_bl
     owner.check_all_home()
 
 
-def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not_acknowledged(counter: Counter) -> None:
+def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not_acknowledged(
+    counter: Counter, points: Iterator[int]
+) -> None:
     outcomes = set()
-    for point in count():
+    for point in points:
         owner = Owner(counter)
         fill(owner)
         old, new = owner.archive(), MemoryHome()
-        points = Points(
+        passing = Points(
             point,
             lambda old=old, new=new: move(old, replace(old, home=new), "elsewhere", {"elsewhere": new}.__getitem__),
         )  # type: ignore[misc]
         try:
-            owner.pull(points)
+            owner.pull(passing)
             outcomes.add("went through")
         except NotThisHomeError:
             outcomes.add("was told")
-        if points.passed <= point:
+        if passing.passed <= point:
             break
         owner.home = new
         owner.pull()
@@ -455,14 +467,15 @@ def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(count
     assert len(archive.open("b.com")) == 1
 
 
-def test_two_thousand_messages_come_home(owner: Owner) -> None:
-    for start in range(0, 2000, 100):
+def test_many_messages_come_home(owner: Owner) -> None:
+    many = amount(quick=200, all=1000, proof=2000)
+    for start in range(0, many, 100):
         letters = [sealed(f"letter {number}", number, to=owner.name) for number in range(start, start + 100)]
         owner.counter.file(
             *letters, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000
         )
         owner.waiting |= {f"{start} {text}": hash_of(text) for text in letters}
     owner.checks = False
-    assert owner.pull().kept == 2000
-    assert owner.texts() == [f"letter {number}" for number in range(2000)]
+    assert owner.pull().kept == many
+    assert owner.texts() == [f"letter {number}" for number in range(many)]
     owner.check_all_home()

@@ -25,6 +25,7 @@ from tests.client.archive.test_devices import (
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
 from tests.dm3.stored_mail import ALICE
+from tests.tiers import examples
 
 from postroom.client.archive import Archive, ConflictError, FolderHome, MemoryHome, copy, home, verify
 from postroom.client.archive.deed import KEY as DEED
@@ -218,7 +219,7 @@ class TwoDevicesAtAService(TwoDevices):
 
 
 TestTwoDevicesAtAService = TwoDevicesAtAService.TestCase
-TestTwoDevicesAtAService.settings = settings(max_examples=8, stateful_step_count=15, deadline=None)
+TestTwoDevicesAtAService.settings = settings(max_examples=examples(8), stateful_step_count=15, deadline=None)
 
 
 # --- larger than a request ------------------------------------------------------------------------------------------

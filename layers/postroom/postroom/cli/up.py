@@ -27,6 +27,10 @@ def _port(what: str) -> object:
     return typer.Option(help=f"Where {what}.", min=1, max=65535, show_default="a free one")
 
 
+def _processes(whose: str, usual: str) -> object:
+    return typer.Option(help=f"How many processes {whose} may have; the rest waits.", min=1, show_default=usual)
+
+
 def up(
     state: Annotated[
         Path | None,
@@ -44,6 +48,8 @@ def up(
     port: Annotated[int | None, _port("the post offices answer")] = None,
     dns_port: Annotated[int | None, _port("DNS answers, over UDP and TCP")] = None,
     aws_port: Annotated[int | None, _port("the embedded AWS answers")] = None,
+    queue_processes: Annotated[int | None, _processes("each function that a queue feeds", "2 for each core")] = None,
+    http_processes: Annotated[int | None, _processes("each other function", "16")] = None,
 ) -> None:
     """Run the post office on this machine, with a few domains to play with, until Ctrl-C."""
     from postroom.cli.checkout import require, template_path
@@ -51,8 +57,10 @@ def up(
     template = template_path()
     require("the local stack", "local")
     from postroom.cli.story.town import Town
+    from postroom.local.emulator import Processes
     from postroom.local.stack import LocalStack
 
+    usual = Processes()
     if state is not None:
         _check_folder(state)
     folder = state or DEFAULT_PATH.parent
@@ -66,6 +74,7 @@ def up(
             door_port=port,
             dns_port=dns_port,
             aws_port=aws_port,
+            processes=Processes(queue_processes or usual.queue, http_processes or usual.http),
         ) as stack:
             town = Town(stack, folder / "keys")
             descriptor = describe_stack(stack)

@@ -1,4 +1,4 @@
-"""The embedded AWS: MiniStack, a child process on a loopback port of its own.
+"""The embedded AWS: MiniStack (as `ministack` bounds it), a child process on a loopback port of its own.
 
 What it lets pass and AWS would not, and that matters to code running in it (besides what `verify.KNOWN` and
 `gateway` list):
@@ -9,6 +9,9 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | every package of this environment can be imported | only the function's own, its layers', and boto3 |
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
 | roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
+| a function has few processes (`Processes`); an invocation that finds none free waits | there is always one more |
+| so what is beyond a reserved concurrency, or a mapping's, above that number waits, too | is throttled, or waits |
+| a function that waits for another invocation of itself may wait until it times out | goes on |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
 | SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
 | a message group on a standard queue is kept and handed on, and puts nobody behind | fair queues: the loud wait |
@@ -26,6 +29,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
 
@@ -39,6 +43,14 @@ GRACE_SECONDS = 10.0
 """How long it may take to write its state to disk; without state there is nothing to wait for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """How many processes a function may have at a time: one that a queue feeds, and any other."""
+
+    queue: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
+    http: int = 16
+
+
 class Emulator:
     """One MiniStack process; a context manager.
 
@@ -47,7 +59,15 @@ class Emulator:
     `log`: file to which it writes. Raises OurError if it does not come up.
     """
 
-    def __init__(self, *, port: int | None = None, state_dir: Path | None = None, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        port: int | None = None,
+        state_dir: Path | None = None,
+        log: Path | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self._processes = processes or Processes()
         self.port = port or free_port()
         self.endpoint = f"http://{HOST}:{self.port}"
         self._state_dir = state_dir
@@ -74,7 +94,8 @@ class Emulator:
         grace = GRACE_SECONDS if self._state_dir else 0
         # -P: neither the folder of the script nor the working directory may shadow a module.
         command = [sys.executable, "-P", str(script), str(grace), str(self.directory)]
-        command += [sys.executable, "-P", "-m", "ministack"]
+        bounds = (str(self._processes.queue), str(self._processes.http))
+        command += [sys.executable, "-P", str(script.with_name("ministack.py")), *bounds]
         with self.log.open("ab") as log, self._locked() as held:
             require_free(self.port, "the embedded AWS")
             self._leash = subprocess.Popen(  # noqa: S603 - our own interpreter and modules
@@ -149,6 +170,8 @@ class Emulator:
             "AWS_EC2_METADATA_DISABLED": "true",
             # Functions may do what their roles allow, and no more. Whoever signs with an account number is its root.
             "AUTH": "true",
+            # AWS's own default. MiniStack's is what memory could bear without a bound on processes.
+            "LAMBDA_ACCOUNT_CONCURRENCY": "1000",
             # It would tidy up containers of other MiniStacks, and open listeners on fixed ports.
             "DOCKER_HOST": "unix:///nonexistent",
             "SFTP_ENABLED": "0",

@@ -27,7 +27,7 @@ from postroom.local.clients import REGION, Clients
 from postroom.local.deploy import deploy
 from postroom.local.dns import DnsServer
 from postroom.local.door import Door, find_target
-from postroom.local.emulator import Emulator
+from postroom.local.emulator import Emulator, Processes
 from postroom.local.intrinsics import Resource
 from postroom.local.ports import HOST, free_port, require_free
 from postroom.local.zones import ZoneTree
@@ -82,7 +82,8 @@ class LocalStack:
 
     `state_dir`: where CA, DNS keys, ports, accounts and all of the embedded AWS survive the stack; only one
     stack at a time may use it. `zones_dir`: zone files to serve (see `ZoneTree`). Ports are free ones unless
-    given, or remembered in the state. Raises OurError if something does not come up.
+    given, or remembered in the state. `processes`: how many each function may have. Raises OurError if something
+    does not come up.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class LocalStack:
         door_port: int | None = None,
         dns_port: int | None = None,
         aws_port: int | None = None,
+        processes: Processes | None = None,
     ) -> None:
         self.template = template
         self.deployments: dict[str, Deployment] = {}
@@ -101,6 +103,7 @@ class LocalStack:
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
         self._asked = {"dns": dns_port, "door": door_port, "aws": aws_port}
         self._zones_dir = zones_dir
+        self._processes = processes
         self._undo = ExitStack()
 
     def __enter__(self) -> "LocalStack":
@@ -119,7 +122,7 @@ class LocalStack:
     def _start(self, undo: ExitStack) -> None:
         undo.enter_context(_SignalsUnwind())
         emulator_state = self._state_dir / "aws" if self._state_dir else None
-        self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state)
+        self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state, processes=self._processes)
         undo.enter_context(self.emulator)
         # Without a state directory the emulator's own: it is removed whatever happens to this process.
         keep = self._state_dir or self.emulator.directory

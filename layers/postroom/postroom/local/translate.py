@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
-from samtranslator.yaml_helper import yaml_parse
+from samtranslator.yaml_helper import intrinsics_multi_constructor
 
 from postroom.errors import SettingsError
 from postroom.local.clients import clean_session
@@ -19,9 +20,16 @@ Template = dict[str, Any]
 _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 
 
+class _Loader(yaml.CSafeLoader):
+    """Reads `!Ref` and the like as SAM's own `yaml_parse` does, in a tenth of its time."""
+
+
+_Loader.add_multi_constructor("!", intrinsics_multi_constructor)
+
+
 def read(path: Path) -> Template:
     """Return the SAM template as it stands; raises SettingsError if it is no template."""
-    document = yaml_parse(path.read_text(encoding="utf-8"))
+    document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
     if not isinstance(document, dict) or "Resources" not in document:
         raise SettingsError(f"{path} is no SAM template: it has no Resources")
     return cast("Template", document)

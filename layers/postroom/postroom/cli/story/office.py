@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 300.0
+"""Far more than anything takes, for a machine may have much else to do; who was told of mail is told of more after a
+minute."""
 _POLL_SECONDS = 0.1
-_DELAYED_SECONDS = 120.0
-"""Some wait in a queue on purpose: who was told of mail a moment ago is told of more after a minute."""
 _WORK_QUEUES = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl")
 
 
@@ -94,7 +94,7 @@ class Office:
 
     def settle(self) -> None:
         """Wait until nothing is under way any more."""
-        until("all queues are empty", lambda: True if self.waiting() == 0 else None, _DELAYED_SECONDS)
+        until("all queues are empty", lambda: True if self.waiting() == 0 else None)
 
 
 def until(what: str, look: Callable[[], T | None], seconds: float = PATIENCE_SECONDS) -> T:

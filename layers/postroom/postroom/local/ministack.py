@@ -1,0 +1,130 @@
+"""MiniStack, with a bound on the processes of each function: `ministack.py QUEUE HTTP`, run as a script by `emulator`.
+
+By itself MiniStack starts one more process for each invocation that finds none idle. Its settings only refuse
+invocations beyond a number, as AWS does. Here they wait: at most QUEUE run at a time of a function that a queue feeds,
+HTTP of any other, and a batch is taken from its queue only when it can run at once, for its visibility timeout
+begins then. And MiniStack ends all processes of a function when one of them dies before it is ready; here it ends
+that one.
+
+What of MiniStack is replaced, and what of it must be as it is for that, is held by tests/local/test_processes.py.
+"""
+
+import functools
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from threading import Condition
+from typing import Any
+
+import ministack.app
+from ministack.core import lambda_runtime
+from ministack.services import lambda_svc
+
+Key = str
+"""What MiniStack counts the invocations of a function by: `account:region:name`."""
+Mapping = tuple[str, str, dict[str, Any]]
+"""An event source mapping: account, region, and what MiniStack keeps of it."""
+
+
+class Turns:
+    """How many invocations run, by function; the others wait for their turn.
+
+    A function that waits for another invocation of itself may wait until its time is out.
+    """
+
+    def __init__(self, queue: int, http: int) -> None:
+        self._queue, self._http = queue, http
+        self._running: Counter[Key] = Counter()
+        self._ended: dict[Key, Condition] = {}
+
+    def take(self, key: Key) -> None:
+        """Wait until one more may run, and count it."""
+        ended = self._ended.setdefault(key, Condition())
+        with ended:
+            ended.wait_for(lambda: self._running[key] < self._bound(key))
+            self._running[key] += 1
+
+    def give_back(self, key: Key) -> None:
+        """One that ran has ended."""
+        with self._ended[key]:
+            self._running[key] -= 1
+            self._ended[key].notify()
+
+    def free(self, key: Key) -> int:
+        """How many more batches may be taken for this function; those taken count before they run, too."""
+        taken: int = sum(lambda_svc._esm_inflight.get(mapping["UUID"], 0) for mapping in _mappings_to(key))
+        return self._bound(key) - max(taken, self._running[key])
+
+    def _bound(self, key: Key) -> int:
+        return self._queue if any(_mappings_to(key)) else self._http
+
+
+_mappings: Callable[[], Iterator[Mapping]] = lambda_svc._iter_all_esms
+
+
+def _mappings_to(key: Key) -> Iterator[dict[str, Any]]:
+    for account, region, mapping in _mappings():
+        if f"{account}:{region}:{mapping['FunctionName']}" == key:
+            yield mapping
+
+
+def bound_processes(queue: int, http: int) -> None:
+    """Put the turns where MiniStack counts invocations, and where it decides whether to take a batch."""
+    turns, numbers = Turns(queue, http), itertools.count(1)
+    served: Counter[str] = Counter()
+    acquire, release = lambda_svc._acquire_execution_slot, lambda_svc._release_execution_slot
+    concurrency, dispatch = lambda_svc._sqs_esm_concurrency, lambda_svc._dispatch_esm_batch
+
+    def acquire_in_turn(function: Any, config: dict[str, Any]) -> Any:
+        key = lambda_svc._inflight_key(config)
+        turns.take(key)
+        slot, limit = acquire(function, config)
+        if slot is None:
+            turns.give_back(key)
+        return slot, limit
+
+    def release_turn(slot: Key) -> None:
+        release(slot)
+        turns.give_back(slot)
+
+    def concurrency_in_turn(mapping: dict[str, Any], function: Any, config: dict[str, Any], queue: Any = None) -> int:
+        taken: int = lambda_svc._esm_inflight.get(mapping["UUID"], 0)
+        allowed: int = concurrency(mapping, function, config, queue)
+        return min(allowed, taken + turns.free(lambda_svc._inflight_key(config)))
+
+    def dispatch_numbered(mapping_id: str, *batch: Any) -> None:
+        served[mapping_id] = next(numbers)
+        dispatch(mapping_id, *batch)
+
+    def mappings_in_turn() -> Iterator[Mapping]:
+        # Whoever is asked first takes what is free: a long queue must not keep its function from the other queues.
+        return iter(sorted(_mappings(), key=lambda found: served[found[2]["UUID"]]))
+
+    lambda_svc._acquire_execution_slot = acquire_in_turn
+    lambda_svc._release_execution_slot = release_turn
+    lambda_svc._sqs_esm_concurrency = concurrency_in_turn
+    lambda_svc._dispatch_esm_batch = dispatch_numbered
+    lambda_svc._iter_all_esms = mappings_in_turn
+
+
+def fail_alone() -> None:
+    """Keep from MiniStack that a process died: it would end all others of the same function."""
+    invoke = lambda_runtime.Worker.invoke
+
+    @functools.wraps(invoke)
+    def invoke_alone(worker: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return invoke(worker, *args, **kwargs)
+        except Exception as error:
+            worker.kill()
+            return {"status": "error", "error": str(error)}
+
+    lambda_runtime.Worker.invoke = invoke_alone
+
+
+if __name__ == "__main__":
+    bound_processes(*map(int, sys.argv[1:]))
+    fail_alone()
+    del sys.argv[1:]  # MiniStack reads arguments, too
+    ministack.app.main()

@@ -1,0 +1,216 @@
+"""A burst at the local stack: `python -m tests.burst` starts `postroom up`, as `make up` does, and sends it messages.
+
+Senders side by side post to receiver.example over HTTPS. All that they send must be accepted, and filed within the
+time, and no function may run more processes than the local stack allows. Printed: how many processes each function
+had and how much memory the stack held, both at their most, and how long it took. Exit code 1 if it was otherwise.
+"""
+
+import argparse
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.network import build_https, choose_network, open_resolvers
+from postroom.cli.story.town import RECEIVER, SENDER, SUBJECT
+from postroom.client import Fate, deliver
+from postroom.errors import NotNowError
+from postroom.local.clients import Clients
+from postroom.local.emulator import Processes
+from postroom.nlweb.keys import PrivateKey
+from postroom.nlweb.schema import NLWEB
+from postroom.nlweb.sign import Draft, sign, write
+from postroom.store.keys import partition
+from postroom.store.register import LIVE
+
+_LOOK_SECONDS: Final = 0.2
+_WORKER: Final = re.compile(r"ministack-lambda-(.+)-\w{8}/_worker\.py")
+
+
+def function_processes(root: psutil.Process) -> dict[int, str]:
+    """The processes below `root` in which functions run: pid, and the name of the function."""
+    found = {}
+    for process in root.children(recursive=True):
+        with suppress(psutil.Error):  # it ended since it was listed
+            if match := _WORKER.search(" ".join(process.cmdline())):
+                found[process.pid] = match[1]
+    return found
+
+
+class Watch:
+    """Looks at the processes below `root`, again and again, and keeps what was most."""
+
+    def __init__(self, root: psutil.Process) -> None:
+        self.processes: Counter[str] = Counter()
+        """Of each function."""
+        self.together = self.bytes = 0
+        self._root = root
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            functions = Counter(function_processes(self._root).values())
+            self.processes |= functions
+            self.together = max(self.together, functions.total())
+            self.bytes = max(self.bytes, sum(map(_resident, [self._root, *self._root.children(recursive=True)])))
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+class Burst:
+    """What is sent to a running stack, and what became of it. `state`: the folder of its `local.json` and keys."""
+
+    def __init__(self, state: Path) -> None:
+        self.descriptor = read_descriptor(state)
+        self._network = choose_network(state)
+        self._key = PrivateKey.from_pem((state / "keys" / f"{SENDER}.pem").read_bytes())
+        receiver = self.descriptor.deployments["receiver"]
+        self._outputs, self._client = receiver.outputs, Clients(self.descriptor.endpoint, receiver.account)
+
+    def send(self, messages: int) -> Counter[str]:
+        """Post so many, one after the other, each until it is taken or refused. Returns how many answers of a kind."""
+        answers: Counter[str] = Counter()
+        with open_resolvers(self._network) as resolvers:
+            https = build_https(self._network, resolvers)
+            for _ in range(messages):
+                message, fate = self._message(), Fate.NOT_NOW
+                while fate is Fate.NOT_NOW:
+                    try:
+                        sent = deliver(https, NLWEB.inbox_url(RECEIVER), message)
+                    except NotNowError:
+                        answers["no answer"] += 1
+                    else:
+                        fate = sent.fate
+                        answers[f"{sent.status} {sent.reason}".rstrip()] += 1
+        return answers
+
+    def filed(self) -> int:
+        """How many messages are in the mailbox."""
+        pages = (
+            self._client("dynamodb")
+            .get_paginator("query")
+            .paginate(
+                TableName=self._outputs["PostTable"],
+                KeyConditionExpression="pk = :pk",
+                FilterExpression="st = :live",
+                ExpressionAttributeValues={":pk": {"S": partition(RECEIVER, 0)}, ":live": {"S": LIVE}},
+                Select="COUNT",
+            )
+        )
+        return sum(page["Count"] for page in pages)
+
+    def queued(self) -> int:
+        """How many messages lie in the worker's queues, or are taken and not deleted."""
+        return sum(
+            messages_in(self._client, self._outputs[name])
+            for name in ("ClaimsQueueUrl", "RetryQueueUrl", "LettersQueueUrl")
+        )
+
+    def fed_by_queues(self) -> set[str]:
+        """The names of the functions that take from queues, of all deployments."""
+        return {
+            mapping["FunctionArn"].split(":")[6]
+            for each in self.descriptor.deployments.values()
+            for mapping in Clients(self.descriptor.endpoint, each.account)("lambda").list_event_source_mappings()[
+                "EventSourceMappings"
+            ]
+        }
+
+    def _message(self) -> bytes:
+        draft = Draft(
+            sender=SENDER,
+            receiver=RECEIVER,
+            subject=SUBJECT,
+            correlation=str(uuid.uuid4()),
+            timestamp_ms=int(time.time() * 1000),
+            body={"Text": "one of many"},
+            selector="pk1",
+        )
+        return write(sign(draft, self._key))
+
+
+def messages_in(client: Clients, queue_url: str) -> int:
+    """How many messages lie in a queue, are delayed, or are taken and not deleted."""
+    names = (
+        "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
+    )  # fmt: skip
+    found = client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])["Attributes"]
+    return sum(int(found[name]) for name in names)
+
+
+@contextmanager
+def running(state: Path) -> Iterator[psutil.Process]:
+    """`postroom up`, ready."""
+    command = [Path(sys.executable).with_name("postroom"), "up", "--state", state]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        if not any(line.startswith("Ctrl-C") for line in process.stdout):
+            raise SystemExit(process.wait())
+        try:
+            yield psutil.Process(process.pid)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+
+
+def too_many(most: Counter[str], fed_by_queues: Iterable[str], allowed: Processes) -> list[str]:
+    """The functions that had more processes than they may have."""
+    return [name for name, many in most.items() if many > (allowed.queue if name in fed_by_queues else allowed.http)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.burst", description="A burst at the local stack.")
+    parser.add_argument("--messages", type=int, default=400, help="in all; default: %(default)s")
+    parser.add_argument("--senders", type=int, default=6, help="side by side; default: %(default)s")
+    parser.add_argument("--seconds", type=int, default=180, help="in which all must be filed; default: %(default)s")
+    said = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="postroom-burst-") as folder, running(Path(folder)) as stack:
+        burst = Burst(Path(folder))
+        shares = [len(range(sender, said.messages, said.senders)) for sender in range(said.senders)]
+        with Watch(stack) as most, ThreadPoolExecutor(said.senders) as pool:
+            started = time.monotonic()
+            answers = sum(pool.map(burst.send, shares), Counter())
+            answered = time.monotonic() - started
+            while (burst.filed() < said.messages or burst.queued()) and time.monotonic() - started < said.seconds:
+                time.sleep(_LOOK_SECONDS)
+            ended = time.monotonic() - started
+        filed, queued, allowed = burst.filed(), burst.queued(), Processes()
+        wrong = too_many(most.processes, burst.fed_by_queues(), allowed)
+    print(f"sent: {said.messages} messages by {said.senders} senders in {answered:.0f} s; {dict(answers)}")
+    print(f"filed: {filed}; in the worker's queues: {queued}; after {ended:.0f} s")
+    print(f"at most {most.together} processes of functions; {most.bytes / 1e9:.1f} GB of memory for the whole stack")
+    for name, many in most.processes.most_common():
+        print(f"  {many:3} {name}{' (more than allowed)' if name in wrong else ''}")
+    print(f"allowed: {allowed.queue} of a function that a queue feeds, {allowed.http} of any other")
+    raise SystemExit(bool(wrong) or filed < said.messages or queued > 0)
+
+
+if __name__ == "__main__":
+    main()

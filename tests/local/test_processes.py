@@ -1,0 +1,234 @@
+"""The embedded AWS runs few processes of a function: a burst waits, and a process that dies takes no other along."""
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.burst import function_processes, messages_in
+from typer.testing import CliRunner
+
+from postroom.cli import app
+from postroom.local import stack as stack_module
+from postroom.local.emulator import Processes
+from postroom.local.stack import LocalStack
+
+BOUND = 3
+ROOT = Path(__file__).parents[2]
+WAIT_SECONDS = 600
+"""Far beyond any load."""
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[LocalStack]:
+    """A stack with the bound BOUND, for the functions of held/."""
+    template = Path(__file__).parent / "held" / "template.yaml"
+    with LocalStack(template, processes=Processes(queue=BOUND, http=BOUND)) as stack:
+        yield stack
+
+
+class Held:
+    """Invocations, each of which stays until it may go on. They write a file each into the folder, and look into it."""
+
+    def __init__(self, stack: LocalStack, folder: Path) -> None:
+        self._deployment, self._folder = stack.deploy(f"held{len(stack.deployments)}"), folder
+        self.stay = stack.emulator.directory / "stay"
+        """While it is there processes that start write their number into `starting`, and wait."""
+        self.starting = self.stay.with_name("starting")
+        self.sqs = self._deployment.client("sqs")
+
+    def url(self, queue: str) -> str:
+        return self._deployment.outputs[queue]
+
+    def send(self, queue: str, *names: str) -> None:
+        for name in names:
+            self.sqs.send_message(QueueUrl=self.url(queue), MessageBody=str(self._folder / name))
+
+    def ask(self, name: str) -> dict[str, Any]:
+        payload = json.dumps(str(self._folder / name))
+        function = self._deployment.outputs["Asked"]
+        return self._deployment.client("lambda").invoke(FunctionName=function, Payload=payload)
+
+    def begun(self) -> dict[str, dict[str, Any]]:
+        """What those that have begun say of themselves."""
+        return {path.name: json.loads(path.read_text()) for path in self._folder.iterdir() if not path.suffix}
+
+    def go(self, name: str) -> None:
+        (self._folder / f"{name}.go").touch()
+
+    def all_go(self) -> None:
+        (self._folder / "all.go").touch()
+
+    def processes(self, function: str) -> set[int]:
+        name = self._deployment.outputs[function]
+        return {pid for pid, of in function_processes(psutil.Process()).items() if of == name}
+
+    def left(self, queue: str) -> int:
+        """Messages in the queue, or taken and not deleted."""
+        return messages_in(self._deployment.client, self.url(queue))
+
+    def untaken(self, queue: str) -> int:
+        name = "ApproximateNumberOfMessages"
+        return int(self.sqs.get_queue_attributes(QueueUrl=self.url(queue), AttributeNames=[name])["Attributes"][name])
+
+
+@pytest.fixture
+def held(small: LocalStack, tmp_path: Path) -> Iterator[Held]:
+    held = Held(small, tmp_path)
+    yield held
+    held.all_go()
+    held.stay.unlink(missing_ok=True)
+
+
+def wait_until(done: Callable[[], object]) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.stack
+def test_a_burst_from_a_queue_runs_in_a_few_processes_and_the_rest_stays_in_the_queue(held: Held) -> None:
+    """What is not taken grows no older: no message comes twice."""
+    names = [f"burst{number}" for number in range(12)]
+    held.send("Long", *names)
+    wait_until(lambda: len(held.begun()) >= BOUND)
+    assert held.untaken("Long") == len(names) - BOUND
+    busy = held.processes("Fed")
+    assert len(busy) == BOUND
+    held.all_go()
+    wait_until(lambda: not held.left("Long"))
+    assert sorted(held.begun()) == sorted(names)
+    assert {said["times"] for said in held.begun().values()} == {"1"}
+    assert {said["pid"] for said in held.begun().values()} == busy == held.processes("Fed")
+
+
+@pytest.mark.stack
+def test_a_long_queue_does_not_keep_a_function_from_its_other_queue(held: Held) -> None:
+    held.send("Long", *(f"long{number}" for number in range(BOUND)))
+    wait_until(lambda: len(held.begun()) >= BOUND)
+    held.send("Long", *(f"later{number}" for number in range(10)))
+    held.send("Short", "other")
+    held.go("long0")
+    wait_until(lambda: len(held.begun()) > BOUND)
+    assert "other" in held.begun()
+
+
+@pytest.mark.stack
+def test_what_is_asked_of_a_busy_function_waits_and_is_answered(held: Held) -> None:
+    """Its reserved concurrency is 4, which this bound does not reach: nothing is refused."""
+    names = [f"asked{number}" for number in range(3 * BOUND)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        asked = [pool.submit(held.ask, name) for name in names]
+        wait_until(lambda: len(held.begun()) >= BOUND)
+        busy = held.processes("Asked")
+        held.all_go()
+        answers = [each.result() for each in asked]
+    assert len(busy) == BOUND
+    assert {(answer["StatusCode"], answer.get("FunctionError")) for answer in answers} == {(200, None)}
+    assert sorted(held.begun()) == sorted(names)
+    assert {said["pid"] for said in held.begun().values()} == busy == held.processes("Asked")
+
+
+@pytest.mark.stack
+def test_a_process_that_is_killed_in_an_invocation_fails_that_one_alone(held: Held) -> None:
+    """Its message comes again when its visibility timeout is over, which the test makes short."""
+    held.send("Long", "victim", "sibling1", "sibling2")
+    wait_until(lambda: len(held.begun()) >= BOUND)
+    receipt = held.begun()["victim"]["receipt"]
+    os.kill(held.begun()["victim"]["pid"], signal.SIGKILL)
+    siblings_must_end_well(held)
+    held.sqs.change_message_visibility(QueueUrl=held.url("Long"), ReceiptHandle=receipt, VisibilityTimeout=1)
+    wait_until(lambda: not held.left("Long"))
+    assert held.begun()["victim"]["times"] == "2"
+
+
+@pytest.mark.stack
+def test_a_process_that_is_killed_while_it_starts_fails_its_invocation_alone(held: Held) -> None:
+    """By itself MiniStack ends all processes of the function then."""
+    held.send("Long", "sibling1", "sibling2")
+    wait_until(lambda: len(held.begun()) == 2)
+    held.stay.touch()
+    held.send("Long", "victim")
+    wait_until(held.starting.exists)
+    os.kill(json.loads(held.starting.read_text()), signal.SIGKILL)
+    held.stay.unlink()
+    siblings_must_end_well(held)
+    assert "victim" not in held.begun()
+    held.sqs.purge_queue(QueueUrl=held.url("Long"))
+
+
+def siblings_must_end_well(held: Held) -> None:
+    """Another message is taken up beside them, and all are deleted once they are done; the victim's is not."""
+    held.send("Long", "next")
+    wait_until(lambda: "next" in held.begun())
+    siblings = {held.begun()[name]["pid"] for name in ("sibling1", "sibling2")}
+    assert siblings < held.processes("Fed")
+    held.all_go()
+    wait_until(lambda: held.left("Long") == 1)
+    assert held.untaken("Long") == 0
+    assert [held.begun()[name]["times"] for name in ("sibling1", "sibling2", "next")] == ["1", "1", "1"]
+
+
+def test_ministack_has_what_is_replaced_in_it() -> None:
+    """Where it calls what is replaced, and by which arguments: a new version of it has to be read again."""
+    from ministack.core.lambda_runtime import Worker
+    from ministack.services import lambda_svc
+
+    def parameters(function: Callable[..., object]) -> list[str]:
+        return list(inspect.signature(function).parameters)
+
+    def names(function: Callable[..., object]) -> set[str]:
+        return set(function.__code__.co_names)
+
+    assert parameters(lambda_svc._acquire_execution_slot) == ["func", "config"]
+    assert parameters(lambda_svc._release_execution_slot) == ["key"]
+    assert parameters(lambda_svc._sqs_esm_concurrency) == ["esm", "func_rec", "config", "queue"]
+    assert parameters(lambda_svc._dispatch_esm_batch) == ["esm_id", "fn", "args"]
+    assert parameters(lambda_svc._iter_all_esms) == []
+    assert parameters(lambda_svc._inflight_key) == ["config"]
+    assert isinstance(lambda_svc._esm_inflight, dict)
+    assert {"_acquire_execution_slot", "_release_execution_slot"} <= names(lambda_svc._execute_function)
+    assert "_inflight_key" in names(lambda_svc._acquire_execution_slot)
+    assert {"_iter_all_esms", "_esm_inflight", "_sqs_esm_concurrency", "_dispatch_esm_batch"} <= names(
+        lambda_svc._poll_sqs
+    )
+    assert "_esm_inflight" in names(lambda_svc._dispatch_esm_batch)
+    assert {"acquire_worker", "invoke", "invalidate_worker", "release_worker"} <= names(
+        lambda_svc._execute_function_warm
+    )
+    assert callable(Worker.kill)
+
+
+@pytest.mark.parametrize(
+    ("options", "processes"),
+    [
+        ((), Processes(queue=2 * (os.cpu_count() or 1), http=16)),
+        (("--queue-processes", "1"), Processes(queue=1)),
+        (("--http-processes", "2"), Processes(http=2)),
+    ],
+)
+def test_up_says_how_many_processes(options, processes, monkeypatch, tmp_path: Path) -> None:
+    found = []
+
+    def start(*_: object, **settings: object) -> None:
+        found.append(settings["processes"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stack_module, "LocalStack", start)
+    assert CliRunner().invoke(app, ["up", "--state", str(tmp_path), *options]).exit_code == 0
+    assert found == [processes]
+
+
+def test_make_up_hands_them_on() -> None:
+    dry = ["make", "-n", "up", "QUEUE_PROCESSES=5", "HTTP_PROCESSES=7"]
+    said = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "--queue-processes 5 --http-processes 7" in said

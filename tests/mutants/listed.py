@@ -1,0 +1,51 @@
+"""The mutants: patches beside this file, each with what it breaks, who is hurt by that, and tests to run first."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+ROOMS = ("inbox", "worker", "register", "dnssec", "acknowledge", "compact")
+_TABLE = FOLDER / "mutants.toml"
+_PATCHED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`name`: that of its patch. `tests`: paths of its module's tests, from the root of the checkout."""
+
+    name: str
+    room: str
+    tests: tuple[str, ...]
+
+    @property
+    def patch(self) -> Path:
+        """A unified diff against the root of the checkout, after some lines of text."""
+        return FOLDER / f"{self.name}.patch"
+
+    @property
+    def breaks(self) -> str:
+        """What the patch breaks."""
+        return self._said[0]
+
+    @property
+    def hurt(self) -> str:
+        """Who is hurt by that, and how."""
+        return self._said[1].removeprefix("Hurt: ")
+
+    @property
+    def patched(self) -> list[str]:
+        """The files that the patch changes."""
+        return _PATCHED.findall(self.patch.read_text(encoding="utf-8"))
+
+    @property
+    def _said(self) -> list[str]:
+        return self.patch.read_text(encoding="utf-8").partition("\n\n")[0].split("\n")
+
+
+def mutants() -> list[Mutant]:
+    """All that stand in the table, in its order."""
+    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    return [Mutant(name, row["room"], tuple(row["tests"])) for name, row in table.items()]
