@@ -37,8 +37,7 @@ def session(
 ) -> Iterator[SparkSession]:
     """A session; as long as it lasts, this process is a caller of jobs.
 
-    `submit`: what Java is started with. `signed`: what its requests are signed with, as the environment says it, where
-    that is not the account itself.
+    `submit`: what Java is started with. `signed`: environment variables of credentials to use instead.
     """
     environment = caller_environment(account) | dict(signed or {})
     # Java outlives a session, and keeps the environment that it was started in: another account's, maybe.

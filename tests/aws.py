@@ -230,7 +230,7 @@ def deployment(clients: Clients) -> Iterator[Deployed]:
 
 @contextmanager
 def holding(state: bytes) -> Iterator[None]:
-    """moto with what it `held` once, and nothing else."""
+    """moto with a state that `held` returned, and nothing else."""
     assert not models.MockAWS._mocks_active, "a deployment takes the whole of moto"
     with _moto():
         for backends, accounts, attributes in _Unpickler(BytesIO(state)).load():

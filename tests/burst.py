@@ -87,7 +87,8 @@ def _resident(process: psutil.Process) -> int:
 class Burst:
     """What is sent to a running stack, and what became of it. `state`: the folder of its `local.json` and keys."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
         self.descriptor = read_descriptor(state)
         self._network = choose_network(state)
         self._key = PrivateKey.from_pem((state / "keys" / f"{SENDER}.pem").read_bytes())
@@ -101,7 +102,7 @@ class Burst:
             https = build_https(self._network, resolvers)
             for _ in range(messages):
                 message, fate = self._message(), Fate.NOT_NOW
-                while fate is Fate.NOT_NOW:
+                while fate is Fate.NOT_NOW and not self.is_over:
                     try:
                         sent = deliver(https, NLWEB.inbox_url(RECEIVER), message)
                     except NotNowError:
@@ -110,6 +111,11 @@ class Burst:
                         fate = sent.fate
                         answers[f"{sent.status} {sent.reason}".rstrip()] += 1
         return answers
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is."""
+        return time.monotonic() > self._end
 
     def filed(self) -> int:
         """How many messages are in the mailbox."""
@@ -192,13 +198,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=180, help="in which all must be filed; default: %(default)s")
     said = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="postroom-burst-") as folder, running(Path(folder)) as stack:
-        burst = Burst(Path(folder))
+        burst = Burst(Path(folder), said.seconds)
         shares = [len(range(sender, said.messages, said.senders)) for sender in range(said.senders)]
         with Watch(stack) as most, ThreadPoolExecutor(said.senders) as pool:
             started = time.monotonic()
             answers = sum(pool.map(burst.send, shares), Counter())
             answered = time.monotonic() - started
-            while (burst.filed() < said.messages or burst.queued()) and time.monotonic() - started < said.seconds:
+            while (burst.filed() < said.messages or burst.queued()) and not burst.is_over:
                 time.sleep(_LOOK_SECONDS)
             ended = time.monotonic() - started
         filed, queued, allowed = burst.filed(), burst.queued(), Processes()

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.faults.rotation import TURNS
 from tests.tiers import Tier, todays_rotation
 
 HERE = Path(__file__).parent
@@ -22,7 +23,7 @@ SECONDS = HERE / "proof.json"
 _UNKNOWN_SECONDS = 600.0
 """Expected of a part that no run has written down yet."""
 _OWN_PARTS = {"faults", "soak"}
-"""Folders of which each suite, or the whole program, is a part."""
+"""Folders of which a whole program is a part, too."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,15 @@ def parts(rotation: int) -> list[Part]:
 
 
 def _commands(rotation: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    from tests.faults.suites import SUITES
-
     program = (sys.executable, "-m")
     test = (*program, "pytest", "--tier", Tier.PROOF, "--rotation", str(rotation), "-n", "2", "--dist", "loadgroup")
     for folder in sorted({path.parent.relative_to(HERE).parts[0] for path in HERE.glob("*/**/test_*.py")}):
-        if folder not in _OWN_PARTS:
-            yield f"tests/{folder}", (*test, f"tests/{folder}")
+        yield f"tests/{folder}", (*test, f"tests/{folder}")
     yield "tests/test_*.py", (*test, *(f"tests/{path.name}" for path in sorted(HERE.glob("test_*.py"))))
-    yield "tests/faults", (*test, "tests/faults")
-    for suite in SUITES:
-        yield f"faults: {suite}", (*program, "tests.faults", suite)
-    yield "faults: a batch of 100", (*program, "tests.faults", "--batch", "100", "--deaths")
-    yield "tests/soak", (*test, "tests/soak")
+    for turn in range(TURNS):
+        share = ("--tier", Tier.QUICK, "--rotation", str(turn))
+        batch = (*program, "tests.faults", "--batch", "100", "--deaths", *share)
+        yield f"faults: deaths in a batch of 100, quarter {turn + 1}", batch
     yield "soak: 20,000 messages", (*program, "tests.soak", "--messages", "20000", "--seed", str(rotation))
 
 

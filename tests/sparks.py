@@ -1,4 +1,4 @@
-"""Spark as tests start it: one Java for all tests of the group, with a context of its own for each module."""
+"""Spark as tests start it: one Java for all tests of the group, and a new context for each module."""
 
 import runpy
 import sys
@@ -25,7 +25,7 @@ ON_SPARK: Final = [pytest.mark.xdist_group("spark"), pytest.mark.spark, pytest.m
 
 
 def small_session(account: str, signed: Mapping[str, str] | None = None) -> AbstractContextManager[SparkSession]:
-    """A session for small runs, of the caller `account`. `signed`: what signs in its place, as the environment says it.
+    """A session for small runs, of the caller `account`. `signed`: environment variables of credentials to use.
 
     A task that fails in passing is done again, as on a cluster.
     """
@@ -33,11 +33,12 @@ def small_session(account: str, signed: Mapping[str, str] | None = None) -> Abst
 
 
 def run_job_here(script: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """What `postroom.local.spark.run_job` does, but by the Java of this process, which is nobody but the job meanwhile.
+    """What `postroom.local.spark.run_job` does, in this process and its Java; while it runs, the process has the job's
+    environment and arguments.
 
     Raises what the job raises.
     """
-    # They are kept for an endpoint, whoever signed.
+    # Clients are cached by their endpoint, and the last job may have had another role.
     for client in (reach.s3_client, reach.dynamodb_client, reach.logs_client):
         client.cache_clear()
     signed = {name: environment[name] for name in environment if name.startswith("AWS_")}

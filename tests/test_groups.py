@@ -1,24 +1,32 @@
-"""Tests that share something costly say so by an xdist_group; they then run in one process, which makes it once."""
+"""What shares something costly runs in one process, which makes it once: the tests of a group, and those of a file."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 TESTS = """
 import os, pathlib, pytest
-pytestmark = pytest.mark.xdist_group("shared")
 
 @pytest.mark.parametrize("number", range(4))
 def test_one(number):
-    pathlib.Path(os.environ["PYTEST_XDIST_WORKER"]).touch()
+    pathlib.Path(os.environ["PYTEST_XDIST_WORKER"] + "-" + pathlib.Path(__file__).stem).touch()
 """
+OF_A_GROUP = f'{TESTS}\npytestmark = pytest.mark.xdist_group("shared")\n'
 
 
-def test_a_group_runs_in_one_process(tmp_path: Path) -> None:
+def test_a_group_runs_in_one_process_and_so_does_a_file(tmp_path: Path) -> None:
     """Versions of pytest and xdist that do not fit pass all tests, each process with a local stack of its own."""
-    for name in ("test_a.py", "test_b.py", "test_c.py"):
-        (tmp_path / name).write_text(TESTS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    grouped, alone = {"test_a", "test_b"}, {"test_c", "test_d"}
+    for name in grouped | alone:
+        (tmp_path / f"{name}.py").write_text(OF_A_GROUP if name in grouped else TESTS, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-p", "xdist", "-p", "tests.schedule"]
+    # Plugins that are not needed take seconds in each of three processes.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(list(tmp_path.glob("gw*"))) == 1
+    ran = [path.name.partition("-")[::2] for path in tmp_path.glob("gw*")]
+    assert sorted(file for _, file in ran) == sorted(grouped | alone)
+    assert len({process for process, file in ran if file in grouped}) == 1
+    assert len({process for process, _ in ran}) == 2

@@ -45,7 +45,7 @@ from postroom.store.secrets import SigningKey
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "local"}
-MESSAGES = 6 * BATCH
+MESSAGES = 4 * BATCH
 FEW, GROWTH_BYTES = 50, 50_000
 MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner)
 

@@ -26,6 +26,9 @@ OF_THE_COMMAND_LINE = {"httpx", "rich", "typer"}
 
 pytestmark = pytest.mark.xdist_group("wheel")
 
+# Its name is in what is asked here, and nothing of it is started.
+NAMES_THE_STACK = pytest.mark.stack(tier="quick")
+
 
 def run(*command: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program with nothing of the caller's environment."""
@@ -140,6 +143,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environm
     return Environment(tmp_path_factory.mktemp("installed"), wheel)
 
 
+@NAMES_THE_STACK
 def test_the_environment_is_the_wheels_alone(installed: Environment) -> None:
     code = "import postroom, sys; print(postroom.__file__); print(*sys.path, sep='\\n')"
     told = installed.python(code).stdout.splitlines()
@@ -230,6 +234,7 @@ def test_the_client_of_mailboxes_is_there(installed: Environment) -> None:
 # --- what takes more -----------------------------------------------------------------------------------------------
 
 
+@NAMES_THE_STACK
 @pytest.mark.parametrize(
     ("command", "told"),
     [

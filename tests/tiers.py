@@ -111,11 +111,15 @@ def _said(config: pytest.Config) -> str:
 
 
 class _Left:
-    """Leaves out what is of a larger tier, and says so at the end: in this process, or in that of all workers."""
+    """Leaves out what is of a larger tier, and says so at the end: in this process, or in that of all workers.
+
+    What a test played in turns it says, too: `record_property("played", …)`.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._left: Counter[str] = Counter()
+        self._played: list[str] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -140,6 +144,10 @@ class _Left:
         # Each worker collects everything.
         self._left = Counter(getattr(node, "workeroutput", {}).get("left", self._left))
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            self._played += [str(value) for name, value in report.user_properties if name == "played"]
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.section("tier")
         for line in self._lines():
@@ -147,5 +155,6 @@ class _Left:
 
     def _lines(self) -> Iterator[str]:
         yield _said(self._config)
+        yield from self._played
         for where, number in sorted(self._left.items()):
             yield f"left to {where}: {number} tests"

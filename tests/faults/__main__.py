@@ -1,6 +1,7 @@
 """python -m tests.faults: every call of AWS that our functions make, and what can befall it.
 
-Prints a table, and what was found wrong; the exit code is then 1. Nothing is sampled.
+Prints a table, and what was found wrong; the exit code is then 1. Without a tier everything is played. A tier plays a
+share of it, which is another in the next rotation.
 """
 
 import argparse
@@ -8,66 +9,133 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from tests.faults.broken import VARIANTS
 from tests.faults.clock import CLOCK
-from tests.faults.harness import EachCall, See, Verdict
+from tests.faults.harness import DIE, EachCall, EachDropped, See, Verdict
 from tests.faults.kinds import ERRORS, denied
 from tests.faults.office import Town
+from tests.faults.rotation import Share
 from tests.faults.suites import SUITES, Suite, dying_worker, worker
 from tests.faults.world import World
+from tests.tiers import Tier
 
 from postroom.local.emulator import Emulator
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "faults.md"
 MARK = "<!-- written by python -m tests.faults --write -->\n"
-HEAD = "| Flow | AWS calls | Runs | What befell each call | Wrong afterwards |\n|---|--:|--:|---|--:|\n"
+HEAD = "| Flow | AWS calls | Runs | What befell each call | Wrong afterwards |"
+RULE = "|---|--:|--:|---|--:|"
+NOW = " Played now |"
+"""One more column, of what is printed."""
+
+
+class _Group(NamedTuple):
+    """Flows of the same settings, and what is broken meanwhile."""
+
+    name: str
+    suite: Suite
+    broken: AbstractContextManager[None] = nullcontext()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the suites that are named, or all."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults")
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
-    parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
-    parser.add_argument("--deaths", action="store_true", help="of that batch deaths only, no errors and no rivals")
-    parser.add_argument("--broken", choices=VARIANTS, help="break this, and play what should find it")
-    parser.add_argument("--places", action="store_true", help="play each flow once; print where our code calls AWS")
-    parser.add_argument("--write", action="store_true", help=f"write the table to {PAGE.name}")
-    given = parser.parse_args(arguments)
-    suites = [SUITES[name] for name in given.suites or SUITES]
-    if given.batch:
-        suites = [Suite([dying_worker(given.batch) if given.deaths else worker(given.batch, *ERRORS, denied)])]
-    if given.broken:
-        variant = VARIANTS[given.broken]
-        variant.breaks()
-        suites = [Suite([variant.play], variant.settings)]
-    if given.places:
-        plays = [EachCall(play.flow) for suite in suites for play in suite.plays]
-        suites = [Suite(plays, {name: value for suite in suites for name, value in suite.settings.items()})]
+    """Play what is asked for."""
+    given = _given(arguments)
+    share = Share(given.tier or Tier.PROOF, given.rotation)
     verdicts: list[Verdict] = []
-    with _functions_log() as (out, log):
-        for suite in suites:
-            for verdict in _played(suite, log, _shown_at(out)):
-                print(*([HEAD] if not verdicts else []), row(verdict), sep="", end="", file=out, flush=True)
-                verdicts.append(verdict)
-        faults = [fault for verdict in verdicts for fault in verdict.faults]
-        print(*faults, sep="\n", file=out)
+    faulty: list[str] = []
+    with _functions_log() as (out, log), _town(log) as town:
+        print(f"{HEAD}{NOW}", f"{RULE}---|", sep="\n", file=out)
+        for name, suite, broken in _groups(given):
+            faults: list[str] = []
+            town.settle_by(suite.settings)
+            with broken:
+                for play in suite.plays:
+                    verdict = play.played(town, _shown_at(out), share)
+                    _shown_at(out)("")
+                    print(f"{row(verdict)} {_befell(verdict.played)} |", file=out, flush=True)
+                    verdicts.append(verdict)
+                    faults += verdict.faults
+            print(*(f"{name}: {fault}" for fault in faults), sep="\n", end="\n" if faults else "", file=out)
+            faulty += [name] if faults else []
         if given.places:
             print(*sorted(set().union(*(verdict.places for verdict in verdicts))), sep="\n", file=out)
+        if faulty and not given.broken and not given.batch:
+            print("again:", _again(given, faulty), file=out)
     if given.write:
         text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
-        PAGE.write_text(text + MARK + HEAD + "".join(map(row, verdicts)), encoding="utf-8")
-    return 1 if faults else 0
+        rows = "".join(f"{row(verdict)}\n" for verdict in verdicts)
+        PAGE.write_text(f"{text}{MARK}{HEAD}\n{RULE}\n{rows}", encoding="utf-8")
+    return 1 if faulty else 0
+
+
+def _given(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("--tier", type=Tier, choices=list(Tier), help="play the share of this tier")
+    parser.add_argument("--rotation", type=int, default=0, help="whose turn it is where a share is played")
+    parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
+    parser.add_argument("--deaths", action="store_true", help="of that batch deaths only, no errors and no rivals")
+    parser.add_argument(
+        "--broken", nargs="+", choices=VARIANTS, metavar="NAME",
+        help=f"break this, and play what should find it: {', '.join(VARIANTS)}",
+    )  # fmt: skip
+    parser.add_argument("--dropped", action="store_true", help="play the deaths that are dropped, beside their like")
+    parser.add_argument("--places", action="store_true", help="print where our code calls AWS; without a tier, of a "
+                        "single run of each flow")  # fmt: skip
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the table to {PAGE.name}, from a run of everything"
+    )
+    given = parser.parse_args(arguments)
+    if given.write and len(arguments) > 1:
+        parser.error("--write is for a run of everything")
+    return given
+
+
+def _groups(given: argparse.Namespace) -> Iterator[_Group]:
+    if given.broken:
+        for variant in (VARIANTS[name] for name in given.broken):
+            yield _Group(variant.name, Suite([variant.play], variant.settings), variant.broken())
+        return
+    if given.batch:
+        yield _Group(
+            "batch", Suite([dying_worker(given.batch) if given.deaths else worker(given.batch, *ERRORS, denied)])
+        )
+        return
+    for name in given.suites or SUITES:
+        suite = SUITES[name]
+        if given.dropped:
+            suite = Suite(
+                [EachDropped(each.flow) for each in suite.plays if isinstance(each, EachCall) and each.dies],
+                suite.settings,
+            )
+        elif given.places and not given.tier:
+            suite = Suite([EachCall(each.flow, dies=False) for each in suite.plays], suite.settings)
+        yield _Group(name, suite)
+
+
+def _again(given: argparse.Namespace, suites: Sequence[str]) -> str:
+    """The command that plays the same again, by hand."""
+    tier = f" --tier {given.tier} --rotation {given.rotation}" if given.tier else ""
+    return f"python -m tests.faults{tier}{' --dropped' if given.dropped else ''} {' '.join(suites)}"
 
 
 def row(verdict: Verdict) -> str:
     """A line of the table."""
-    befell = ", ".join(f"{what} {runs}" for what, runs in verdict.runs.items() if what != "undisturbed")
+    befell = _befell(verdict.runs)
+    if verdict.dropped:
+        kept = verdict.runs[DIE]
+        said = f"{DIE} {kept} (of {kept + verdict.dropped}; {verdict.dropped} are the same)"
+        befell = befell.replace(f"{DIE} {kept}", said, 1)
     calls = len(verdict.calls) or ""
-    return f"| {verdict.flow} | {calls} | {sum(verdict.runs.values())} | {befell} | {len(verdict.faults)} |\n"
+    return f"| {verdict.flow} | {calls} | {sum(verdict.runs.values())} | {befell} | {len(verdict.faults)} |"
+
+
+def _befell(runs: dict[str, int]) -> str:
+    return ", ".join(f"{what} {number}" for what, number in runs.items() if what != "undisturbed")
 
 
 def _shown_at(out: TextIO) -> See:
@@ -80,18 +148,15 @@ def _shown_at(out: TextIO) -> See:
     return see
 
 
-def _played(suite: Suite, log: Path, see: See) -> Iterator[Verdict]:
+@contextmanager
+def _town(log: Path) -> Iterator[Town]:
     with (
         tempfile.TemporaryDirectory() as directory,
         World(Path(directory)) as world,
         Emulator() as emulator,
         CLOCK.installed(),
     ):
-        town = Town.found(emulator.endpoint, world, log, suite.settings)
-        for play in suite.plays:
-            verdict = play.played(town, see)
-            see("")
-            yield verdict
+        yield Town.found(emulator.endpoint, world, log)
 
 
 @contextmanager

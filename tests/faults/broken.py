@@ -1,12 +1,14 @@
 """Variants of the post office with one fault each, of the kind that the harness is there to find."""
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest.mock import patch
 
-from tests.faults.harness import EachCall
-from tests.faults.kinds import die_after, die_before, entry_refused, overtaken, throttled
+from tests.faults import left
+from tests.faults.harness import EachCall, EachDropped
+from tests.faults.kinds import entry_refused, overtaken, throttled
 from tests.faults.suites import (
     ABOUT_KNOWN,
     BIG,
@@ -159,8 +161,16 @@ def queued_by_whoever_was_first() -> None:
     _replace(Outbox, "put", put)
 
 
-def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
-    setattr(owner, name, function)
+def blind_to_what_goes_outside() -> None:
+    """Of the harness: it takes deaths for the same between which something was sent to others, or logged."""
+    _replace(left, "outside", lambda _town: "")
+
+
+_replaced = ExitStack()
+
+
+def _replace(owner: object, name: str, function: Callable[..., Any]) -> None:
+    _replaced.enter_context(patch.object(owner, name, function))
 
 
 @dataclass(frozen=True)
@@ -168,30 +178,44 @@ class Variant:
     """What is broken, the smallest `play` that finds it, and what that `finds`. `settings`: as of a suite."""
 
     breaks: Callable[[], None]
-    play: EachCall
+    play: EachCall | EachDropped
     finds: str
     settings: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        return self.breaks.__name__
+
+    @contextmanager
+    def broken(self) -> Iterator[None]:
+        """Until the end of the context."""
+        with _replaced:
+            self.breaks()
+            yield
+
 
 VARIANTS = {
-    variant.breaks.__name__: variant
+    variant.name: variant
     for variant in (
         Variant(
             registers_without_a_condition,
-            EachCall(ONE, [], [(overtaken, OWNED)]),
+            EachCall(ONE, [], [(overtaken, OWNED)], dies=False),
             "was acknowledged, and is shown again",
         ),
-        Variant(identities_that_end_it, EachCall(ONE, [die_after]), "has no end"),
-        Variant(feedback_without_a_note, EachCall(TOLD, [die_before]), "2 Feedback messages tell of"),
-        Variant(discards_over_what_is_there, EachCall(NO_KEY, [], [(overtaken, OWNED)]), "has 2 ends"),
-        Variant(feedback_of_now, EachCall(TOLD, [die_before]), "2 Feedback messages tell of"),
-        Variant(tells_of_what_was_accepted, EachCall(ABOUT_KNOWN), "a stranger's copy was discarded"),
-        Variant(withholds_and_does_not_count, EachCall(SHARE), "the summaries count 0", SMALL_SHARE),
-        Variant(answered_though_not_queued, EachCall(DOOR, [throttled]), "has no end"),
-        Variant(leases_of_what_was_refused, EachCall(UNASKED), "is remembered"),
-        Variant(handed_on_whatever_the_bus_says, EachCall(BIG, [entry_refused]), "arrived nowhere"),
-        Variant(tokens_that_nobody_remembers, EachCall(SENDS, [throttled]), "the messages came to"),
-        Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled]), "'queued'"),
-        Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled]), "has no end"),
+        Variant(identities_that_end_it, EachCall(ONE), "has no end"),
+        Variant(feedback_without_a_note, EachCall(TOLD), "2 Feedback messages tell of"),
+        Variant(discards_over_what_is_there, EachCall(NO_KEY, [], [(overtaken, OWNED)], dies=False), "has 2 ends"),
+        Variant(feedback_of_now, EachCall(TOLD), "2 Feedback messages tell of"),
+        Variant(tells_of_what_was_accepted, EachCall(ABOUT_KNOWN, dies=False), "a stranger's copy was discarded"),
+        Variant(withholds_and_does_not_count, EachCall(SHARE, dies=False), "the summaries count 0", SMALL_SHARE),
+        Variant(answered_though_not_queued, EachCall(DOOR, [throttled], dies=False), "has no end"),
+        Variant(leases_of_what_was_refused, EachCall(UNASKED, dies=False), "is remembered"),
+        Variant(handed_on_whatever_the_bus_says, EachCall(BIG, [entry_refused], dies=False), "arrived nowhere"),
+        Variant(tokens_that_nobody_remembers, EachCall(SENDS, [throttled], dies=False), "the messages came to"),
+        Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled], dies=False), "'queued'"),
+        Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled], dies=False), "has no end"),
+        Variant(blind_to_what_goes_outside, EachDropped(TOLD), "it leaves something else"),
     )
 }
+AT_LEAST = ("feedback_without_a_note", "answered_though_not_queued", "tells_of_what_was_accepted")
+"""One that a death finds, one that an error finds, and one that is found undisturbed: in every tier."""

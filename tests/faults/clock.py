@@ -14,7 +14,6 @@ class Clock:
         self._passed = 0.0
         self._real = time.time
         self._real_monotonic = time.monotonic
-        self.really_sleep = time.sleep
 
     def __call__(self) -> float:
         return self._real() + self.ahead
@@ -27,6 +26,10 @@ class Clock:
         """Time passes at once."""
         self.ahead += seconds
         self._passed += seconds
+
+    def be_right(self) -> None:
+        """As right as the machine's."""
+        self.ahead = 0
 
     @contextmanager
     def installed(self) -> Iterator[None]:

@@ -30,8 +30,6 @@ _BETWEEN_POSTS_SECONDS = 3
 """For less a secret is fresh, and read from memory."""
 _FORGOTTEN = b"reply given and not remembered"
 """What the door logs, if the store did not take a reply: who asks again is answered anew."""
-_LOOKED_AT_SECONDS = 1.05
-"""For longer no letter is out of sight that a keeper looked at (the tap shortens it)."""
 
 
 @dataclass
@@ -152,11 +150,14 @@ class Flow:
             town.purge()
         return list(dict.fromkeys(faults))
 
+    def leave(self, town: Town) -> None:
+        """What the flow needs and others have not, goes."""
+
     def _waits(self, queues: Queues, answers: list[Json]) -> bool:
         """Whether something is left to be done later, or its sender was asked to come again."""
         if self.function == "InboxFunction":
             return any(answer["statusCode"] == 503 for answer in answers)
-        return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue")
+        return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue") > 0
 
     def _heard(self, town: Town, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """What the victim told each sender whose message it took; no reply that it said it cannot remember."""
@@ -190,8 +191,7 @@ class Flow:
                 town.world.buffers({STRICT: 403})
             busy = queues.work_off()
             if self.function == "KeeperFunction" and queues.holds("LettersQueue"):
-                # A keeper that died keeps what it looked at out of sight for a second (tap.py).
-                CLOCK.really_sleep(_LOOKED_AT_SECONDS)
+                queues.release_received()
                 town.call("KeeperFunction", {})
                 busy = True
             if not busy:

@@ -1,10 +1,11 @@
-"""Something done in a process of its own, forked from this one, which has imported everything and connected nothing.
+"""Something done in a process of its own, forked from this one; it can die at any point.
 
-So what it does starts cold, as a function does, and in no time; and it can die at any point.
+What is connected here would be connected there, too, and both would hear the same answers: nothing may be.
 """
 
 import os
 import pickle
+import threading
 import traceback
 from collections.abc import Callable
 from multiprocessing import Pipe
@@ -40,6 +41,7 @@ def in_a_process(run: Callable[[], T], meanwhile: Callable[[], object] = lambda:
     `meanwhile`: what is done here whenever the process calls `pause`.
     """
     global _line
+    assert threading.active_count() == 1, "only this thread would live on there"
     ours, theirs = Pipe()
     child = os.fork()
     if not child:

@@ -1,35 +1,47 @@
 """The harness: a flow is run once, and then again for each of its calls of AWS and each thing that can befall it."""
 
-import json
-import tempfile
+import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
+from typing import TypeVar
 
+from tests.faults.deaths import Death, Moment, deaths
 from tests.faults.flows import Flow, Run
 from tests.faults.fork import BrokenError, Died, in_a_process
 from tests.faults.judge import Judge
-from tests.faults.kinds import Strike, at, taking, untouched
+from tests.faults.kinds import Strike, at, die_after, die_before, taking, untouched
+from tests.faults.left import Looks, alike
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
-from tests.faults.tap import Told
+from tests.faults.rotation import Share
+from tests.faults.tap import Look, Told
 
+T = TypeVar("T")
 See = Callable[[str], None]
 """Is told what is played now."""
+DIE = "die"
 
 
 @dataclass
 class Verdict:
-    """What came of a flow. `calls`: those of a run without faults, in order. `runs`: how many, by what befell them.
+    """What came of a flow. `calls`: those of a run without faults, in order. `dropped`: deaths that were others' same.
 
-    `places`: of our code, that those calls come through.
+    `runs`: how many there are, by what befalls them; `played`: those that were. `places`: of our code, that the calls
+    come through.
     """
 
     flow: str
-    calls: list[str] = field(default_factory=list)
-    places: set[str] = field(default_factory=set)
-    runs: dict[str, int] = field(default_factory=dict)
+    calls: list[Told] = field(default_factory=list)
+    dropped: int = 0
+    runs: Counter[str] = field(default_factory=Counter)
+    played: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+
+    @property
+    def places(self) -> set[str]:
+        return {place for told in self.calls for place in told.places}
 
 
 @dataclass(frozen=True)
@@ -63,24 +75,53 @@ class Rival:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """A run in which `strike` befalls call `number`; `rival`: who works meanwhile. 0: nothing befalls any."""
+
+    what: str
+    strike: Strike = untouched
+    number: int = 0
+    rival: Rival | None = None
+
+    def where(self, calls: Sequence[Told]) -> str:
+        """In words."""
+        said = f"{self.strike.__name__.replace('_', ' ')}" if self.what == DIE else self.what
+        return f"{said} {self.number}. {calls[self.number - 1].call}" if self.number else said
+
+
+@dataclass(frozen=True)
 class EachCall:
-    """Run `flow` once; then again for each of its calls, with each of `strikes` and each of `rivals`."""
+    """Run `flow` once; then again for each of its calls, with each of `errors` and each of `rivals`.
+
+    `dies`: once more for each death in it that is not the same as another.
+    """
 
     flow: Flow
-    strikes: Sequence[Strike] = ()
+    errors: Sequence[Strike] = ()
     rivals: Sequence[tuple[Strike, Rival]] = ()
+    dies: bool = True
 
-    def played(self, town: Town, see: See) -> Verdict:
+    def played(self, town: Town, see: See, share: Share) -> Verdict:
         """What came of it."""
         flow, verdict = self.flow, undisturbed(town, self.flow)
-        partial = [call for call in verdict.calls if "Batch" in call]
+        partial = [told.call for told in verdict.calls if "Batch" in told.call]
         verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
-        for strike, rival in [*((strike, None) for strike in self.strikes), *self.rivals]:
-            what = rival.name if rival else strike.__name__.replace("_", " ")
-            for number in range(1, len(verdict.calls) + 1):
-                see(f"{flow.name}: {what} {number} of {len(verdict.calls)}")
-                _told(town, flow, verdict, what, strike, number, rival)
+        dying = deaths(verdict.calls) if self.dies else []
+        verdict.dropped = sum(len(death.same) for death in dying)
+        deadly, others = [_dying(death.moment) for death in dying], list(self._others(len(verdict.calls)))
+        verdict.runs.update(planned.what for planned in [*deadly, *others])
+        for planned in share.of(deadly, others):
+            see(f"{flow.name}: {planned.where(verdict.calls)}, of {len(verdict.calls)}")
+            _told(town, flow, verdict, planned)
         return verdict
+
+    def _others(self, calls: int) -> list[Planned]:
+        """All that is no death, numbered for ever by kind and call."""
+        kinds = [*((strike, None) for strike in self.errors), *self.rivals]
+        return [
+            Planned(rival.name if rival else strike.__name__.replace("_", " "), strike, number, rival)
+            for strike, rival in kinds for number in range(1, calls + 1)
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,76 +130,145 @@ class EachOrder:
 
     flow: Flow
 
-    def played(self, town: Town, see: See) -> Verdict:
+    def played(self, town: Town, see: See, share: Share) -> Verdict:
         """What came of it."""
         verdict = Verdict(self.flow.name)
-        for order in permutations(range(len(self.flow.make()))):
+        orders = list(permutations(range(len(self.flow.make()))))
+        # Each once in this order; then those from `late` on a second time, the other way round.
+        every = [[*order, *reversed(order[late:])] for order in orders for late in range(len(order) + 1)]
+        verdict.runs["shuffled"] = len(every)
+        for order in share.of([], every):
             see(f"{self.flow.name}: {order}")
-            for late in range(len(order) + 1):
-                # Each once in this order; then those from `late` on a second time, the other way round.
-                _shuffled(town, self.flow, verdict, [*order, *reversed(order[late:])])
+            _shuffled(town, self.flow, verdict, order)
+        return verdict
+
+
+@dataclass(frozen=True)
+class EachDropped:
+    """Play the deaths that are others' same: each leaves what its like leaves, once ids and times are taken off."""
+
+    flow: Flow
+
+    def played(self, town: Town, see: See, share: Share) -> Verdict:
+        """What came of it. A rotation has no part in it."""
+        del share
+        flow, verdict = self.flow, undisturbed(town, self.flow)
+        kept = []
+        for death in deaths(verdict.calls):
+            kept.append(_left(town, flow, verdict, death, death.moment))
+            for moment in death.same:
+                see(f"{flow.name}: {moment}")
+                if _left(town, flow, verdict, death, moment) != kept[-1]:
+                    verdict.faults.append(f"{flow.name}, {moment}: it leaves something else than {death.moment}")
+        if len(kept) > 1 and kept[0] == kept[-1]:
+            verdict.faults.append(f"{flow.name}: all deaths leave the same, so nothing is seen of them")
         return verdict
 
 
 def undisturbed(town: Town, flow: Flow) -> Verdict:
-    """Run `flow` once, and nothing befalls it."""
-    verdict = Verdict(flow.name)
-    told = _told(town, flow, verdict, "undisturbed")
-    verdict.calls = [each.call for each in told]
-    verdict.places = {place for each in told for place in each.places}
+    """Run `flow` once, and nothing befalls it; what it calls is recorded."""
+    verdict = Verdict(flow.name, runs=Counter(["undisturbed"]))
+    town.sweep()
+    _told(town, flow, verdict, Planned("undisturbed"))
     return verdict
 
 
+def _dying(moment: Moment) -> Planned:
+    return Planned(DIE, die_after if moment.after else die_before, moment.number)
+
+
+def _cold(town: Town, run: Callable[[], T]) -> T:
+    """What `run` answers, here, with nothing in memory of what was before. Raises BrokenError."""
+    town.start_cold()
+    try:
+        return run()
+    except Exception as error:
+        raise BrokenError(traceback.format_exc()) from error
+
+
+def _cold_in_a_process(town: Town, run: Callable[[], T], meanwhile: Callable[[], object] = lambda: None) -> T | Died:
+    """The same in a process of its own, which shares no connection with this one. Raises BrokenError."""
+    town.start_cold()
+    return in_a_process(run, meanwhile)
+
+
 def _shuffled(town: Town, flow: Flow, verdict: Verdict, order: list[int]) -> None:
-    run = in_a_process(lambda: flow.prepare(town))
-    assert isinstance(run, Run)
-    in_a_process(lambda: [town.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order])
-    _settle(town, flow, verdict, "shuffled", f"shuffled {order}", run, [{"batchItemFailures": []}])
+    run = _cold(town, lambda: flow.prepare(town))
+    _cold(town, lambda: [town.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order])
+    _settle(town, flow, verdict, Planned("shuffled"), f"shuffled {order}", run, [{"batchItemFailures": []}])
 
 
-def _told(
-    town: Town,
-    flow: Flow,
-    verdict: Verdict,
-    what: str,
-    strike: Strike = untouched,
-    number: int = 0,
-    rival: Rival | None = None,
-) -> list[Told]:
-    """One run: the calls that the victim made. What is wrong afterwards goes to the verdict."""
-    run = in_a_process(lambda: flow.prepare(town))
-    assert isinstance(run, Run)
-    where = f"{what} {number}. {verdict.calls[number - 1]}" if number else what
-    # A pipe would be full before anybody reads it.
-    with tempfile.TemporaryFile() as told:
-
-        def act() -> list[Json]:
-            town.tap.begin(taking(flow.seconds_a_call, at(number, strike)), told.fileno())
-            return flow.act(town, run)
-
-        try:
-            answers = in_a_process(act, lambda: rival.works(town, flow, run) if rival else None)
-        except BrokenError as error:
-            verdict.faults.append(f"{flow.name}, {where}: the function failed: {error}")
-            answers = Died()
-        told.seek(0)
-        calls = [Told(*json.loads(line)) for line in told]
-    if len(calls) < number:
+def _told(town: Town, flow: Flow, verdict: Verdict, planned: Planned) -> None:
+    """One run. What is wrong afterwards goes to the verdict."""
+    run = _cold(town, lambda: flow.prepare(town))
+    where = planned.where(verdict.calls)
+    try:
+        answers, came = _acted(town, flow, verdict, planned, run)
+    except BrokenError as error:
+        verdict.faults.append(f"{flow.name}, {where}: the function failed: {error}")
+        answers, came = Died(), True
+    if not came:
         verdict.faults.append(f"{flow.name}, {where}: the run went another way, and never came to this call")
     said = [] if isinstance(answers, Died) else answers
     # What befalls one call befalls one message, its neighbours go on; a segment alone holds those of a whole batch.
     undone = sum(len(answer.get("batchItemFailures", ())) for answer in said)
-    if undone > (1 if number else 0) and not where.endswith("PutObject"):
+    if undone > (1 if planned.number else 0) and not where.endswith("PutObject"):
         verdict.faults.append(f"{flow.name}, {where}: {undone} messages are to be handed out again")
-    _settle(town, flow, verdict, what, where, run, said)
-    return calls
+    _settle(town, flow, verdict, planned, where, run, said)
 
 
-def _settle(town: Town, flow: Flow, verdict: Verdict, what: str, where: str, run: Run, answers: list[Json]) -> None:
+def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run) -> tuple[list[Json] | Died, bool]:
+    """What the victim answers, and whether it came to the call that is struck. Raises BrokenError."""
+    fault = taking(flow.seconds_a_call, at(planned.number, planned.strike))
+    tap = town.tap
+
+    def act(look: Look | None = None) -> list[Json]:
+        tap.begin(fault, look)
+        return flow.act(town, run)
+
+    if planned.rival or planned.what == DIE:
+        met: list[object] = []
+
+        def meanwhile() -> None:
+            met.append(planned)
+            assert planned.rival
+            planned.rival.works(town, flow, run)
+
+        answers = _cold_in_a_process(town, act, meanwhile)
+        return answers, bool(met) if planned.rival else isinstance(answers, Died)
     try:
-        faults = in_a_process(lambda: flow.settle(town, run, answers))
+        if planned.number:
+            return _cold(town, act), tap.calls >= planned.number
+        looks = Looks(town)
+        answers = _cold(town, lambda: act(looks))
+        verdict.calls = tap.told
+        return answers, True
+    finally:
+        tap.end()
+
+
+def _left(town: Town, flow: Flow, verdict: Verdict, death: Death, moment: Moment) -> list[str]:
+    """What a death leaves."""
+    town.sweep()
+    run = _cold(town, lambda: flow.prepare(town))
+    answers, _ = _acted(town, flow, verdict, _dying(moment), run)
+    if not isinstance(answers, Died):
+        verdict.faults.append(f"{flow.name}, {moment}: the run went another way, and never came to this call")
+    left = alike(town)
+    verdict.played["the same" if moment in death.same else "kept"] += 1
+    town.world.publish(keys=True)
+    flow.leave(town)
+    town.purge()
+    return left
+
+
+def _settle(
+    town: Town, flow: Flow, verdict: Verdict, planned: Planned, where: str, run: Run, answers: list[Json]
+) -> None:
+    try:
+        faults = _cold(town, lambda: flow.settle(town, run, answers))
     except BrokenError as error:
         faults = [f"it cannot be settled: {error}"]
-    assert isinstance(faults, list)
+        town.purge()
     verdict.faults += [f"{flow.name}, {where}: {fault}" for fault in faults]
-    verdict.runs[what] = verdict.runs.get(what, 0) + 1
+    verdict.played[planned.what] += 1

@@ -123,9 +123,8 @@ class Judge:
 
     def faults_of_queues(self) -> Iterator[str]:
         """What is left somewhere, though nobody is at work any more."""
-        for queue in self.town.deployed.queues:
-            if left := self.queues.holds(queue):
-                yield f"{left} messages are left in {queue}"
+        for queue, left in self.queues.held():
+            yield f"{left} messages are left in {queue}"
 
     def _whose(self) -> dict[str, str]:
         """Whose message each claim is, by the claim's id."""

@@ -104,7 +104,6 @@ def overtaken(_call: Call, send: Send) -> AWSResponse:
     return send()
 
 
-DEATHS: tuple[Strike, ...] = (die_before, die_after)
 ERRORS: tuple[Strike, ...] = (throttled, answer_lost, answers_lost)
 CLOCKS: tuple[Strike, ...] = (an_hour_on, an_hour_back)
 

@@ -81,10 +81,17 @@ class NotifiedFlow(Flow):
         queues.hand_out_copies()
         self._rest(town, queues)
         faults += [*_faults(town, run), *Judge(town, queues).faults_of_queues()]
-        _forget(town)
+        self.leave(town)
         if faults:
             town.purge()
         return list(dict.fromkeys(faults))
+
+    def leave(self, town: Town) -> None:
+        """Other flows have no targets."""
+        for row in town.deployed.rows("DirectoryTable"):
+            if row["pk"]["S"].startswith("notify#"):
+                key = {name: row[name] for name in ("pk", "sk")}
+                town.deployed.clients.dynamodb.delete_item(TableName=town.deployed.tables["DirectoryTable"], Key=key)
 
 
 def _faults(town: Town, run: Run) -> Iterator[str]:
@@ -113,12 +120,3 @@ def _url(domain: str) -> str:
 
 def _targets(town: Town) -> Targets:
     return Targets(town.deployed.clients.dynamodb, town.deployed.tables["DirectoryTable"])
-
-
-def _forget(town: Town) -> None:
-    """Other flows have no targets."""
-    for row in town.deployed.rows("DirectoryTable"):
-        if row["pk"]["S"].startswith("notify#"):
-            key = {name: row[name] for name in ("pk", "sk")}
-            town.deployed.clients.dynamodb.delete_item(TableName=town.deployed.tables["DirectoryTable"], Key=key)
-    CLOCK.ahead = 0

@@ -1,24 +1,26 @@
-"""The functions of the template over the embedded AWS: real handlers, loaded, and not one connection made yet."""
+"""The functions of the template over the embedded AWS: real handlers, each started cold when it is first needed."""
 
 import base64
 import gc
 import io
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import boto3
 import botocore.session
+import urllib3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 from tests.aws import Clients, Deployed, deploy
 from tests.faults.clock import CLOCK
+from tests.faults.cold import Clients as ColdClients
 from tests.faults.fork import in_a_process
 from tests.faults.tap import Tap
 from tests.faults.world import SELECTOR, World
@@ -49,6 +51,8 @@ ORDERS, NEWS_ROOM = "orders", "news"
 """Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction", "MailboxFunction")
 _AT_ONCE = 25
+_OF_OPERATORS = "registry/"
+"""So begin the names of objects that operators put."""
 _PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30"}
 """However busy this machine is, a run goes the same way as the one before."""
 _HANDLER = f"""
@@ -71,11 +75,13 @@ class Town:
     """What the functions log: the door's ledger is in it."""
     outside: dict[str, str] = field(default_factory=dict)
     """The URLs of the operators' queues."""
+    _clients: ColdClients = field(default_factory=ColdClients)
+    _http: urllib3.PoolManager = field(default_factory=urllib3.PoolManager)
     _office: Office = field(init=False)
 
     @staticmethod
-    def found(endpoint: str, world: World, log: Path, settings: Mapping[str, str]) -> "Town":
-        """Deploy, set up, and load the functions. `settings`: variables that are not as the template says."""
+    def found(endpoint: str, world: World, log: Path) -> "Town":
+        """Deploy, set up, and load the functions."""
         share_descriptions()
         session = botocore.session.get_session()
         session.set_credentials(ACCOUNT, "local")
@@ -87,13 +93,14 @@ class Town:
         deployed.secrets = {name: name for name in made["secrets"]}
         town = Town(world, deployed, Tap(), log, made["outside"])
         town.tap.watch(session)
-        town._load(session, endpoint, settings)
+        town._load(session, endpoint)
         # A fork copies every page that its garbage collection touches.
         gc.collect()
         gc.freeze()
         return town
 
-    def _load(self, session: botocore.session.Session, endpoint: str, settings: Mapping[str, str]) -> None:
+    def _load(self, session: botocore.session.Session, endpoint: str) -> None:
+        """Every client is made here, once, and not by each start that needs it."""
         parameters = {
             "Resolvers": self.world.resolvers,
             "TrustAnchors": self.world.anchors,
@@ -101,30 +108,53 @@ class Town:
             "OutboundCaFile": self.world.ca_file,
             "OutboundAllowPrivate": "true",
         }
-        self._office = _Set(self.deployed, parameters, settings={**_PATIENT, **settings})
+        self._office = Office(self.deployed, parameters)
         os.environ["AWS_ENDPOINT_URL"] = endpoint
         boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
-        # As for SnapStart: every client is made here, once, and not in each fork that needs it.
+        self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # One call after the other: only then does a call have a number.
-        with ExitStack() as stack:
-            for module in (doors, worker, keepers):
-                stack.enter_context(patch.object(module, "ThreadPoolExecutor", lambda _threads: InTurn()))
-            for function in FUNCTIONS:
-                self._office.start(function)
+        for module in (doors, worker, keepers):
+            setattr(module, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
+        self.settle_by({})
+        for function in FUNCTIONS:
+            self._started(function)
         # They look through folders for that, the first time.
         boto3.client("dynamodb").can_paginate("query")
         self.deployed.clients.s3.can_paginate("list_objects_v2")
+
+    def settle_by(self, settings: Mapping[str, str]) -> None:
+        """From the next start on these variables are not as the template says."""
+        self._office.settings = {**_PATIENT, **settings}
+
+    def start_cold(self) -> None:
+        """Nothing is left in memory of what ran before: every instance of a function ends, every connection too.
+
+        Settings' secrets, tables, tokens, DNS and manifests are read anew, and the clock is right again.
+        """
+        CLOCK.be_right()
+        sys.stdout.flush()
+        self._office.end()
+        self._clients.empty()
+        self.tap.close()
+        self._http.clear()
+        for client in self.deployed.clients.all():
+            client.close()
 
     def call(self, function: str, event: Json) -> Any:
         """What a function's handler answers, here and now."""
         context = LambdaContext()
         context._aws_request_id = "request"
-        return getattr(self._office.start(function), "handler")(event, context)  # noqa: B009 - no stub knows it
+        return getattr(self._started(function), "handler")(event, context)  # noqa: B009 - no stub knows it
+
+    def _started(self, function: str) -> ModuleType:
+        self._clients.whose = function
+        return self._office.start(function)
 
     def wipe(self) -> None:
         """Empty whatever holds messages; what operators set stays."""
         os.truncate(self.log, 0)
+        self.tap.received()
         clients = self.deployed.clients
         of_two = ("pk", "sk")
         for table, keys in (
@@ -135,20 +165,26 @@ class Town:
                 deletions: Any = [{"DeleteRequest": {"Key": key}} for key in items[start : start + _AT_ONCE]]
                 clients.dynamodb.batch_write_item(RequestItems={self.deployed.tables[table]: deletions})
 
+    def lying(self) -> dict[str, list[Json]]:
+        """What lies in each queue, by its URL, held back or not; nothing is received. The emulator tells."""
+        endpoint = self.deployed.clients.sqs.meta.endpoint_url
+        answer = self._http.request("GET", f"{endpoint}/_ministack/sqs/messages", fields={"account": ACCOUNT}).json()
+        queues: dict[str, list[Json]] = answer["messages"].get(ACCOUNT, {}).get(MOTO_REGION, {})
+        return queues
+
+    def sweep(self) -> None:
+        """Empty the bucket, too, but for what operators put there."""
+        clients, bucket = self.deployed.clients, self.deployed.bucket
+        pages = clients.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+        names = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+        for name in names:
+            if not name.startswith(_OF_OPERATORS):
+                clients.s3.delete_object(Bucket=bucket, Key=name)
+
     def purge(self) -> None:
         """Empty the queues, too: after a run that left something there."""
-        for url in self.deployed.queues.values():
+        for url in (*self.deployed.queues.values(), *self.outside.values()):
             self.deployed.clients.sqs.purge_queue(QueueUrl=url)
-
-
-@dataclass
-class _Set(Office):
-    """The template's environment, but for some settings."""
-
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-    def environment(self, function: str) -> dict[str, str]:
-        return {**super().environment(function), **self.settings}
 
 
 def _set_up(clients: Clients) -> dict[str, Any]:

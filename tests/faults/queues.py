@@ -44,6 +44,13 @@ class Queues:
         for entries in _entries(messages, VisibilityTimeout=0):
             self._sqs.change_message_visibility_batch(QueueUrl=self._url(queue), Entries=entries)
 
+    def release_received(self) -> None:
+        """The visibility time-out of what functions received themselves passes."""
+        for url, receipt in self.town.tap.received():
+            # What was deleted since has none: that is said of the entry.
+            entry = {"Id": "0", "ReceiptHandle": receipt, "VisibilityTimeout": 0}
+            self._sqs.change_message_visibility_batch(QueueUrl=url, Entries=[entry])
+
     def finish(self, queue: str, messages: list[Json], answer: Json) -> None:
         """Delete what a function is done with, release what it is not (a partial batch response)."""
         failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
@@ -61,14 +68,16 @@ class Queues:
 
     def work_off(self, batch: int = _AT_ONCE) -> bool:
         """Hand out once what lies in each queue that a function works off; whether there was anything."""
-        busy = False
+        busy, lying = False, self.town.lying()
         for queue, function in WORKED_BY.items():
+            if not any(message["IsVisible"] for message in lying[self._url(queue)]):
+                continue
             messages = self.receive(queue)
             size = 1 if queue == "SuspectsQueue" else batch
             for start in range(0, len(messages), size):
                 part = messages[start : start + size]
                 self.finish(queue, part, self.town.call(function, event_of(queue, part)))
-            busy |= bool(messages)
+            busy, lying = True, self.town.lying()
         return busy
 
     def hand_out_copies(self) -> None:
@@ -80,8 +89,14 @@ class Queues:
 
     def holds(self, queue: str) -> int:
         """How many messages a queue holds, those that are held back included."""
-        said: Any = self._sqs.get_queue_attributes(QueueUrl=self._url(queue), AttributeNames=["All"])["Attributes"]
-        return int(said["ApproximateNumberOfMessages"]) + int(said["ApproximateNumberOfMessagesNotVisible"])
+        return len(self.town.lying()[self._url(queue)])
+
+    def held(self) -> Iterator[tuple[str, int]]:
+        """The queues of the template in which something is left, and how much."""
+        lying = self.town.lying()
+        for queue, url in self.town.deployed.queues.items():
+            if lying[url]:
+                yield queue, len(lying[url])
 
     def arrived(self) -> Iterator[Json]:
         """What arrived at the operators' queues since somebody looked."""

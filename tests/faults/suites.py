@@ -1,19 +1,16 @@
-"""Which flows meet which faults. A suite is played in one town."""
+"""Which flows meet which faults. The flows of a suite have the same settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.faults.flows import OWNERS, Flow
-from tests.faults.harness import EachCall, EachOrder, Rival
+from tests.faults.harness import EachCall, EachDropped, EachOrder, Rival
 from tests.faults.kinds import (
     CLOCKS,
-    DEATHS,
     ERRORS,
     Strike,
     answer_lost,
     denied,
-    die_after,
-    die_before,
     entry_refused,
     overtaken,
     reset,
@@ -41,7 +38,7 @@ from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 
 from postroom.post.worker import BEGIN_SECONDS
 
-Play = EachCall | EachOrder
+Play = EachCall | EachOrder | EachDropped
 SMALL_SHARE = {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
 SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and its owner has it", owner=True)
@@ -71,17 +68,17 @@ def large_and_handed_on() -> list[Letter]:
 
 
 def door(name: str, make: Callable[[], list[Letter]]) -> Play:
-    return EachCall(Flow(f"door: {name}", "InboxFunction", make), [*DEATHS, *ERRORS])
+    return EachCall(Flow(f"door: {name}", "InboxFunction", make), ERRORS)
 
 
 def worker(batch: int, *errors: Strike) -> Play:
     """A batch of everything."""
-    return EachCall(_of_every_kind(batch), [*DEATHS, *errors], [(overtaken, SAME)])
+    return EachCall(_of_every_kind(batch), errors, [(overtaken, SAME)])
 
 
 def dying_worker(batch: int) -> Play:
     """The same, and nothing but deaths: a large batch makes hundreds of calls."""
-    return EachCall(_of_every_kind(batch), DEATHS)
+    return EachCall(_of_every_kind(batch))
 
 
 def _of_every_kind(batch: int) -> Flow:
@@ -146,69 +143,69 @@ def in_trouble(trouble: Trouble) -> list[Play]:
     """All DNS in trouble while the victim works: the worker, the courier, and a door that must answer at once."""
     looking_up = Flow("worker: two messages", "WorkerFunction", lambda: [nlweb(), dm3()])
     flows = [replace(flow, name=f"{flow.name}, DNS {trouble}", dns=trouble) for flow in (looking_up, ASKED, TOLD)]
-    return [EachCall(flow, DEATHS) for flow in flows]
+    return [EachCall(flow) for flow in flows]
 
 
 SUITES = {
     "door": Suite(
         [
-            EachCall(BOTH, [*DEATHS, *ERRORS, reset, *CLOCKS, denied]),
-            EachCall(SEALED, [*DEATHS, throttled]),
+            EachCall(BOTH, [*ERRORS, reset, *CLOCKS, denied]),
+            EachCall(SEALED, [throttled]),
             door("too large for the queue", lambda: [nlweb(body=LARGE)]),
-            EachCall(ASKED, [*DEATHS, *ERRORS, *CLOCKS]),
+            EachCall(ASKED, [*ERRORS, *CLOCKS]),
             door("answered at length, and asked again", lambda: [nlweb(End.ANSWERED, subject=ASK, body=AT_LENGTH)] * 2),
-            EachCall(UNASKED, [*DEATHS, *ERRORS]),
+            EachCall(UNASKED, ERRORS),
         ]
     ),
     "one": Suite(
         [
-            EachCall(ONE, [*DEATHS, *ERRORS, reset, *CLOCKS], [(overtaken, SAME), (overtaken, OWNED)]),
-            EachCall(ONE_OR_NONE, [], [(overtaken, KEYLESS)]),
-            EachCall(NO_KEY, [*DEATHS], [(overtaken, KEYED), (overtaken, OWNED)]),
-            EachCall(BAD, [*DEATHS, *ERRORS, reset, *CLOCKS], [(overtaken, SAME)]),
-            EachCall(RETRIED, [*DEATHS, *ERRORS], [(overtaken, OWNED)]),
-            EachCall(DARK_ONE, [*DEATHS, *ERRORS, denied]),
-            EachCall(BIG, [*DEATHS, *ERRORS, entry_refused]),
-            EachCall(OFTEN, [*DEATHS, *ERRORS]),
-            EachCall(LETTER, ERRORS, [(overtaken, OWNED)]),
-            EachCall(ORDERED, [*DEATHS, *ERRORS, *CLOCKS, denied]),
-            EachCall(NEIGHBOURS, [denied]),
-            EachCall(REUSED, [*DEATHS, *ERRORS]),
-            EachCall(LOOKED_UP, [die_before, throttled, denied]),
-            EachCall(LATE, [die_after, throttled]),
+            EachCall(ONE, [*ERRORS, reset, *CLOCKS], [(overtaken, SAME), (overtaken, OWNED)]),
+            EachCall(ONE_OR_NONE, [], [(overtaken, KEYLESS)], dies=False),
+            EachCall(NO_KEY, [], [(overtaken, KEYED), (overtaken, OWNED)]),
+            EachCall(BAD, [*ERRORS, reset, *CLOCKS], [(overtaken, SAME)]),
+            EachCall(RETRIED, ERRORS, [(overtaken, OWNED)]),
+            EachCall(DARK_ONE, [*ERRORS, denied]),
+            EachCall(BIG, [*ERRORS, entry_refused]),
+            EachCall(OFTEN, ERRORS),
+            EachCall(LETTER, ERRORS, [(overtaken, OWNED)], dies=False),
+            EachCall(ORDERED, [*ERRORS, *CLOCKS, denied]),
+            EachCall(NEIGHBOURS, [denied], dies=False),
+            EachCall(REUSED, ERRORS),
+            EachCall(LOOKED_UP, [throttled, denied]),
+            EachCall(LATE, [throttled]),
         ]
     ),
-    "ten": Suite([worker(10, answer_lost), EachCall(REDRIVEN, DEATHS)]),
+    "ten": Suite([worker(10, answer_lost), EachCall(REDRIVEN)]),
     "courier": Suite(
         [
-            EachCall(TOLD, [*DEATHS, *ERRORS, reset, *CLOCKS, denied]),
-            EachCall(DISCARDS, [*DEATHS, throttled]),
-            EachCall(ABOUT_KNOWN, [*DEATHS, throttled]),
+            EachCall(TOLD, [*ERRORS, reset, *CLOCKS, denied]),
+            EachCall(DISCARDS, [throttled]),
+            EachCall(ABOUT_KNOWN, [throttled]),
         ]
     ),
-    "share": Suite([EachCall(flow, [*DEATHS, *ERRORS]) for flow in (SHARE, SUMMARY, RIPENING)], SMALL_SHARE),
+    "share": Suite([EachCall(flow, ERRORS) for flow in (SHARE, SUMMARY, RIPENING)], SMALL_SHARE),
     "outbox": Suite(
         [
-            EachCall(SENDS, [*DEATHS, *ERRORS, reset]),
-            EachCall(SENT, [*DEATHS, *ERRORS, reset, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(SENDS, [*ERRORS, reset]),
+            EachCall(SENT, [*ERRORS, reset, denied], [(overtaken, ANOTHER_COURIER)]),
         ]
     ),
     "notified": Suite(
         [
-            EachCall(ANNOUNCED, [*DEATHS, *ERRORS, denied]),
-            EachCall(CALLED, [*DEATHS, *ERRORS, reset, *CLOCKS, denied], [(overtaken, ANOTHER_COURIER)]),
-            EachCall(NOTIFIED, [*DEATHS, *ERRORS, denied], [(overtaken, ANOTHER_COURIER)]),
-            EachCall(WAS_BUSY, [*DEATHS, *ERRORS, *CLOCKS]),
-            EachCall(IS_GONE, [*DEATHS, *ERRORS]),
-            EachCall(MEANWHILE, [*DEATHS, *ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
-            EachCall(AT_THE_END, [*DEATHS, *ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(ANNOUNCED, [*ERRORS, denied]),
+            EachCall(CALLED, [*ERRORS, reset, *CLOCKS, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(NOTIFIED, [*ERRORS, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(WAS_BUSY, [*ERRORS, *CLOCKS]),
+            EachCall(IS_GONE, ERRORS),
+            EachCall(MEANWHILE, [*ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(AT_THE_END, [*ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
         ]
     ),
     "rest": Suite(
         [
-            EachCall(DEAD, [*DEATHS, *ERRORS, reset, *CLOCKS]),
+            EachCall(DEAD, [*ERRORS, reset, *CLOCKS]),
             EachOrder(SHUFFLED),
-            EachCall(OWNERS_TURN, [*DEATHS, *ERRORS]),
+            EachCall(OWNERS_TURN, ERRORS),
             *in_trouble(Trouble.SERVFAIL),
         ]
     ),

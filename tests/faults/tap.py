@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,53 +28,97 @@ class Call:
         return f"{self.service} {self.operation}"
 
 
+class Left(NamedTuple):
+    """What is left if a process ends now. `outside`: what it has written to its log, and sent to others than AWS."""
+
+    stored: str
+    outside: str
+
+
 class Told(NamedTuple):
-    """What is told of a call: which, and the places of our code that it came through."""
+    """What is told of a call: which, the places of our code that it came through, what was left before and after."""
 
     call: str
     places: list[str]
+    before: Left
+    after: Left
 
 
+Look = Callable[[], Left]
 Send = Callable[[], AWSResponse]
 Fault = Callable[[Call, Send], AWSResponse]
 """What becomes of a call; `send` lets it take effect."""
 
 
 class Tap:
-    """Taps the clients of a session that are made after `watch`. It connects nothing before it is used."""
+    """Taps the clients of a session that are made after `watch`. It connects nothing before it is used.
+
+    `calls`: how many were made since `begin`; `told`: of each, where somebody looks.
+    """
 
     def __init__(self) -> None:
-        self._fault: Fault = lambda _call, send: send()
+        self._received = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as this is
         # As botocore makes its own: else the kernel holds back the second packet of a request for 40 ms.
         self._http = URLLib3Session(socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)])
-        self._told = -1
-        self._last = b""
-        self._number = self._attempt = 0
+        self.end()
 
     def watch(self, session: botocore.session.Session) -> None:
         """Tap what this session makes from now on."""
         session.register("before-send", self._passes)
-        # Time passes at once: nobody waits for a delay or a long poll, and what is held back is so for a second.
+        # Time passes at once: nobody waits for a delay or a long poll.
         session.register("provide-client-params.sqs", _without_waiting)
 
-    def begin(self, fault: Fault, told: int) -> None:
-        """From now on calls meet `fault`, and are told of to a file descriptor, a line of JSON (`Told`) each."""
-        self._fault = fault
-        self._told = told
+    def close(self) -> None:
+        """End its connections; it makes others when it needs them."""
+        self._http.close()
+
+    def received(self) -> list[tuple[str, str]]:
+        """The queue and the receipt of every message that was handed out since somebody asked, to processes forked
+        from this one, too."""
+        self._received.seek(0)
+        said = [json.loads(line) for line in self._received.read().splitlines()]
+        self._received.truncate(0)
+        return [(url, receipt) for url, receipt in said]
+
+    def begin(self, fault: Fault, look: Look | None = None) -> None:
+        """From now on calls meet `fault`."""
+        self._fault, self._look = fault, look
+        self.calls = self._attempt = 0
+        self.told: list[Told] = []
+        self._last = b""
+
+    def end(self) -> None:
+        """From now on nothing befalls a call."""
+        self.begin(lambda _call, send: send())
 
     def _passes(self, request: AWSPreparedRequest, event_name: str, **_: object) -> AWSResponse:
         _, service, operation = event_name.split(".")
         invocation = request.headers["amz-sdk-invocation-id"]
         if invocation != self._last:
             self._last, self._attempt = invocation, 0
-            self._number += 1
+            self.calls += 1
         self._attempt += 1
-        call = Call(self._number, service, operation, self._attempt, request.url)
-        if self._attempt == 1 and self._told >= 0:
-            os.write(self._told, json.dumps(Told(str(call), [str(place) for place in places()])).encode() + b"\n")
-        return self._fault(call, lambda: self._http.send(request))
+        call = Call(self.calls, service, operation, self._attempt, request.url)
+
+        def send() -> AWSResponse:
+            answer = self._http.send(request)
+            if operation == "ReceiveMessage":
+                self._note(json.loads(request.body)["QueueUrl"], json.loads(answer.content).get("Messages", []))
+            return answer
+
+        if self._look is None or self._attempt > 1:
+            return self._fault(call, send)
+        before = self._look()
+        answer = self._fault(call, send)
+        self.told.append(Told(str(call), list(map(str, places())), before, self._look()))
+        return answer
+
+    def _note(self, url: str, messages: list[dict[str, str]]) -> None:
+        self._received.seek(0, os.SEEK_END)
+        for message in messages:
+            self._received.write(json.dumps([url, message["ReceiptHandle"]]).encode() + b"\n")
 
 
 def _without_waiting(params: dict[str, Any], **_: object) -> dict[str, Any]:
-    shorter = {"DelaySeconds": 0, "WaitTimeSeconds": 0, "VisibilityTimeout": 1}
+    shorter = {"DelaySeconds": 0, "WaitTimeSeconds": 0}
     return params | {name: seconds for name, seconds in shorter.items() if name in params}

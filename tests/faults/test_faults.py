@@ -1,33 +1,36 @@
 """Whatever befalls any call of AWS: nothing is lost, nothing is doubled, and nobody is told twice.
 
-Each suite is played in a process without threads, which forks its victims: `python -m tests.faults`. What it prints
-stands in docs/faults.md; `python -m tests.faults --write` writes it there.
+What is played, and what came of it, stands in docs/faults.md: `python -m tests.faults --write` writes it there, from a
+run of everything. A tier plays a share of it (tests/faults/rotation.py), and each flow undisturbed.
 """
 
-import subprocess
-import sys
+import re
+from collections import Counter
+from collections.abc import Callable
 
 import pytest
-from tests.faults.__main__ import PAGE
-from tests.faults.broken import VARIANTS
-from tests.faults.suites import SUITES
+from tests.faults.__main__ import MARK, PAGE
+from tests.faults.conftest import Played
+
+# All of them ask for what is played once.
+pytestmark = [pytest.mark.stack(tier="quick"), pytest.mark.xdist_group("faults")]
 
 
-def play(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "tests.faults", *arguments], capture_output=True, text=True)
+def test_nothing_is_lost_nothing_is_doubled(played: Played) -> None:
+    assert played.code == 0, played
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_nothing_is_lost_nothing_is_doubled(suite: str) -> None:
-    played = play(suite)
-    assert played.returncode == 0, played.stdout + played.stderr
-    rows = played.stdout.strip().splitlines()[2:]
-    assert rows
-    assert [row for row in rows if row not in PAGE.read_text(encoding="utf-8")] == []
+def test_the_page_says_what_befalls_each_flow(played: Played) -> None:
+    table = PAGE.read_text(encoding="utf-8").partition(MARK)[2].splitlines()[2:]
+    assert [row.rpartition(" | ")[0] + " |" for row in played.rows] == table
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_harness_finds_what_is_broken(variant: str) -> None:
-    played = play("--broken", variant)
-    assert played.returncode == 1, played.stdout + played.stderr
-    assert VARIANTS[variant].finds in played.stdout
+def test_each_flow_is_struck(played: Played, record_property: Callable[[str, object], None]) -> None:
+    number: Counter[str] = Counter()
+    for row in played.rows:
+        strikes = re.findall(r"(.+?) (\d+)(?:, | \|)", row.rpartition(" | ")[2])
+        assert strikes, row
+        for what, runs in strikes:
+            number[what] += int(runs)
+    runs = ", ".join(f"{what} {runs}" for what, runs in number.items())
+    record_property("played", f"{len(played.rows)} flows of faults: {runs}")

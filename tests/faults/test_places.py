@@ -1,14 +1,13 @@
 """No call of AWS is spared: whatever the functions' code can ask of AWS, a flow asks, and so is struck there."""
 
 import re
-import subprocess
-import sys
 
 import pytest
-from tests.faults.places import HERE, Place, Site, read_place, sites
+from tests.faults.conftest import Played
+from tests.faults.places import HERE, Place, Site, sites
 
-# All flows are played for them, once.
-pytestmark = pytest.mark.xdist_group("places")
+# What all flows come through is known from the runs of test_faults.
+pytestmark = [pytest.mark.stack(tier="quick"), pytest.mark.xdist_group("faults")]
 
 SPARED = {
     "store/operators.py": "operators' commands",
@@ -51,12 +50,11 @@ NO_AWS = {"HttpsOutbound.post"}
 """Crash points outside AWS: buffers that refuse or are busy are among the world's troubles."""
 
 
-@pytest.fixture(scope="module")
-def places() -> set[Place]:
-    """Where the calls of all flows come through, undisturbed: each of these calls is struck."""
-    played = subprocess.run([sys.executable, "-m", "tests.faults", "--places"], capture_output=True, text=True)
-    assert played.returncode == 0, played.stdout + played.stderr
-    return {read_place(line) for line in played.stdout.splitlines() if re.match(r"\S+\.py:\d+ ", line)}
+@pytest.fixture
+def places(played: Played) -> set[Place]:
+    """Where the calls of all flows come through."""
+    assert played.code == 0, played
+    return played.places
 
 
 def excuse(site: Site) -> str | None:

@@ -103,6 +103,11 @@ class World:
         taken: list[str] = self._ask("taken", None)
         return taken
 
+    def came(self) -> tuple[int, int]:
+        """How much came in, and how much of it was answered well, so far."""
+        posted, taken = self._ask("came", None)
+        return posted, taken
+
     def forget(self) -> None:
         """A new day: no troubles, nothing came in."""
         self._ask("forget", None)
@@ -132,7 +137,8 @@ def _serve(directory: Path, line: Connection) -> None:
                     _publish(zones, SENDER, key=value)
                 elif what == "forget":
                     server.troubles, elsewhere.statuses, elsewhere.posted, elsewhere.taken = {}, {}, [], []
-                line.send({"posted": elsewhere.posted, "taken": elsewhere.taken}.get(what))
+                came = len(elsewhere.posted), len(elsewhere.taken)
+                line.send({"posted": elsewhere.posted, "taken": elsewhere.taken, "came": came}.get(what))
 
 
 def _publish(zones: ZoneTree, name: str, *, key: bool) -> None:

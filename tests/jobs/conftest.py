@@ -25,6 +25,6 @@ Turn = Callable[[Sequence[Any]], Sequence[Any]]
 
 @pytest.fixture
 def turn(pytestconfig: pytest.Config) -> Turn:
-    """Of the quick tier: of so many plays those whose turn it is, each third. Of the others: all."""
-    parts = amount(quick=3, all=1, proof=1)
+    """Selects a quarter of the plays, by the rotation, in the quick tier, and all of them in the others."""
+    parts = amount(quick=4, all=1, proof=1)
     return lambda plays: plays[pytestconfig.option.rotation % parts :: parts]

@@ -1,7 +1,7 @@
-"""What a run leaves behind wherever it dies.
+"""What a run leaves behind when it dies, at any of its calls.
 
-That is what AWS holds at that moment: of the run itself nothing is left. So one run that comes to its end, and is
-looked at before and after each of its calls, shows what all of its deaths leave, and each is gone on from once.
+A dead run leaves what AWS holds at that moment, and nothing else. So one run is played to its end, and what AWS holds
+is kept before and after each call: a test goes on from each of these states once.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,8 +16,8 @@ from tests.aws import Clients, gate_calls, held
 
 @dataclass(frozen=True)
 class Death:
-    """Of a run whose last call was `after` (empty: it made none), and of all that follow up to the next that changes
-    something. `state`: what AWS holds (`tests.aws.holding`)."""
+    """A death after the call `after` (empty: before the first call), or later, but before the next call that changes
+    something. `state`: what AWS holds then, for `tests.aws.holding`."""
 
     after: str
     state: bytes
@@ -25,20 +25,20 @@ class Death:
 
 @dataclass(frozen=True)
 class Deaths:
-    """All that a run may die of and leave different things behind; and the calls that it made."""
+    """The calls of a run, and those of its deaths that leave different states."""
 
     calls: list[str]
     different: list[Death]
 
 
 def deaths_of(clients: Clients, run: Callable[[], object]) -> Deaths:
-    """Those of a run that goes by these clients, which is played to its end."""
+    """Play a run, which uses these clients, to its end. Each state that it leads to is one death."""
     found, lock = Deaths([], [Death("", _now())]), RLock()
 
     @contextmanager
     def gate(operation: str) -> Iterator[None]:
         with lock:
-            # To die before a call is to die after the one before it: nothing lies between.
+            # Nothing changes between two calls, so a death before a call is a death after the call before it.
             assert _now() == found.different[-1].state
             try:
                 yield
@@ -56,6 +56,6 @@ def deaths_of(clients: Clients, run: Callable[[], object]) -> Deaths:
 def _now() -> bytes:
     for bucket in get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].buckets.values():
         for name in bucket.keys:
-            # It counts how often an object was read.
+            # moto counts how often an object was read.
             bucket.keys[name]._tick = 0
     return held()

@@ -43,7 +43,7 @@ def a_store(clients: Clients) -> Iterator["Mail"]:
 
 @dataclass(frozen=True)
 class Stored:
-    """A store with mail in it, which may be gone on from any number of times. `state`: see `tests.aws.holding`."""
+    """A copy of a store with mail in it, which may be opened any number of times. `state`: see `tests.aws.holding`."""
 
     state: bytes
     deployed: Deployed
@@ -52,7 +52,7 @@ class Stored:
 
     @contextmanager
     def opened(self, clients: Clients, state: bytes = b"") -> Iterator["Mail"]:
-        """The store as it was, or in what a run has made of it since."""
+        """The store as it was; with `state`, as a run has changed it since."""
         with holding(state or self.state):
             mail = Mail(replace(self.deployed, clients=clients))
             mail.waits, mail._ids = dict(self.waits), self.ids
@@ -73,7 +73,7 @@ class Mail:
         self._ids = 0
 
     def store(self) -> Stored:
-        """As it is now."""
+        """A copy of it as it is now."""
         return Stored(held(), self.deployed, dict(self.waits), self._ids)
 
     def new_id(self) -> str:

@@ -107,7 +107,7 @@ def scene_once() -> tuple[Stored, Scene]:
 
 @contextmanager
 def scenes(ours: Clients, death: Death | None = None) -> Iterator[Scene]:
-    """The scene, played anew; after the death of a run, with the run's own names taken."""
+    """The scene as new, or as a run left it that died; then chunks get names that the dead run did not use."""
     stored, scene = scene_once()
     with stored.opened(ours, death.state if death else b"") as mail:
         job = Played(mail.deployed, RETAIN, before=scene.job.before)
@@ -145,6 +145,7 @@ def test_an_owner_who_looks_all_the_while_sees_the_same_sequence(ours: Clients, 
 def test_wherever_a_run_dies_the_next_ones_end_it(ours: Clients, victims: list[Clients], turn: Turn) -> None:
     with scenes(ours) as scene:
         deaths = deaths_of(victims[0], lambda: scene.job.compact(NOW, victims[0]))
+    assert set(deaths.calls) >= WRITES
     assert [death.after for death in deaths.different] == ["", *(call for call in deaths.calls if call in WRITES)]
     for death in turn(deaths.different):
         with scenes(ours, death) as scene:
@@ -165,7 +166,7 @@ def test_whatever_is_not_answered_the_next_runs_end_it(ours: Clients, victims: l
             assert run.calls[:number] == calls[:number]
             assert not (ended and calls[number - 1] in ASKED_AGAIN), "who was not answered about rows asks again"
             after = scene.mail.stored(), scene.job.before
-            # Who only read left all as it was; what several come to is gone on from once.
+            # A run that only read changed nothing. Where several runs lead to the same state, one goes on from it.
             if not WRITES & set(run.calls):
                 assert after[0] == before
             elif after not in settled:

@@ -10,6 +10,7 @@ import pytest
 from tests.aws import Deployed, gate_calls, new_clients
 from tests.jobs.mail import NOW, RETAIN, SHOP, Mail
 from tests.jobs.played import Played
+from tests.tiers import amount
 
 from postroom.store import cutting
 from postroom.store.rounds import DAY_MS, HOUR_MS
@@ -86,15 +87,16 @@ def test_chunks_are_sorted_by_mailbox_conversation_and_time(mail: Mail) -> None:
 
 
 def test_many_threads_do_what_one_does(mail: Mail) -> None:
-    random = Random("threads")
-    for _ in range(30):
+    random, segments = Random("threads"), amount(quick=12, all=30, proof=30)
+    lines, read = 8 * segments, 3 * segments
+    for _ in range(segments):
         mail.deliver(THEN, *(mail.message(THEN, random.choice(["a.com", "b.com", "c.com"])) for _ in range(8)))
-    for row in random.sample(sorted(mail.waits), 100):
+    for row in random.sample(sorted(mail.waits), read):
         mail.acknowledge(row)
-    with ThreadPoolExecutor(16) as pool, patch.multiple(cutting, FULL_BYTES=20_000, ENOUGH_BYTES=16_000):
+    with ThreadPoolExecutor(16) as pool, patch.multiple(cutting, FULL_BYTES=10_000, ENOUGH_BYTES=8_000):
         counts = Played(mail.deployed, RETAIN, pool=pool).compact(NOW)
-    assert (counts["lines.read"], counts["lines.swung"], counts["dropped.acked"]) == (240, 140, 100)
-    assert counts["objects.collected"] == 30
+    assert (counts["lines.read"], counts["lines.swung"], counts["dropped.acked"]) == (lines, lines - read, read)
+    assert counts["objects.collected"] == segments
     assert counts["chunks"] > 3
     assert set(mail.sizes()) == mail.needed()
     assert sum(mail.sizes().values()) == mail.live_bytes()

@@ -12,8 +12,10 @@ from postroom.local.stack import Deployment, LocalStack
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    """Who shares the stack is played where it is."""
     if "stack" in item.fixturenames:  # type: ignore[attr-defined]
         item.add_marker(pytest.mark.stack)
+        item.add_marker(pytest.mark.xdist_group("local"))
 
 
 @pytest.fixture(scope="session")

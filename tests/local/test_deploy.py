@@ -10,7 +10,7 @@ from postroom.local.deploy import deploy
 from postroom.local.package import zip_folder
 
 
-def wait_for(look, seconds: float = 30):
+def wait_for(look, seconds: float = 600):
     """Return the first true thing that `look` gives."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

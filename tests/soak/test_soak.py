@@ -173,6 +173,8 @@ def test_a_seed_decides_what_is_sent_and_who_dies() -> None:
     assert {planned.kind for planned in plan(20, Random(1))} == set(Kind)
 
 
+# What stands for it here is cheap.
+@pytest.mark.stack(tier="quick")
 def test_the_emulator_is_found_among_children_nobody_has_waited_for() -> None:
     with (
         subprocess.Popen([sys.executable, "-c", ""]) as dead,

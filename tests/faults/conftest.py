@@ -1,0 +1,44 @@
+"""What the tests of faults share: what befell the flows in this tier and rotation, played once for all of them."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from tests.faults.places import Place, read_place
+from tests.tiers import tier
+
+
+@dataclass(frozen=True)
+class Played:
+    """What `python -m tests.faults` said. `rows`: of its table."""
+
+    command: str
+    code: int
+    said: str
+
+    @property
+    def rows(self) -> list[str]:
+        return [line for line in self.said.splitlines() if line.startswith("| ")][1:]
+
+    @property
+    def places(self) -> set[Place]:
+        """Where the calls of all flows come through, undisturbed: each of these calls is struck."""
+        return {read_place(line) for line in self.said.splitlines() if re.match(r"\S+\.py:\d+ ", line)}
+
+    def __str__(self) -> str:
+        return f"{self.command}\n{self.said}"
+
+
+def play(*arguments: str) -> Played:
+    """In a process without threads, which forks its victims."""
+    command = ["-m", "tests.faults", *arguments]
+    run = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return Played(f"python {' '.join(command)}", run.returncode, run.stdout)
+
+
+@pytest.fixture(scope="session")
+def played(request: pytest.FixtureRequest) -> Played:
+    """The share of this tier and rotation."""
+    return play("--tier", tier(), "--rotation", str(request.config.option.rotation), "--places")

@@ -1,0 +1,35 @@
+"""Which strikes a tier plays: each is played in one of four successive rotations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tests.tiers import Tier
+
+T = TypeVar("T")
+TURNS = 4
+
+
+def quarter(every: Sequence[T], rotation: int) -> list[T]:
+    """Those whose turn it is: one at least, if there is any."""
+    return list(every[rotation % TURNS :: TURNS] or every[rotation % len(every) :][:1] if every else ())
+
+
+@dataclass(frozen=True)
+class Share:
+    """What of each flow is played: in `quick` a quarter of the deaths; in `all` all deaths, and a quarter of the rest.
+
+    A flow that nobody dies in has its quarter of the rest in `quick`, too.
+    """
+
+    tier: Tier = Tier.PROOF
+    rotation: int = 0
+
+    def of(self, deaths: Sequence[T], others: Sequence[T]) -> list[T]:
+        """`others`: errors, clocks, rivals, orders."""
+        if self.tier is Tier.PROOF:
+            return [*deaths, *others]
+        some = quarter(others, self.rotation)
+        if self.tier is Tier.ALL:
+            return [*deaths, *some]
+        return quarter(deaths, self.rotation) or some
