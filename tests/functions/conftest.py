@@ -3,6 +3,8 @@
 import threading
 import time
 from collections.abc import Iterator
+from copy import copy
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,12 +54,21 @@ def elsewhere(authority: Authority) -> Iterator[Elsewhere]:
         thread.join()
 
 
-@pytest.fixture
-def zones(key: PrivateKey, sample_time: None) -> ZoneTree:
-    tree = ZoneTree(clock=time.time)
-    record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))
+@cache
+def _signed_zones() -> ZoneTree:
+    """Signed once: it takes longer than most of what is asked of them."""
+    tree = ZoneTree(clock=lambda: MADE_AT)
+    record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(published_key().public))
     tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
     tree.put(BUFFER, "nlweb IN A 127.0.0.1\n")
+    return tree
+
+
+@pytest.fixture
+def zones() -> ZoneTree:
+    """A tree of its own for each test: what is put there makes all zones anew."""
+    tree = copy(_signed_zones())
+    tree._put = dict(tree._put)
     return tree
 
 
