@@ -39,7 +39,7 @@ def exchange(stack: LocalStack, data: bytes, *, and_leave: bool = False) -> byte
     context.set_alpn_protocols(["http/1.1"])
     received = b""
     with (
-        socket.create_connection(("127.0.0.1", stack.door.port), timeout=30) as plain,
+        socket.create_connection(("127.0.0.1", stack.door.port), timeout=600) as plain,
         context.wrap_socket(plain, server_hostname=HOST) as tls,
     ):
         tls.sendall(data)

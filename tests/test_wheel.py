@@ -33,7 +33,7 @@ NAMES_THE_STACK = pytest.mark.stack(tier="quick")
 def run(*command: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program with nothing of the caller's environment."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", **environment}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=1200, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from postroom.local.ports import HOST, free_port
 from postroom.local.stack import Deployment
 
 Json = dict[str, Any]
-START_SECONDS = 30.0
+START_SECONDS = 600.0
 
 
 def search_path(build: Path, function: str) -> str:

@@ -25,7 +25,7 @@ HEAVY = {
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return subprocess.run(command, capture_output=True, text=True, env=kept | environment, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=kept | environment, timeout=600, check=False)
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -139,7 +139,7 @@ def test_standard_output_that_is_closed_changes_no_verdict(
     (tmp_path / "message.json").write_text(envelope(), encoding="utf-8")
     ended = subprocess.run(
         ["/bin/sh", "-c", f'"{POSTROOM}" {arguments} {closed}'], capture_output=True, text=True, cwd=tmp_path,
-        timeout=60, check=False,
+        timeout=600, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
 
@@ -153,7 +153,7 @@ def test_where_nobody_reads_it_ends_quietly_and_not_as_a_bad_message(
     os.close(reading)
     with os.fdopen(writing, "w") as nobody:
         ended = subprocess.run(
-            [POSTROOM, *arguments], stdout=nobody, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=60,
+            [POSTROOM, *arguments], stdout=nobody, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=600,
             check=False,
         )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (141, "")
@@ -171,7 +171,7 @@ def test_the_locale_does_not_change_what_programs_read(tmp_path: Path, environme
 
     def postroom(*arguments: str) -> bytes:
         ended = subprocess.run(
-            [POSTROOM, *arguments], capture_output=True, cwd=tmp_path, env=kept, timeout=60, check=False
+            [POSTROOM, *arguments], capture_output=True, cwd=tmp_path, env=kept, timeout=600, check=False
         )
         assert b"a fault of postroom" not in ended.stderr, ended.stderr
         return ended.stdout

@@ -360,7 +360,7 @@ def test_who_waits_is_shown_what_comes_and_ends_cleanly_by_ctrl_c(
         third = file(at=2)
         assert json.loads(process.stdout.readline())["id"] == third
         process.send_signal(signal.SIGINT)
-        rest, complaint = process.communicate(timeout=60)
+        rest, complaint = process.communicate(timeout=600)
     assert (process.returncode, rest, complaint) == (0, b"", b"")
     assert set(waiting(served)) <= {third}
 

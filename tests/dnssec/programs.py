@@ -22,7 +22,7 @@ NEEDED = (
 
 # Where Debian puts servers; the search path of a user who is not root leaves it out.
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
-_RUN_SECONDS = 60
+_RUN_SECONDS = 600
 
 
 class MissingError(Exception):

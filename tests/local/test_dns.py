@@ -62,7 +62,7 @@ def query(name, rdtype=TXT, **options):
 
 
 def ask(server, name, rdtype=TXT, transport=dns.query.udp, **options):
-    return transport(query(name, rdtype, **options), server.host, port=server.port, timeout=5)
+    return transport(query(name, rdtype, **options), server.host, port=server.port, timeout=60)
 
 
 def shape(section):
@@ -88,7 +88,7 @@ def test_who_does_not_ask_for_signatures_gets_none(server):
 def ask_to_validate(server, name, rdtype=TXT, flag=dns.flags.AD, **options):
     message = dns.message.make_query(name, rdtype, **options)
     message.flags |= flag
-    return dns.query.udp(message, server.host, port=server.port, timeout=5)
+    return dns.query.udp(message, server.host, port=server.port, timeout=60)
 
 
 @pytest.mark.parametrize(

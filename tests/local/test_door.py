@@ -54,7 +54,7 @@ def raw(stack, door) -> Iterator[Callable[[Door], ssl.SSLSocket]]:
     with contextlib.ExitStack() as stack_of_sockets:
 
         def connect(to: Door) -> ssl.SSLSocket:
-            plain = socket.create_connection((HOST, to.port), timeout=20)
+            plain = socket.create_connection((HOST, to.port), timeout=600)
             context = stack.authority.client_context()
             return stack_of_sockets.enter_context(context.wrap_socket(plain, server_hostname="localhost"))
 

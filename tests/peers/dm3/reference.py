@@ -10,7 +10,7 @@ from typing import Any
 from tests.peers.made import Recipe, made
 
 HERE = Path(__file__).parent
-CALL_SECONDS = 60
+CALL_SECONDS = 600
 
 _LOCK = (".npmrc", "package.json", "package-lock.json")
 _PACKAGES = Recipe("peers-dm3", HERE, _LOCK, ("node", "npm"), ("npm", "ci"), seconds=300)
