@@ -1,7 +1,7 @@
 """The flows: what lies ready, what the victim does, and how everything comes to rest afterwards."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -62,6 +62,9 @@ class Flow:
     """The victim gets what its function's first turn left in the queue, so long after: the summary of an hour."""
     seconds_a_call: float = 0
     """What each of the victim's calls takes, by its clocks."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The victim's, where they are not those of all."""
 
     def prepare(self, town: Town) -> Run:
         """Everything up to the victim's turn."""

@@ -160,7 +160,7 @@ class EachDropped:
                 see(f"{flow.name}: {moment}")
                 if _left(town, flow, verdict, death, moment) != kept[-1]:
                     verdict.faults.append(f"{flow.name}, {moment}: it leaves something else than {death.moment}")
-        if len(kept) > 1 and kept[0] == kept[-1]:
+        if len(kept) > 1 and all(each == kept[0] for each in kept):
             verdict.faults.append(f"{flow.name}: all deaths leave the same, so nothing is seen of them")
         return verdict
 
@@ -177,19 +177,13 @@ def _dying(moment: Moment) -> Planned:
     return Planned(DIE, die_after if moment.after else die_before, moment.number)
 
 
-def _cold(town: Town, run: Callable[[], T]) -> T:
+def _cold(town: Town, run: Callable[[], T], **settings: str) -> T:
     """What `run` answers, here, with nothing in memory of what was before. Raises BrokenError."""
-    town.start_cold()
+    town.start_cold(**settings)
     try:
         return run()
     except Exception as error:
         raise BrokenError(traceback.format_exc()) from error
-
-
-def _cold_in_a_process(town: Town, run: Callable[[], T], meanwhile: Callable[[], object] = lambda: None) -> T | Died:
-    """The same in a process of its own, which shares no connection with this one. Raises BrokenError."""
-    town.start_cold()
-    return in_a_process(run, meanwhile)
 
 
 def _shuffled(town: Town, flow: Flow, verdict: Verdict, order: list[int]) -> None:
@@ -234,13 +228,15 @@ def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run)
             assert planned.rival
             planned.rival.works(town, flow, run)
 
-        answers = _cold_in_a_process(town, act, meanwhile)
+        # It shares no connection with this process, nor anything in memory of what was before.
+        town.start_cold(**flow.settings)
+        answers = in_a_process(act, meanwhile)
         return answers, bool(met) if planned.rival else isinstance(answers, Died)
     try:
         if planned.number:
-            return _cold(town, act), tap.calls >= planned.number
+            return _cold(town, act, **flow.settings), tap.calls >= planned.number
         looks = Looks(town)
-        answers = _cold(town, lambda: act(looks))
+        answers = _cold(town, lambda: act(looks), **flow.settings)
         verdict.calls = tap.told
         return answers, True
     finally:

@@ -78,6 +78,7 @@ class Town:
     _clients: ColdClients = field(default_factory=ColdClients)
     _http: urllib3.PoolManager = field(default_factory=urllib3.PoolManager)
     _office: Office = field(init=False)
+    _settings: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def found(endpoint: str, world: World, log: Path) -> "Town":
@@ -125,13 +126,16 @@ class Town:
 
     def settle_by(self, settings: Mapping[str, str]) -> None:
         """From the next start on these variables are not as the template says."""
-        self._office.settings = {**_PATIENT, **settings}
+        self._settings = {**_PATIENT, **settings}
+        self.start_cold()
 
-    def start_cold(self) -> None:
+    def start_cold(self, **settings: str) -> None:
         """Nothing is left in memory of what ran before: every instance of a function ends, every connection too.
 
-        Settings' secrets, tables, tokens, DNS and manifests are read anew, and the clock is right again.
+        Settings' secrets, tables, tokens, DNS and manifests are read anew, and the clock is right again. `settings`:
+        those that are others until the next cold start.
         """
+        self._office.settings = {**self._settings, **settings}
         CLOCK.be_right()
         sys.stdout.flush()
         self._office.end()

@@ -39,6 +39,8 @@ from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 from postroom.post.worker import BEGIN_SECONDS
 
 Play = EachCall | EachOrder | EachDropped
+IMPATIENT = {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}
+"""Of a victim that waits for DNS in vain."""
 SMALL_SHARE = {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
 SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and its owner has it", owner=True)
@@ -139,11 +141,13 @@ DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DIS
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
 
-def in_trouble(trouble: Trouble) -> list[Play]:
+def in_trouble(trouble: Trouble, **settings: str) -> list[Play]:
     """All DNS in trouble while the victim works: the worker, the courier, and a door that must answer at once."""
     looking_up = Flow("worker: two messages", "WorkerFunction", lambda: [nlweb(), dm3()])
-    flows = [replace(flow, name=f"{flow.name}, DNS {trouble}", dns=trouble) for flow in (looking_up, ASKED, TOLD)]
-    return [EachCall(flow) for flow in flows]
+    return [
+        EachCall(replace(flow, name=f"{flow.name}, DNS {trouble}", dns=trouble, settings=settings))
+        for flow in (looking_up, ASKED, TOLD)
+    ]
 
 
 SUITES = {
@@ -209,7 +213,5 @@ SUITES = {
             *in_trouble(Trouble.SERVFAIL),
         ]
     ),
-    "silence": Suite(
-        [*in_trouble(Trouble.SILENT), *in_trouble(Trouble.SLOW)], {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}
-    ),
+    "silence": Suite([*in_trouble(Trouble.SILENT, **IMPATIENT), *in_trouble(Trouble.SLOW, **IMPATIENT)]),
 }
