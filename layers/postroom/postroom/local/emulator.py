@@ -38,7 +38,7 @@ from postroom.local import leash
 from postroom.local.clients import REGION, Clients
 from postroom.local.ports import HOST, free_port, require_free
 
-START_SECONDS = 30.0
+START_SECONDS = 300.0
 GRACE_SECONDS = 10.0
 """How long it may take to write its state to disk; without state there is nothing to wait for."""
 
