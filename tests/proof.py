@@ -22,8 +22,6 @@ SECONDS = HERE / "proof.json"
 """How many seconds each part took when it was written, on 2 cores."""
 _UNKNOWN_SECONDS = 600.0
 """Expected of a part that no run has written down yet."""
-_OWN_PARTS = {"faults", "soak"}
-"""Folders of which a whole program is a part, too."""
 
 
 @dataclass(frozen=True)
