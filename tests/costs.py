@@ -21,7 +21,7 @@ _COST = "cost"
 """The name of what a report says of a part of a test: seconds, those of processor time, and of these its own."""
 _NEEDS = {
     "stack": re.compile(r"\bministack\b|tests\.faults\b|postroom (demo|up)\b|make (demo|up)\b"),
-    "spark": re.compile(r"spark-submit|\bjava\b|glue_jobs/\w+\.py"),
+    "spark": re.compile(r"spark-submit|\bjava\b"),
     "validators": re.compile(r"\b(named|knotd|unbound)\b"),
 }
 """What is started, by its command line, that only a test with this marker may start."""
@@ -92,7 +92,8 @@ class _Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        with self._measured(item):
+        # The last test of several ends what they share.
+        with self._measured(item, shared=True):
             return (yield)
 
     def _bound(self, item: pytest.Item) -> None:
@@ -110,13 +111,13 @@ class _Costs:
             )
 
     @contextmanager
-    def _measured(self, item: pytest.Item) -> Iterator[None]:
-        begun, before, shared = time.monotonic(), _processor_seconds(), self._shared
+    def _measured(self, item: pytest.Item, *, shared: bool = False) -> Iterator[None]:
+        begun, before, shared_before = time.monotonic(), _processor_seconds(), self._shared
         try:
             yield
         finally:
             seconds, processor = time.monotonic() - begun, _processor_seconds() - before
-            own = processor - (self._shared - shared)
+            own = 0.0 if shared else processor - (self._shared - shared_before)
             self._own += own
             item.user_properties.append((_COST, (round(seconds, 3), round(processor, 3), round(own, 3))))
 

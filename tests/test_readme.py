@@ -81,8 +81,8 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
     return run(BLOCKS[0], clone, shell)
 
 
-@pytest.mark.stack
-@pytest.mark.spark
+@pytest.mark.stack(tier="quick")
+@pytest.mark.spark(tier="quick")
 def test_make_demo_tells_the_story(demo: str) -> None:
     assert "22 things happened as they should" in demo
     assert "\x1b" not in demo
@@ -123,8 +123,8 @@ SCENES = {
 """What the table at the end says of each scene; N stands for a number of two or more."""
 
 
-@pytest.mark.stack
-@pytest.mark.spark
+@pytest.mark.stack(tier="quick")
+@pytest.mark.spark(tier="quick")
 @pytest.mark.parametrize("scene", SCENES)
 def test_each_scene_of_the_demo_ends_as_it_must(demo: str, scene: str) -> None:
     rows = [re.split(r" {2,}", line) for line in demo.splitlines() if re.match(rf"{scene} +\S", line)]
@@ -136,8 +136,8 @@ def test_each_scene_of_the_demo_ends_as_it_must(demo: str, scene: str) -> None:
     assert re.search(rf"^{scene}\. \S", demo, re.MULTILINE)
 
 
-@pytest.mark.stack
-@pytest.mark.spark
+@pytest.mark.stack(tier="quick")
+@pytest.mark.spark(tier="quick")
 def test_the_demo_tells_the_proof_of_what_is_not_proven(demo: str) -> None:
     lines = [line.strip() for line in demo.splitlines()]
     [unsigned] = [number for number, line in enumerate(lines) if line.endswith("then discarded: SenderNotSigned")]

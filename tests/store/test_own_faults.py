@@ -2,7 +2,7 @@
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 from botocore.stub import Stubber
 from tests.aws import Deployed, new_clients
 
@@ -68,6 +68,19 @@ def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Depl
         "bucket no-bucket: it is not there (s3:PutObject)",
         "queue none: it is not there (sqs:SendMessage)",
     ]
+
+
+def test_a_fault_that_another_error_came_of_is_told_of() -> None:
+    own_faults = OwnFaults()
+    dynamodb = naming(new_clients().dynamodb, own_faults)
+    with Stubber(dynamodb) as stub:
+        stub.add_client_error("get_item", "AccessDeniedException")
+        with pytest.raises(ClientError) as refused:
+            dynamodb.get_item(TableName="post", Key={"pk": {"S": "x"}})
+    with pytest.raises(BotoCoreError), passing_faults():
+        raise BotoCoreError from refused.value
+    [fault] = own_faults.take()
+    assert fault.sentence.startswith("table post: the function's role may not dynamodb:GetItem")
 
 
 def test_a_transaction_that_was_throttled_is_told_of() -> None:

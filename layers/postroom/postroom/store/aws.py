@@ -133,13 +133,16 @@ def stack_of(error: BaseException) -> BaseException | None:
     return None if our_own_fault(error) else error
 
 
-def _note(error: BotoCoreError | ClientError) -> None:
+def _note(error: BaseException) -> None:
     """Have it told at the end of the run, if it is our own fault and there is a run that tells."""
-    fault = our_own_fault(error)
-    if fault and isinstance(error, ClientError):
-        own_faults = cast("Mapping[str, object]", error.response.get("Error", {})).get(_OWN_FAULTS)
+    fault, cause = our_own_fault(error), cast("BaseException | None", error)
+    while fault and cause is not None:
+        said = cast("Mapping[str, object]", cause.response.get("Error", {})) if isinstance(cause, ClientError) else {}
+        own_faults = said.get(_OWN_FAULTS)
         if isinstance(own_faults, OwnFaults):
             own_faults.note(fault)
+            return
+        cause = cause.__cause__
 
 
 @contextmanager

@@ -23,11 +23,11 @@ class DeliveryServiceKeys:
         secrets: "SecretsManagerClient",
         secret: str,
         clock: Callable[[], float],
-        faults: OwnFaults | None = None,
+        own_faults: OwnFaults | None = None,
         *,
         needed: bool = False,
     ) -> None:
-        self._secret = Secret(secrets, secret, clock, FORM, faults)
+        self._secret = Secret(secrets, secret, clock, FORM, own_faults)
         self._needed = needed
         self._read: tuple[dict[str, Any], ServiceKeys] | None = None
 

@@ -25,8 +25,8 @@ _FRESH_SECONDS: Final = 2
 class Secret:
     """A JSON object in a secret, cached so briefly that a change is seen within a minute.
 
-    `form`: what it must hold, and which command writes that. `faults`: where it is noted that it holds something else;
-    None: nowhere.
+    `form`: what it must hold, and which command writes that. `own_faults`: where it is noted that it holds something
+    else; None: nowhere.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class Secret:
         secret: str,
         clock: Callable[[], float],
         form: str,
-        faults: OwnFaults | None = None,
+        own_faults: OwnFaults | None = None,
     ) -> None:
         self._secrets = secrets
         self._secret = secret
         self._clock = clock
         self._form = form
-        self._own_faults = faults or OwnFaults()
+        self._own_faults = own_faults or OwnFaults()
         self._read_at = float("-inf")
         self._failed_at = float("-inf")
         self._entries: dict[str, Any] = {}

@@ -27,9 +27,13 @@ class SigningKeys:
     """The keys of our domains."""
 
     def __init__(
-        self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], faults: OwnFaults | None = None
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
     ) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM, faults)
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
 
     def of(self, domain: str) -> SigningKey | None:
         """The key of one of our domains; None: none was stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""

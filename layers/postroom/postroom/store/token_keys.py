@@ -36,9 +36,13 @@ class TokenKeys:
     """The keys; read as rarely as `Secret` does."""
 
     def __init__(
-        self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], faults: OwnFaults | None = None
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
     ) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM, faults)
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
         self._clock = clock
         self._derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
 

@@ -33,9 +33,13 @@ class WebhookKeys:
     NotNowError(SIGNING_KEY_UNAVAILABLE)."""
 
     def __init__(
-        self, secrets: "SecretsManagerClient", secret: str, clock: Callable[[], float], faults: OwnFaults | None = None
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
     ) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM, faults)
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
 
     def require(self) -> None:
         """Before anything is stored that something will have to be derived for."""
