@@ -37,6 +37,7 @@ from postroom.store.keys import partition
 from postroom.store.register import LIVE
 
 _LOOK_SECONDS: Final = 0.2
+_PAUSE_SECONDS: Final = 0.5
 _WORKER: Final = re.compile(r"ministack-lambda-(.+)-\w{8}/_worker\.py")
 
 
@@ -110,6 +111,8 @@ class Burst:
                     else:
                         fate = sent.fate
                         answers[f"{sent.status} {sent.reason}".rstrip()] += 1
+                    if fate is Fate.NOT_NOW:
+                        time.sleep(_PAUSE_SECONDS)
         return answers
 
     @property
@@ -173,14 +176,16 @@ def messages_in(client: Clients, queue_url: str) -> int:
 
 @contextmanager
 def running(state: Path) -> Iterator[psutil.Process]:
-    """`postroom up`, ready."""
+    """`postroom up`, ready; raises SystemExit, and never as a success, if it ends by itself."""
     command = [Path(sys.executable).with_name("postroom"), "up", "--state", state]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         if not any(line.startswith("Ctrl-C") for line in process.stdout):
-            raise SystemExit(process.wait())
+            raise SystemExit(process.wait() or 1)
         try:
             yield psutil.Process(process.pid)
+            if process.poll() is not None:
+                raise SystemExit("postroom up ended by itself")
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate()

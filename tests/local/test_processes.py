@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +18,10 @@ from tests.burst import function_processes, messages_in
 from typer.testing import CliRunner
 
 from postroom.cli import app
+from postroom.local import emulator, ministack
 from postroom.local import stack as stack_module
-from postroom.local.emulator import Processes
+from postroom.local.emulator import Emulator, Processes
+from postroom.local.ministack import Turns
 from postroom.local.stack import LocalStack
 
 BOUND = 3
@@ -152,7 +155,7 @@ def test_a_process_that_is_killed_in_an_invocation_fails_that_one_alone(held: He
 
 
 @pytest.mark.stack
-def test_a_process_that_is_killed_while_it_starts_fails_its_invocation_alone(held: Held) -> None:
+def test_a_process_that_is_killed_while_it_starts_fails_its_invocation_alone(held: Held, small: LocalStack) -> None:
     """By itself MiniStack ends all processes of the function then."""
     held.send("Long", "sibling1", "sibling2")
     wait_until(lambda: len(held.begun()) == 2)
@@ -163,6 +166,7 @@ def test_a_process_that_is_killed_while_it_starts_fails_its_invocation_alone(hel
     held.stay.unlink()
     siblings_must_end_well(held)
     assert "victim" not in held.begun()
+    assert "Warm worker execution error" in small.emulator.log.read_text()
     held.sqs.purge_queue(QueueUrl=held.url("Long"))
 
 
@@ -178,8 +182,118 @@ def siblings_must_end_well(held: Held) -> None:
     assert [held.begun()[name]["times"] for name in ("sibling1", "sibling2", "next")] == ["1", "1", "1"]
 
 
+@pytest.mark.stack
+def test_what_was_stored_survives_a_stop_while_a_function_runs_and_others_wait(tmp_path: Path, monkeypatch) -> None:
+    """None of them goes on by itself, and the stop is given all the time: it must need none of them to end."""
+    monkeypatch.setattr(emulator, "GRACE_SECONDS", float(WAIT_SECONDS))
+    template, state, folder = Path(__file__).parent / "held" / "template.yaml", tmp_path / "state", tmp_path / "said"
+    folder.mkdir()
+    with ThreadPoolExecutor(4) as pool:
+        with LocalStack(template, state_dir=state, processes=Processes(queue=1, http=1)) as stack:
+            held = Held(stack, folder)
+            url = held.sqs.create_queue(QueueName="kept")["QueueUrl"]
+            held.sqs.send_message(QueueUrl=url, MessageBody="waiting")
+            asked = [pool.submit(held.ask, f"asked{number}") for number in range(4)]
+            wait_until(held.begun)
+            account = stack.deployments["held0"].account
+        assert len(held.begun()) == 1
+        assert not any(each.exception() is None and "FunctionError" not in each.result() for each in asked)
+    with Emulator(state_dir=state / "aws") as again:
+        sqs = again.clients(account)("sqs")
+        [message] = sqs.receive_message(QueueUrl=sqs.get_queue_url(QueueName="kept")["QueueUrl"])["Messages"]
+    assert message["Body"] == "waiting"
+
+
+class Taking:
+    """Threads that wait for a turn, and what they were answered, in the order in which they were."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self.answers: list[tuple[str, bool]] = []
+
+    def start(self, name: str, *, keep: bool = False) -> None:
+        """Returns when it stands in line, or is answered."""
+        before = self._known()
+        threading.Thread(target=self.take, args=(name,), kwargs={"keep": keep}, daemon=True).start()
+        wait_until(lambda: self._known() > before)
+
+    def take(self, name: str, *, keep: bool = False) -> None:
+        answer = self._turns.take("f")
+        self.answers.append((name, answer))
+        if answer and not keep:
+            self._turns.give_back("f")
+
+    def _known(self) -> int:
+        return len(self._turns._lines["f"]) + len(self.answers)
+
+
+def test_turns_are_taken_in_the_order_of_coming() -> None:
+    turns = Turns(queue=1, http=1)
+    assert turns.take("f")
+    taking = Taking(turns)
+    for name in "abc":
+        taking.start(name)
+    with turns._changed:  # so nobody has looked yet when the last one comes
+        turns.give_back("f")
+        taking.take("d")
+    assert taking.answers == [(name, True) for name in "abcd"]
+    assert not turns.any_taken
+
+
+def test_all_that_a_raised_bound_lets_run_run(monkeypatch) -> None:
+    """Its queue is taken from a function: it may have more processes then."""
+    mapping = {"FunctionName": "f"}
+    monkeypatch.setattr(ministack, "_mappings_to", lambda key: iter([mapping] if mapping else []))
+    turns = Turns(queue=1, http=3)
+    assert turns.take("f")
+    taking = Taking(turns)
+    for name in "abcd":
+        taking.start(name, keep=True)
+    assert not taking.answers
+    mapping.clear()
+    turns.give_back("f")
+    wait_until(lambda: len(taking.answers) == 3)
+    assert taking.answers == [(name, True) for name in "abc"]
+
+
+def test_nobody_waits_for_a_turn_that_will_not_come() -> None:
+    turns = Turns(queue=1, http=1)
+    assert turns.take("f")
+    taking = Taking(turns)
+    taking.start("a")
+    taking.start("b")
+    turns.close()
+    wait_until(lambda: len(taking.answers) == 2)
+    assert sorted(taking.answers) == [("a", False), ("b", False)]
+    assert turns.any_taken
+    turns.give_back("f")
+    assert not turns.take("f")
+    assert not turns.any_taken
+
+
+def test_a_turn_of_which_ministack_makes_nothing_is_given_back(monkeypatch) -> None:
+    from ministack.services import lambda_svc
+
+    def break_down(function: object, config: object) -> object:
+        raise ValueError(function)
+
+    for name in ("_release_execution_slot", "_sqs_esm_concurrency", "_dispatch_esm_batch", "_iter_all_esms"):
+        monkeypatch.setattr(lambda_svc, name, getattr(lambda_svc, name))
+    monkeypatch.setattr(lambda_svc, "_acquire_execution_slot", break_down)
+    turns = Turns(queue=1, http=1)
+    ministack.bound_processes(turns)
+    with pytest.raises(ValueError, match="broken"):
+        lambda_svc._acquire_execution_slot("broken", {"FunctionName": "f"})
+    assert not turns.any_taken
+    turns.close()
+    assert lambda_svc._acquire_execution_slot("broken", {"FunctionName": "f"}) == (None, "account")
+
+
 def test_ministack_has_what_is_replaced_in_it() -> None:
     """Where it calls what is replaced, and by which arguments: a new version of it has to be read again."""
+    import hypercorn.asyncio
+    from ministack import app as ministack_app
+    from ministack.core import lambda_runtime
     from ministack.core.lambda_runtime import Worker
     from ministack.services import lambda_svc
 
@@ -206,6 +320,10 @@ def test_ministack_has_what_is_replaced_in_it() -> None:
         lambda_svc._execute_function_warm
     )
     assert callable(Worker.kill)
+    assert parameters(lambda_runtime.kill_workers) == ["workers"]
+    assert isinstance(lambda_runtime._workers, dict)
+    assert "shutdown_trigger" in parameters(hypercorn.asyncio.serve)
+    assert {"hypercorn.asyncio", "serve"} <= names(ministack_app.main)
 
 
 @pytest.mark.parametrize(

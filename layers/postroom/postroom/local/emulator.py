@@ -10,6 +10,7 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
 | roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
 | a function has few processes (`Processes`); an invocation that finds none free waits | there is always one more |
+| 16 owners who wait for messages (20 s each) fill a function; beyond 30 s: 503, and it runs later | all run |
 | so what is beyond a reserved concurrency, or a mapping's, above that number waits, too | is throttled, or waits |
 | a function that waits for another invocation of itself may wait until it times out | goes on |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |

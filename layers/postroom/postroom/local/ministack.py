@@ -4,23 +4,27 @@ By itself MiniStack starts one more process for each invocation that finds none 
 invocations beyond a number, as AWS does. Here they wait: at most QUEUE run at a time of a function that a queue feeds,
 HTTP of any other, and a batch is taken from its queue only when it can run at once, for its visibility timeout
 begins then. And MiniStack ends all processes of a function when one of them dies before it is ready; here it ends
-that one.
+that one. When it is told to stop, MiniStack waits for what runs before it writes its state; here nothing runs on.
 
 What of MiniStack is replaced, and what of it must be as it is for that, is held by tests/local/test_processes.py.
 """
 
+import asyncio
 import functools
 import itertools
+import signal
 import sys
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from threading import Condition
-from typing import Any
+from typing import Any, Final
 
+import hypercorn.asyncio
 import ministack.app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
+_LOOK_SECONDS: Final = 0.05
 Key = str
 """What MiniStack counts the invocations of a function by: `account:region:name`."""
 Mapping = tuple[str, str, dict[str, Any]]
@@ -28,7 +32,7 @@ Mapping = tuple[str, str, dict[str, Any]]
 
 
 class Turns:
-    """How many invocations run, by function; the others wait for their turn.
+    """How many invocations run, by function; the others wait for their turn, first come, first served.
 
     A function that waits for another invocation of itself may wait until its time is out.
     """
@@ -36,20 +40,43 @@ class Turns:
     def __init__(self, queue: int, http: int) -> None:
         self._queue, self._http = queue, http
         self._running: Counter[Key] = Counter()
-        self._ended: dict[Key, Condition] = {}
+        self._lines: defaultdict[Key, deque[object]] = defaultdict(deque)
+        self._changed = Condition()
+        self._closed = False
 
-    def take(self, key: Key) -> None:
-        """Wait until one more may run, and count it."""
-        ended = self._ended.setdefault(key, Condition())
-        with ended:
-            ended.wait_for(lambda: self._running[key] < self._bound(key))
-            self._running[key] += 1
+    def take(self, key: Key) -> bool:
+        """Wait until one more may run, and count it. False: none may any more."""
+        ticket = object()
+        with self._changed:
+            line = self._lines[key]
+            line.append(ticket)
+            try:
+                self._changed.wait_for(
+                    lambda: self._closed or (line[0] is ticket and self._running[key] < self._bound(key))
+                )
+            finally:
+                line.remove(ticket)
+                self._changed.notify_all()  # the next may have its turn at once: the bound may have been raised
+            if not self._closed:
+                self._running[key] += 1
+            return not self._closed
 
     def give_back(self, key: Key) -> None:
         """One that ran has ended."""
-        with self._ended[key]:
+        with self._changed:
             self._running[key] -= 1
-            self._ended[key].notify()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """From now on nothing gets a turn, and nothing waits for one."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    @property
+    def any_taken(self) -> bool:
+        """Whether any invocation runs, of any function."""
+        return self._running.total() > 0
 
     def free(self, key: Key) -> int:
         """How many more batches may be taken for this function; those taken count before they run, too."""
@@ -57,6 +84,8 @@ class Turns:
         return self._bound(key) - max(taken, self._running[key])
 
     def _bound(self, key: Key) -> int:
+        if self._closed:
+            return 0
         return self._queue if any(_mappings_to(key)) else self._http
 
 
@@ -69,19 +98,23 @@ def _mappings_to(key: Key) -> Iterator[dict[str, Any]]:
             yield mapping
 
 
-def bound_processes(queue: int, http: int) -> None:
+def bound_processes(turns: Turns) -> None:
     """Put the turns where MiniStack counts invocations, and where it decides whether to take a batch."""
-    turns, numbers = Turns(queue, http), itertools.count(1)
+    numbers = itertools.count(1)
     served: Counter[str] = Counter()
     acquire, release = lambda_svc._acquire_execution_slot, lambda_svc._release_execution_slot
     concurrency, dispatch = lambda_svc._sqs_esm_concurrency, lambda_svc._dispatch_esm_batch
 
     def acquire_in_turn(function: Any, config: dict[str, Any]) -> Any:
         key = lambda_svc._inflight_key(config)
-        turns.take(key)
-        slot, limit = acquire(function, config)
-        if slot is None:
-            turns.give_back(key)
+        if not turns.take(key):
+            return None, "account"
+        slot = None
+        try:
+            slot, limit = acquire(function, config)
+        finally:
+            if slot is None:
+                turns.give_back(key)
         return slot, limit
 
     def release_turn(slot: Key) -> None:
@@ -117,14 +150,34 @@ def fail_alone() -> None:
         try:
             return invoke(worker, *args, **kwargs)
         except Exception as error:
+            lambda_svc.logger.error("Warm worker execution error for %s: %s", worker.func_name, error)
             worker.kill()
             return {"status": "error", "error": str(error)}
 
     lambda_runtime.Worker.invoke = invoke_alone
 
 
+def stop_at_once(turns: Turns) -> None:
+    """Let no invocation keep MiniStack from writing its state: who stops it gives it little time for that."""
+
+    async def stopped() -> None:
+        told = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+        await told.wait()
+        turns.close()
+        # Again and again: a process may be about to start.
+        while turns.any_taken:
+            pools = list(lambda_runtime._workers.values())
+            lambda_runtime.kill_workers([worker for pool in pools for worker in pool])
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    hypercorn.asyncio.serve = functools.partial(hypercorn.asyncio.serve, shutdown_trigger=stopped)
+
+
 if __name__ == "__main__":
-    bound_processes(*map(int, sys.argv[1:]))
+    turns = Turns(*map(int, sys.argv[1:]))
+    bound_processes(turns)
     fail_alone()
+    stop_at_once(turns)
     del sys.argv[1:]  # MiniStack reads arguments, too
     ministack.app.main()
