@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.rotation import TURNS
+from tests.schedule import durations
 from tests.tiers import Tier, todays_rotation
 
 HERE = Path(__file__).parent
 SECONDS = HERE / "proof.json"
 """How many seconds each part took when it was written, on 2 cores."""
 _UNKNOWN_SECONDS = 600.0
-"""Expected of a part that no run has written down yet."""
+"""Expected of a program that no run has written down yet."""
+_TIMES_ALL = 3.0
+"""So much longer than in `make test-all` tests are expected to take that no run has written down yet."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,14 @@ def parts(rotation: int) -> list[Part]:
     """Every part of the proof. `rotation` chooses the seed of the soak."""
     known = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
     named = dict(_commands(rotation))
-    return [Part(name, command, known.get(name, _UNKNOWN_SECONDS)) for name, command in named.items()]
+    return [Part(name, command, known.get(name) or _expected(command)) for name, command in named.items()]
+
+
+def _expected(command: Sequence[str]) -> float:
+    """By what the tests of a part take in `make test-all`, in two processes."""
+    paths = [word for word in command if word.startswith("tests/")]
+    seconds = [took[0] for path, took in durations().items() if any(Path(path).is_relative_to(one) for one in paths)]
+    return sum(seconds) / 2 * _TIMES_ALL if paths else _UNKNOWN_SECONDS
 
 
 def _commands(rotation: int) -> Iterator[tuple[str, tuple[str, ...]]]:
