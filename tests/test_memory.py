@@ -23,6 +23,7 @@ from tests.aws import Deployed, function, memory_bytes
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.post.house import HORIZON, NOW, OUR_KEY, SHOP, House
+from tests.tiers import amount
 
 from postroom.errors import NotNowError
 from postroom.https import MAX_RESPONSE_BYTES, Response
@@ -45,7 +46,7 @@ from postroom.store.secrets import SigningKey
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "local"}
-MESSAGES = 4 * BATCH
+MESSAGES = amount(quick=4, all=6, proof=6) * BATCH
 FEW, GROWTH_BYTES = 50, 50_000
 MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner)
 

@@ -468,7 +468,7 @@ def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(count
 
 
 def test_many_messages_come_home(owner: Owner) -> None:
-    many = amount(quick=200, all=1000, proof=2000)
+    many = amount(quick=200, all=2000, proof=2000)
     for start in range(0, many, 100):
         letters = [sealed(f"letter {number}", number, to=owner.name) for number in range(start, start + 100)]
         owner.counter.file(
