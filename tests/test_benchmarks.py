@@ -100,6 +100,8 @@ def test_every_benchmark_is_run() -> None:
 NEEDS = {
     "throughput": [pytest.mark.stack],
     "dnssec": [pytest.mark.validators],
+    # It installs the reference's own packages from npm, the first time.
+    "dm3": [pytest.mark.validators],
     "start": [pytest.mark.stack],
     "requests": [pytest.mark.stack],
     "pickup": [pytest.mark.stack],
