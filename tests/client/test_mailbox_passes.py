@@ -133,7 +133,10 @@ def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(counter: Count
     assert counter.clock.now <= NOW + 5.5 + REST_SECONDS + 1
 
 
-def test_messages_that_stay_do_not_make_a_program_ask_and_ask(host: Host, counter: Counter, mailbox: Any) -> None:
+def test_messages_that_stay_do_not_make_a_program_ask_and_ask(
+    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroom.counter.desk.POLL_SECONDS", 5.0)
     filed = sorted(counter.file(*[TEXT] * 5))
     assert [message.id for message in mailbox.unread(wait=60)] == filed
     assert counter.clock.now == NOW + 60
