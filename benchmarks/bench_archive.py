@@ -10,11 +10,11 @@ from benchmarks.harness import Benchmark, Effort, Table, marked, times
 
 from postroom.client.archive import Archive, FolderHome
 from postroom.client.archive.index import Index, scan
-from postroom.dm3.envelope import Envelope, EnvelopeMetadata
-from postroom.dm3.keys import PrivateSigningKey
-from postroom.dm3.message import MessageMetadata, sign_message
-from postroom.dm3.storage_key import StorageKey
-from postroom.dm3.stored import StoredEnvelope, store_envelope
+from postroom.protocols.dm3.envelope import Envelope, EnvelopeMetadata
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.storage_key import StorageKey
+from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
 
 NOTES = """\
 100,000 letters of 200 characters in 100 conversations, sealed in a folder; the index is built. *Search* is what

@@ -8,8 +8,8 @@ import rfc8785
 from benchmarks.harness import Benchmark, Effort, Table, compare
 from benchmarks.samples import body_beyond_ascii, body_of_members, body_of_text, body_with_a_price, signed_part
 
-from postroom.canonical import jcs
-from postroom.ijson import JsonValue
+from postroom.core.canonical import jcs
+from postroom.core.ijson import JsonValue
 
 NOTES = """\
 `jcs` writes the text that is hashed and signed. `rfc8785` is the reference that it must equal, and that writes what has

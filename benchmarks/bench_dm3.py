@@ -13,11 +13,11 @@ from benchmarks.harness import Benchmark, Effort, Table, Timer, marked, over_pro
 from tests.peers.dm3.reference import Reference, installed
 from tests.peers.made import UnavailableError
 
-from postroom.dm3.envelope import check_envelope, open_delivery, read_envelope
-from postroom.dm3.keys import Algorithm
-from postroom.dm3.postmark import make_postmark
-from postroom.dm3.sealing import open_sealed, seal
-from postroom.ijson import parse
+from postroom.core.ijson import parse
+from postroom.protocols.dm3.envelope import check_envelope, open_delivery, read_envelope
+from postroom.protocols.dm3.keys import Algorithm
+from postroom.protocols.dm3.postmark import make_postmark
+from postroom.protocols.dm3.sealing import open_sealed, seal
 
 MOST_TO_BARE: Final = 1.6
 LEAST_TO_SHIPPED: Final = 5.0

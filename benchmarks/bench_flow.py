@@ -28,16 +28,16 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from nacl.signing import VerifyKey
 
-from postroom.ijson import parse
-from postroom.nlweb.envelope import read_envelope
-from postroom.nlweb.keys import Algorithm, PrivateKey, PublicKey
-from postroom.nlweb.timestamp import Window
-from postroom.nlweb.verify import check_at_door, check_signature
-from postroom.post.claims import Claim, Queued, unpack
-from postroom.post.filing import Fate
-from postroom.post.verdicts import Accepted
-from postroom.post.worker import Record, Worker
-from postroom.store.segments import Line, lay_out
+from postroom.core.ijson import parse
+from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey, PublicKey
+from postroom.pipeline.claims import Claim, Queued, unpack
+from postroom.pipeline.filing import Fate
+from postroom.pipeline.verdicts import Accepted
+from postroom.pipeline.worker import Record, Worker
+from postroom.protocols.nlweb.envelope import read_envelope
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.storage.mail.segments import Line, lay_out
 
 MOST_TO_BARE: Final = 3.0
 GOAL: Final = 100

@@ -9,8 +9,8 @@ import orjson
 from benchmarks.harness import Benchmark, Effort, Table, compare
 from benchmarks.samples import KINDS, envelope
 
-from postroom.ijson import parse
-from postroom.nlweb.keys import PrivateKey
+from postroom.core.ijson import parse
+from postroom.crypto.rsa_ed25519 import PrivateKey
 
 NOTES = """\
 `parse` refuses what is not I-JSON. The others are the floor: of them only jiter with `catch_duplicate_keys`, and the

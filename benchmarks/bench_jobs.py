@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from tests.aws import Deployed, deploy_on
 
 from glue_jobs import compact_chunks
+from postroom.core.settings import Settings
 from postroom.jobs.bucket import MOST_DELETED, Bucket, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
@@ -33,12 +34,11 @@ from postroom.jobs.settings import Where
 from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.local.emulator import Emulator
-from postroom.settings import Settings
-from postroom.store.cutting import Kept
-from postroom.store.keys import CHUNKS, SEGMENTS, RowKey
-from postroom.store.reader import Reader, runs_of
-from postroom.store.register import Register, Row
-from postroom.store.segments import Objects, Place
+from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.reader import Reader, runs_of
+from postroom.storage.mail.register import Register, Row
+from postroom.storage.mail.segments import Objects, Place
 
 _ACCOUNT: Final = "100000000008"
 _NOW: Final = 1_795_100_000_000

@@ -8,8 +8,8 @@ from benchmarks.samples import Keys
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from dkim import load_pk_from_dns
 
-from postroom.nlweb.key_record import parse_key_record
-from postroom.nlweb.keys import Algorithm
+from postroom.crypto.rsa_ed25519 import Algorithm
+from postroom.protocols.nlweb.key_record import parse_key_record
 
 NOTES = """\
 `parse_key_record` reads a DKIM record and judges the key: one encoding only, size, exponent, the right group of points.

@@ -21,8 +21,8 @@ from signedjson.key import generate_signing_key, get_verify_key
 from signedjson.sign import sign_json, verify_signed_json
 from tests.peers.made import Recipe, UnavailableError, made
 
-from postroom.ijson import JsonValue
-from postroom.nlweb.keys import Algorithm
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import Algorithm
 
 LEAST_TO_FEDIFY: Final = 3.0
 _WARM_TURNS: Final = 100

@@ -17,21 +17,21 @@ from benchmarks.lambdas import ENVIRONMENT, clients_of, invoke, start, unheard
 from moto import mock_aws
 from tests.aws import deploy, deploy_on, new_clients
 from tests.cost.items import item_bytes
-from tests.counter.compaction import compact
-from tests.counter.counter import HOST, SHOP, Counter, Owner
 from tests.functions.samples import http
-from tests.post.house import NOTIFY, House
-from tests.post.ports import Clock
+from tests.http.compaction import compact
+from tests.http.counter import HOST, SHOP, Counter, Owner
+from tests.pipeline.house import NOTIFY, House
+from tests.pipeline.ports import Clock
 
-from postroom.cli.cost import counted
-from postroom.counter.shelves import encoded
+from postroom.cost import counted
+from postroom.http.message_listing import encoded
 from postroom.local.clients import REGION
 from postroom.local.emulator import Emulator
-from postroom.store import head
-from postroom.store.ids import row_of
-from postroom.store.reader import Filed
-from postroom.store.register import ACKED, GONE, Row
-from postroom.store.segments import Line, decode_line
+from postroom.storage.mail import head
+from postroom.storage.mail.ids import row_of
+from postroom.storage.mail.reader import Filed
+from postroom.storage.mail.register import ACKED, GONE, Row
+from postroom.storage.mail.segments import Line, decode_line
 
 MESSAGES: Final = 1_000
 SEGMENT: Final = 10

@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 from benchmarks.harness import Benchmark, Effort, Table
 from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol, post_office
 
-from postroom.cli.cost import counted
-from postroom.cli.cost.model import MILLION, Mail, bill
-from postroom.cli.cost.prices import OURS, read_prices
+from postroom.cost import counted
+from postroom.cost.model import MILLION, Mail, bill
+from postroom.cost.prices import OURS, read_prices
 
 T = TypeVar("T")
 

@@ -13,17 +13,17 @@ from benchmarks.lambdas import RULE, Event, batch_of, claims, clients_of, invoke
 from benchmarks.samples import RECEIVER, SELECTOR, SENDER, SIZE
 from botocore.config import Config
 
+from postroom.core.side_by_side import THREADS
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.clients import REGION
 from postroom.local.stack import Deployment, LocalStack
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.post.claims import Claim, Queued
-from postroom.post.side_by_side import THREADS
-from postroom.store.directory import Domain
-from postroom.store.keys import partition
-from postroom.store.operators import Operators
-from postroom.store.register import LIVE
+from postroom.pipeline.claims import Claim, Queued
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.operators import Operators
+from postroom.storage.keys import partition
+from postroom.storage.mail.register import LIVE
 
 T = TypeVar("T")
 

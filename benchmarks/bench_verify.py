@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from nacl.signing import VerifyKey
 
-from postroom.nlweb.envelope import Envelope
-from postroom.nlweb.keys import Algorithm, PublicKey
-from postroom.nlweb.timestamp import Window
-from postroom.nlweb.verify import check_at_door, check_signature
+from postroom.crypto.rsa_ed25519 import Algorithm, PublicKey
+from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 MOST_TO_BARE: Final[dict[Algorithm, float]] = {"rsa": 1.6, "ed25519": 1.4}
 LEAST_TO_DKIMPY: Final = 4.0

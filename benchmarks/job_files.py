@@ -15,10 +15,10 @@ from postroom.jobs.reach import s3_client
 from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
-from postroom.store.cutting import Kept
-from postroom.store.keys import RowKey, chunk_name
-from postroom.store.register import Row
-from postroom.store.segments import Place
+from postroom.storage.keys import RowKey, chunk_name
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.segments import Place
 
 
 class Wherever:

@@ -28,15 +28,15 @@ from benchmarks.samples import RECEIVER, SELECTOR, SENDER, SIZE, body_of_text, d
 from botocore.awsrequest import AWSRequest, AWSResponse, HTTPHeaders
 from botocore.hooks import HierarchicalEmitter
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.sign import sign
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.post.claims import Claim, Queued
-from postroom.store.keys import row_key
+from postroom.pipeline.claims import Claim, Queued
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import sign
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.keys import row_key
 
 FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
 LAYER: Final = FUNCTIONS.parent / "layers" / "postroom"

@@ -29,16 +29,16 @@ from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from dns.rdatatype import TXT
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.answers import answer
 from postroom.local.zones import ZoneTree
 from postroom.names.dns import Answer, Ask, Question
-from postroom.nlweb.key_record import record_text
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.sign import Draft, sign
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.post.claims import Claim, pack
-from postroom.post.wiring import senders as senders_wiring
-from postroom.store.keys import row_key
+from postroom.pipeline.claims import Claim, pack
+from postroom.protocols.nlweb.key_record import record_text
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.runtime import senders as senders_wiring
+from postroom.storage.keys import row_key
 
 BATCH: Final = 100
 _RECEIVER: Final = "receiver.example"

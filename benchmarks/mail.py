@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
+from postroom.core.settings import Settings
+from postroom.core.timestamps import write_timestamp
 from postroom.jobs.ahead import ahead
 from postroom.names.dnssec.evidence import Evidence, Link, Window
-from postroom.nlweb.schema import HANDSHAKE, NLWEB
-from postroom.nlweb.timestamp import write_timestamp
+from postroom.net.aws import passing_faults
+from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.reasons import Reason
-from postroom.settings import Settings
-from postroom.store.aws import passing_faults
-from postroom.store.keys import RowKey, row_key, segment_name
-from postroom.store.past import Stand
-from postroom.store.register import ACKED, DISCARDED, GONE, LIVE, Row
-from postroom.store.segments import Line, Objects, lay_out
+from postroom.storage.keys import RowKey, row_key, segment_name
+from postroom.storage.mail.past import Stand
+from postroom.storage.mail.register import ACKED, DISCARDED, GONE, LIVE, Row
+from postroom.storage.mail.segments import Line, Objects, lay_out
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -252,7 +252,7 @@ def put_rows(dynamodb: "DynamoDBClient", table: str, rows: Sequence[Row]) -> Non
 
 
 def item_of(row: Row) -> "dict[str, AttributeValueTypeDef]":
-    """A row as `store/register.py` writes it."""
+    """A row as `storage/mail/register.py` writes it."""
     key: dict[str, AttributeValueTypeDef] = {"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}}
     if row.place is None:
         return {**key, "st": {"S": GONE}, "why": {"S": row.why}, "ttl": {"N": str(row.ttl)}}

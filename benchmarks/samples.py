@@ -11,10 +11,10 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from postroom.ijson import JsonValue
-from postroom.nlweb.key_record import record_text
-from postroom.nlweb.keys import Algorithm, PrivateKey
-from postroom.nlweb.sign import Draft, header_of, sign
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
+from postroom.protocols.nlweb.key_record import record_text
+from postroom.protocols.nlweb.sign import Draft, header_of, sign
 
 SIZE: Final = 2048
 """Bytes of every envelope and mail here, as nearly as whole words and members allow."""

@@ -38,9 +38,9 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Adding, Counts, Tally
 from postroom.jobs.tasks import counted
 from postroom.jobs.telling import last_run, tell
-from postroom.store.cutting import Kept
-from postroom.store.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
-from postroom.store.rounds import HOUR_MS, settled_by, was_seen
+from postroom.storage.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.rounds import HOUR_MS, settled_by, was_seen
 
 LINES = pa.schema(
     {

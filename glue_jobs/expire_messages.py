@@ -5,8 +5,8 @@
         [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 500] [--WORKERS 10] [--DRY_RUN true] \
         [--LOG_GROUP …] [--REGION …] [--ENDPOINT_URL http://…]
 
-The same file on Glue 5 and on a laptop (`postroom jobs expire`). What goes is said by `store/expiry.py`; how it goes is
-in `postroom.jobs`, and any number of runs at once may do it. Spark spreads names over tasks; no bytes cross it:
+The same file on Glue 5 and on a laptop (`postroom jobs expire`). What goes is said by `storage/mail/expiry.py`; how it
+goes is in `postroom.jobs`, and any number of runs at once may do it. Spark spreads names over tasks; no bytes cross it:
 
     parts of the directory ─▶ mailboxes ══▶ rows live → gone
     shares of old hours ─▶ survey ─▶ collected
@@ -43,9 +43,9 @@ from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import Adding, Tally
 from postroom.jobs.tasks import counted
 from postroom.jobs.telling import last_run, tell
-from postroom.store.expiry import ORPHAN_DAYS
-from postroom.store.keys import CHUNKS, SEGMENTS, hour_of
-from postroom.store.rounds import is_chunk_due
+from postroom.storage.keys import CHUNKS, SEGMENTS, hour_of
+from postroom.storage.mail.expiry import ORPHAN_DAYS
+from postroom.storage.mail.rounds import is_chunk_due
 
 MOST_SHOWN = 100
 """Of what went, or would: for people."""

@@ -1,7 +1,7 @@
 """What template.yaml says of tables, bucket, queues and secret, made real in moto: tests run what is deployed.
 
 A process deploys once. Each test gets a copy of what moto held then, and moto forgets everything else: nothing that a
-test leaves, in any service, is seen by the next (tests/store/test_deployed.py).
+test leaves, in any service, is seen by the next (tests/storage/test_deployed.py).
 
 moto is not thread safe and DynamoDB is: every call of these clients passes one lock, or the turnstile of a test.
 """
@@ -28,10 +28,10 @@ from moto.core import models
 from moto.core.base_backend import BackendDict
 
 from postroom.local import clients as local
-from postroom.store.gather import ClaimQueues, Premises
-from postroom.store.reader import Reader
-from postroom.store.register import Register
-from postroom.store.segments import Line, Objects
+from postroom.storage.audit.collection import ClaimQueues, Premises
+from postroom.storage.mail.reader import Reader
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.segments import Line, Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -6,44 +6,39 @@ from typing import Any, NamedTuple
 import httpcore
 from tests.aws import function, resources, template
 
-from postroom import https, ijson, settings
-from postroom.counter import (
-    desk,
+from postroom.api import schemas
+from postroom.core import ijson, loading_cache, settings, side_by_side
+from postroom.crypto import rsa_ed25519 as nlweb_keys
+from postroom.http import (
+    answers,
+    containers,
+    handlers,
+    message_listing,
     notifications,
-    opening,
     own_settings,
-    rate,
-    shapes,
-    shelves,
+    rate_limit,
+    registration,
     sign_in,
-    storage,
     tokens,
 )
-from postroom.dm3 import extension, jsonrpc, message, profile
-from postroom.dm3.names import MAX_NAME_BYTES
 from postroom.names import addresses, documents, keys, manifest, profiles, registry
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
-from postroom.nlweb import envelope, feedback, key_record
-from postroom.nlweb import keys as nlweb_keys
-from postroom.nlweb import names as nlweb_names
-from postroom.post import (
-    answers,
-    courier,
-    dispatch,
-    dm3_door,
-    graph,
-    keeper,
-    nlweb_door,
-    notifier,
-    side_by_side,
-    worker,
-)
-from postroom.post.wiring import aws, doors
-from postroom.store import cached, head, queues, replies, secret, segments, targets, webhook_keys
+from postroom.net import https
+from postroom.outbound import courier, graph, notifier, outbox
+from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, worker
+from postroom.protocols.dm3 import extension, jsonrpc, message, profile
+from postroom.protocols.dm3.names import MAX_NAME_BYTES
+from postroom.protocols.nlweb import envelope, feedback, key_record
+from postroom.protocols.nlweb import names as nlweb_names
+from postroom.runtime import aws, inbox
+from postroom.storage import queues
+from postroom.storage.directory import notification_targets
+from postroom.storage.mail import head, replies, segments
+from postroom.storage.secrets import secret, webhook_keys
 
 AT = settings.Settings()
 TIMES = keys.KeepTimes()
@@ -94,44 +89,44 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "a challenge, and a token", _n(tokens.MAX_TOKEN_CHARACTERS, "characters"), "parsed for whoever sends one",
         "`ChallengeInvalid`, `TokenInvalid`", "nginx large_client_header_buffers: 8 kB a header",
-        "counter/test_sign_in.py::test_what_is_no_token_is_none",
+        "http/test_sign_in.py::test_what_is_no_token_is_none",
     )  # fmt: skip
     yield Bound(
         "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "whoever saw it has so long to get it signed",
         "`ChallengeInvalid`", "dm3's reference: 900 s",
-        "counter/test_sign_in.py::test_a_challenge_counts_for_two_minutes",
+        "http/test_sign_in.py::test_a_challenge_counts_for_two_minutes",
     )  # fmt: skip
     yield Bound(
         "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "whoever stole it has so long",
-        "`TokenInvalid`", "dm3's reference: 3,600 s", "counter/test_sign_in.py::test_a_token_counts_for_an_hour",
+        "`TokenInvalid`", "dm3's reference: 3,600 s", "http/test_sign_in.py::test_a_token_counts_for_an_hour",
     )  # fmt: skip
     yield Bound(
         "a signature", _n(sign_in.MAX_SIGNATURE_CHARACTERS, "characters"), "one of RSA with 8,192 bits has 1,368",
         "`NotTheOwner`, `NotARequest`", "nginx large_client_header_buffers: 8 kB a header",
-        "counter/test_sign_in.py::test_what_is_no_signature_is_by_nobody",
+        "http/test_sign_in.py::test_what_is_no_signature_is_by_nobody",
     )  # fmt: skip
     yield Bound(
         "requests of a mailbox", f"{_n(AT.counter_requests_a_second)} a second at an instance, saved up for "
-        f"{rate.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
-        "GitHub's REST API: 15 a second", "counter/test_reading.py::"
+        f"{rate_limit.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
+        "GitHub's REST API: 15 a second", "http/test_reading.py::"
         "test_a_mailbox_that_is_asked_too_often_is_told_to_come_again",
     )  # fmt: skip
     yield Bound(
-        "messages of a page", _n(shapes.MAX_PAGE_MESSAGES), "each is looked up and fetched", "`NotARequest`",
-        "Gmail API: 500", "counter/test_reading.py::test_a_query_that_is_none_is_refused",
+        "messages of a page", _n(schemas.MAX_PAGE_MESSAGES), "each is looked up and fetched", "`NotARequest`",
+        "Gmail API: 500", "http/test_reading.py::test_a_query_that_is_none_is_refused",
     )  # fmt: skip
     yield Bound(
-        "bytes of a page", _n(shapes.MAX_PAGE_BYTES), "Lambda returns 6 MB, and this is base64 by then",
+        "bytes of a page", _n(schemas.MAX_PAGE_BYTES), "Lambda returns 6 MB, and this is base64 by then",
         "`NotARequest`",
         "Lambda: 6 MB", "functions/test_mailbox.py::test_the_largest_page_of_all_is_one_that_lambda_can_return",
     )  # fmt: skip
     yield Bound(
-        "a message in a page, or a part of one", _n(shelves.MAX_MESSAGE_BYTES, "bytes"), "the same",
+        "a message in a page, or a part of one", _n(message_listing.MAX_MESSAGE_BYTES, "bytes"), "the same",
         "its envelope is fetched by itself, in parts; `RangeUnsatisfiable`", "Lambda: 6 MB",
-        "counter/test_reading.py::test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts",
+        "http/test_reading.py::test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts",
     )  # fmt: skip
     yield Bound(
-        "waiting for a message", _n(shapes.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
+        "waiting for a message", _n(schemas.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
         "`NotARequest`", "SQS WaitTimeSeconds: 20 s",
         "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
     )  # fmt: skip
@@ -141,41 +136,42 @@ def _counter() -> Iterator[Bound]:
         "test_template.py::test_who_waits_at_the_counter_takes_no_run_from_door_or_worker",
     )  # fmt: skip
     yield Bound(
-        "messages behind a cursor that are watched", _n(shelves.MOST_WATCHED), "each look reads their rows",
+        "messages behind a cursor that are watched", _n(message_listing.MOST_WATCHED), "each look reads their rows",
         "the next pass shows what is filed there", "IMAP IDLE: all of a mailbox",
-        "counter/test_reading.py::test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes",
+        "http/test_reading.py::test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes",
     )  # fmt: skip
     yield Bound(
-        "fetching what a page shows", _n(desk.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
+        "fetching what a page shows", _n(handlers.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
         "the page ends there, and says that there is more", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
-        "counter/test_reading.py::test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there",
+        "http/test_reading.py::test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there",
     )  # fmt: skip
     yield Bound(
-        "messages that are counted", _n(shelves.MOST_COUNTED), "each row is read", "there are more, says the answer",
-        "SQS: approximate numbers", "counter/test_reading.py::test_so_many_are_counted_and_no_more",
+        "messages that are counted", _n(message_listing.MOST_COUNTED), "each row is read",
+        "there are more, says the answer",
+        "SQS: approximate numbers", "http/test_reading.py::test_so_many_are_counted_and_no_more",
     )  # fmt: skip
     yield Bound(
-        "ids of an acknowledgement", _n(shapes.MAX_ACKNOWLEDGED), "a write each", "`NotARequest`",
+        "ids of an acknowledgement", _n(schemas.MAX_ACKNOWLEDGED), "a write each", "`NotARequest`",
         "SQS DeleteMessageBatch: 10; Gmail batchDelete: 1,000",
-        "counter/test_acknowledging.py::test_what_is_no_acknowledgement_is_refused",
+        "http/test_acknowledging.py::test_what_is_no_acknowledgement_is_refused",
     )  # fmt: skip
     yield Bound(
         "what an owner sets for messages of NLWeb", _n(own_settings.MAX_OWN_BYTES, "bytes"),
         "the door and the worker read it, and keep it in memory", "`SettingInvalid`",
         "Gmail API: 1,000 filters",
-        "counter/test_own_settings.py::test_so_many_settings_are_kept_and_no_more",
+        "http/test_own_settings.py::test_so_many_settings_are_kept_and_no_more",
     )  # fmt: skip
     yield Bound(
-        "openings of a mailbox, and profiles submitted", f"{opening.OF_A_NAME_A_SECOND} a second of a name, "
-        f"{opening.A_SECOND} of all, at an instance, saved up for {rate.BURST_SECONDS} s",
+        "openings of a mailbox, and profiles submitted", f"{registration.OF_A_NAME_A_SECOND} a second of a name, "
+        f"{registration.A_SECOND} of all, at an instance, saved up for {rate_limit.BURST_SECONDS} s",
         "strangers make us look names up; whoever does so all the time keeps others from it", "`TooManyRequests`",
         "Let's Encrypt: 10 accounts of an address in 3 h",
-        "counter/test_opening.py::test_all_names_together_are_looked_up_so_often_and_no_more",
+        "http/test_opening.py::test_all_names_together_are_looked_up_so_often_and_no_more",
     )  # fmt: skip
     yield Bound(
         "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",
         "the next pass begins behind them", "Cassandra tombstone_warn_threshold: 1,000",
-        "store/test_head.py::test_few_tombstones_are_not_worth_a_head_nor_is_it_raised_by_who_looks_at_one_conversation",
+        "storage/test_head.py::test_few_tombstones_are_not_worth_a_head_nor_is_it_raised_by_who_looks_at_one_conversation",
     )  # fmt: skip
 
 
@@ -216,14 +212,14 @@ def _door() -> Iterator[Bound]:
         "functions/test_inbox.py::test_a_message_may_be_as_long_as_the_setting_says_and_no_longer",
     )  # fmt: skip
     yield Bound(
-        "an NLWeb message to be forwarded", _n(nlweb_door.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
+        "an NLWeb message to be forwarded", _n(nlweb_inbox.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
         "an event bus takes no more", "`TooLarge`", "EventBridge: 256 kB an entry",
-        "post/test_nlweb_door.py::test_what_could_never_be_handed_on_is_refused_at_the_door",
+        "pipeline/test_nlweb_door.py::test_what_could_never_be_handed_on_is_refused_at_the_door",
     )  # fmt: skip
     yield Bound(
         "a compressed body", "none", "a kilobyte may become a gigabyte", "`WrongContentEncoding`",
         "RFC 9110 §15.5.16 allows it",
-        "post/test_nlweb_door.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
+        "pipeline/test_nlweb_door.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
     )  # fmt: skip
     yield Bound(
         "a run of the door", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
@@ -238,27 +234,27 @@ def _door() -> Iterator[Bound]:
     yield Bound(
         "a synchronous handler's reply", _n(answers.MAX_ANSWER_BYTES, "bytes"),
         "Lambda returns 6 MB", "`HandlerFailed`", "Lambda: 6 MB",
-        "post/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
+        "pipeline/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
     yield Bound(
         "waiting for a synchronous handler", _n(aws.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
         "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
-        "post/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
+        "pipeline/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
     )  # fmt: skip
     yield Bound(
         "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
         "a write is paid by the kilobyte", "it goes to S3", "DynamoDB: 400 kB an item",
-        "store/test_replies.py::test_a_reply_of_so_many_bytes_lies_in_its_row_and_a_longer_one_in_the_bucket",
+        "storage/test_replies.py::test_a_reply_of_so_many_bytes_lies_in_its_row_and_a_longer_one_in_the_bucket",
     )  # fmt: skip
     yield Bound(
         "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "what is remembered against replays",
         "`TimestampTooOld`", "Kerberos: 5 min; ours lets senders queue for a day",
-        "nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
+        "protocols/nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
     yield Bound(
         "a Timestamp ahead of time", _n(AT.nlweb_max_skew_seconds, "s"), "the same", "`TimestampTooNew`",
         "Kerberos: 5 min",
-        "nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
+        "protocols/nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
 
 
@@ -282,92 +278,98 @@ def _members() -> Iterator[Bound]:
     yield Bound(
         "From, To, a selector", _n(nlweb_names.MAX_NAME, "characters"), "looked up, logged, table keys",
         "`WrongShape`", "RFC 1035 §2.3.4: 255 bytes",
-        "nlweb/test_names.py::test_a_name_may_be_so_long_and_no_longer",
+        "protocols/nlweb/test_names.py::test_a_name_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "Subject", _n(envelope.MAX_SUBJECT, "characters"), "logged, compared with patterns", "`WrongShape`",
-        "Exchange Online: 255", "nlweb/test_envelope.py::test_a_subject_may_have_so_many_characters_and_no_more",
+        "Exchange Online: 255",
+        "protocols/nlweb/test_envelope.py::test_a_subject_may_have_so_many_characters_and_no_more",
     )  # fmt: skip
     yield Bound(
         "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before anybody is known", "`WrongShape`",
-        "RSA of 8192 bits", "nlweb/test_envelope.py::test_the_longest_signature_is_that_of_an_rsa_key_of_8192_bits",
+        "RSA of 8192 bits",
+        "protocols/nlweb/test_envelope.py::test_the_longest_signature_is_that_of_an_rsa_key_of_8192_bits",
     )  # fmt: skip
 
 
 def _dm3() -> Iterator[Bound]:
     yield Bound(
-        "a body", _n(dm3_door.MAX_BODY_BYTES, "bytes"), "Lambda takes no more", "`TooLarge`", "Lambda: 6 MB",
-        "post/test_dm3_door.py::test_a_body_may_be_as_long_as_lambda_takes_and_no_longer",
+        "a body", _n(dm3_inbox.MAX_BODY_BYTES, "bytes"), "Lambda takes no more", "`TooLarge`", "Lambda: 6 MB",
+        "pipeline/test_dm3_door.py::test_a_body_may_be_as_long_as_lambda_takes_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "calls in a batch", _n(jsonrpc.MAX_BATCH), "answered in one run", "`RpcBatchTooLong`",
         "geth rpc.batch-request-limit: 1,000",
-        "dm3/test_jsonrpc.py::test_a_batch_may_be_so_long_and_of_a_longer_one_nothing_is_done",
+        "protocols/dm3/test_jsonrpc.py::test_a_batch_may_be_so_long_and_of_a_longer_one_nothing_is_done",
     )  # fmt: skip
     yield Bound(
         "an answer to a batch", _n(answers.MAX_ANSWER_BYTES, "bytes"), "Lambda returns 6 MB", "`RpcBatchTooLong`",
         "Lambda: 6 MB",
-        "post/test_dm3_door.py::test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer",
+        "pipeline/test_dm3_door.py::test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a call's id", _n(jsonrpc.MAX_ID_CHARACTERS, "characters"), "echoed", "`RpcNotARequest`",
-        "RFC 5322 §2.1.1: lines of 998", "dm3/test_jsonrpc.py::test_an_id_is_no_longer_than_an_answer_can_bear",
+        "RFC 5322 §2.1.1: lines of 998",
+        "protocols/dm3/test_jsonrpc.py::test_an_id_is_no_longer_than_an_answer_can_bear",
     )  # fmt: skip
     yield Bound(
-        "time in which calls are begun", _n(dm3_door.BODY_SECONDS, "s"), "the run must end in time", "`NotQueued`",
+        "time in which calls are begun", _n(dm3_inbox.BODY_SECONDS, "s"), "the run must end in time", "`NotQueued`",
         "API Gateway: 30 s",
-        "post/test_dm3_door.py::test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again",
+        "pipeline/test_dm3_door.py::test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again",
     )  # fmt: skip
     yield Bound(
         "an envelope", _n(AT.dm3_size_limit_bytes, "bytes"), "read, queued and filed whole; told to senders",
         "`TooLarge`", "dm3 §2.2.4: 20 MB; Lambda: 6 MB",
-        "post/test_dm3_door.py::test_the_size_is_that_of_the_envelope_as_received",
+        "pipeline/test_dm3_door.py::test_the_size_is_that_of_the_envelope_as_received",
     )  # fmt: skip
     yield Bound(
-        "an envelope but for its message", _n(dm3_door.MAX_BESIDE_BYTES, "bytes"),
+        "an envelope but for its message", _n(dm3_inbox.MAX_BESIDE_BYTES, "bytes"),
         "hashed and checked before anybody is known", "`EnvelopeInvalid`", "Postfix header_size_limit: 102,400",
-        "post/test_dm3_door.py::test_beside_the_message_an_envelope_has_no_room_for_much",
+        "pipeline/test_dm3_door.py::test_beside_the_message_an_envelope_has_no_room_for_much",
     )  # fmt: skip
     yield Bound(
         "a name", _n(MAX_NAME_BYTES, "bytes"), "normalised by large tables", "`NameInvalid`", "RFC 1035 §2.3.4",
-        "dm3/test_names.py::test_the_length_counts_bytes_and_ends_at_255",
+        "protocols/dm3/test_names.py::test_the_length_counts_bytes_and_ends_at_255",
     )  # fmt: skip
     yield Bound(
         "a message that is opened or written", _n(message.MAX_MESSAGE_BYTES, "bytes"), "dm3 says so",
-        "`MessageInvalid`", "dm3 §2.2.4", "dm3/test_message.py::test_the_whole_is_less_than_20_mb",
+        "`MessageInvalid`", "dm3 §2.2.4", "protocols/dm3/test_message.py::test_the_whole_is_less_than_20_mb",
     )  # fmt: skip
     yield Bound(
         "look-ups for a call", "two, of receiver and sender, and one more where the sender's key fails",
         "the sender waits", "`SenderSignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
-        "post/test_dm3_door.py::test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails",
+        "pipeline/test_dm3_door.py::test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails",
     )  # fmt: skip
     yield Bound(
         "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
         "`ProfileLookupFailed`",
         "Postfix postscreen_dnsbl_timeout: 10 s",
-        "post/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
+        "pipeline/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
     )  # fmt: skip
     yield Bound(
-        "look-ups at once", _n(doors.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
+        "look-ups at once", _n(inbox.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
-        "post/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
+        "pipeline/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
     )  # fmt: skip
     yield Bound(
         "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the door", "`ProfileInvalid`",
-        "RFC 2397 §2: data URIs are for short values", "dm3/test_profile.py::test_a_uri_may_be_so_long_and_no_longer",
+        "RFC 2397 §2: data URIs are for short values",
+        "protocols/dm3/test_profile.py::test_a_uri_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "delivery services of a profile", _n(profile.MAX_SERVICES), "each is looked up and tried", "`ProfileInvalid`",
         "Postfix smtp_mx_address_limit: 5",
-        "dm3/test_profile.py::test_so_many_delivery_services_may_be_named_and_no_more",
+        "protocols/dm3/test_profile.py::test_so_many_delivery_services_may_be_named_and_no_more",
     )  # fmt: skip
     yield Bound(
         "a delivery service's URL", _n(profile.MAX_URL_CHARACTERS, "characters"), "kept and connected to",
-        "`ProfileInvalid`", "sitemaps.org: 2,048", "dm3/test_profile.py::test_a_url_may_be_so_long_and_no_longer",
+        "`ProfileInvalid`", "sitemaps.org: 2,048",
+        "protocols/dm3/test_profile.py::test_a_url_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a profile extension as text", _n(extension.MAX_TEXT_BYTES, "bytes"), "parsed", "`ProfileInvalid`",
-        "nginx client_max_body_size: 1 MB", "dm3/test_extension.py::test_json_text_may_be_so_long_and_no_longer",
+        "nginx client_max_body_size: 1 MB",
+        "protocols/dm3/test_extension.py::test_json_text_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "the registry's document", _n(registry.MAX_DOCUMENT_BYTES, "bytes"), "read every half minute",
@@ -380,21 +382,21 @@ def _keys() -> Iterator[Bound]:
     yield Bound(
         "a key record", _n(key_record.MAX_RECORD_BYTES, "bytes"), "parsed for any stranger", "`KeyRecordInvalid`",
         "RFC 7208 §3.4: SPF records of 450",
-        "nlweb/test_key_record.py::test_a_record_may_be_so_long_and_no_longer",
+        "protocols/nlweb/test_key_record.py::test_a_record_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a key in DER", _n(nlweb_keys.MAX_DER_BYTES, "bytes"), "the same", "`KeyUnusable`", "RSA of 8192 bits: 1,058",
-        "nlweb/test_keys.py::test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted",
+        "protocols/nlweb/test_keys.py::test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted",
     )  # fmt: skip
     yield Bound(
         "RSA, bits of the modulus", f"{nlweb_keys.MIN_RSA_BITS:,} to {nlweb_keys.MAX_RSA_BITS:,}",
         "time grows with the square", "`KeyUnusable`", "RFC 8301 §3.2: 1024 to 4096 at least; OpenSSL: 16,384",
-        "nlweb/test_keys.py::test_a_modulus_may_be_so_short_and_so_long_and_not_a_bit_beyond",
+        "protocols/nlweb/test_keys.py::test_a_modulus_may_be_so_short_and_so_long_and_not_a_bit_beyond",
     )  # fmt: skip
     yield Bound(
         "RSA, exponent", _n(nlweb_keys.MAX_RSA_EXPONENT), "time grows with its length", "`KeyUnusable`",
         "OpenSSL: 64 bits, where the modulus is over 3072",
-        "nlweb/test_keys.py::test_an_exponent_may_be_so_large_and_no_larger",
+        "protocols/nlweb/test_keys.py::test_an_exponent_may_be_so_large_and_no_larger",
     )  # fmt: skip
 
 
@@ -411,7 +413,7 @@ def _dns() -> Iterator[Bound]:
     yield Bound(
         "look-ups for a message", "one, and a fresh one where a key in memory fails",
         "forged mail must not make us hammer DNS", "`SignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
-        "post/test_worker.py::test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more",
+        "pipeline/test_worker.py::test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more",
     )  # fmt: skip
     yield Bound(
         "time between two fresh look-ups", f"at least {_n(TIMES.fresh_floor_seconds, 's')}", "the same",
@@ -562,7 +564,7 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
-        "post/test_graph.py::test_a_graphs_reply_is_read_up_to_its_size",
+        "pipeline/test_graph.py::test_a_graphs_reply_is_read_up_to_its_size",
     )  # fmt: skip
 
 
@@ -570,7 +572,7 @@ def _worker() -> Iterator[Bound]:
     claims, suspects = _source("Claims"), _source("Suspects")
     yield Bound(
         "a queue message", _n(queues.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
-        "post/test_claims.py::test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3",
+        "pipeline/test_claims.py::test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3",
     )  # fmt: skip
     yield Bound(
         "claims in a batch; of suspects", f"{claims['BatchSize']}; {suspects['BatchSize']}",
@@ -580,13 +582,13 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "envelopes in memory at once, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
         "pointers are not counted in Lambda's 6 MB", "a segment more", "AWS CLI multipart_threshold: 8 MB",
-        "post/test_worker.py::"
+        "pipeline/test_worker.py::"
         "test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_one_message_more",
     )  # fmt: skip
     yield Bound(
         "claims judged at once", _n(side_by_side.THREADS), "a thread and a connection each", "they wait their turn",
         "botocore max_pool_connections: 10",
-        "post/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
+        "pipeline/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
     )  # fmt: skip
     yield Bound(
         "a run of the worker", _run("WorkerFunction"), "all of a batch, all look-ups slow",
@@ -603,12 +605,12 @@ def _worker() -> Iterator[Bound]:
         "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
         "a batch comes in parts, each with look-ups of its own", "the rest waits for another run",
         "Postfix smtpd_timeout: 300 s",
-        "post/test_worker.py::test_a_part_of_a_batch_is_begun_until_so_long_and_no_later",
+        "pipeline/test_worker.py::test_a_part_of_a_batch_is_begun_until_so_long_and_no_later",
     )  # fmt: skip
     yield Bound(
         "a call of AWS", f"{aws.AWS_TRIES} tries of {aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS} s",
         "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
-        "post/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
+        "pipeline/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
     )  # fmt: skip
     yield Bound(
         "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
@@ -618,43 +620,43 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "hand-outs of a claim beside others", _n(worker.SUSPECT_AFTER), "poison must not drag its neighbours along",
         "it waits by itself", "AWS on Lambda and SQS: maxReceiveCount of 5 at least",
-        "post/test_worker.py::test_a_claim_received_three_times_is_set_apart_as_it_is",
+        "pipeline/test_worker.py::test_a_claim_received_three_times_is_set_apart_as_it_is",
     )  # fmt: skip
     yield Bound(
         "hand-outs of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
         "a dead letter; `Undeliverable` near the horizon", "the same",
-        "store/test_queues.py::test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter",
+        "storage/test_queues.py::test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
         "tried again", "SQS: 900 s; Postfix maximal_backoff_time: 4,000 s",
-        "post/test_worker.py::test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay",
+        "pipeline/test_worker.py::test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay",
     )  # fmt: skip
     yield Bound(
         "waiting for a verdict", _n(AT.horizon_seconds, "s"), "what must be remembered grows with it", "`TooLate`",
         "Postfix maximal_queue_lifetime: 5 d; RFC 5321 §4.5.4.1: 4 to 5 d at least",
-        "post/test_worker.py::test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before",
+        "pipeline/test_worker.py::test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before",
     )  # fmt: skip
     yield Bound(
         "identities and tombstones", _n(AT.retain_seconds, "s"), "a row each", "forgotten by the tables' TTL",
         "SQS: 14 d for a copy after its last send",
-        "post/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer",
+        "pipeline/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "one read of filed messages", _n(segments.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
         "AWS CLI multipart_chunksize: 8 MB",
-        "store/test_segments.py::test_one_request_reads_so_many_bytes_and_no_more",
+        "storage/test_segments.py::test_one_request_reads_so_many_bytes_and_no_more",
     )  # fmt: skip
     yield Bound(
         "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "Secrets Manager takes no more",
         "the key is not stored", "Secrets Manager: 65,536",
-        "store/test_secrets.py::test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is",
+        "storage/test_secrets.py::test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is",
     )  # fmt: skip
 
 
 def _keeper() -> Iterator[Bound]:
     yield Bound(
-        "a round over the dead letters", _n(keeper.ROUND_SECONDS, "s"), "the run must end in time",
+        "a round over the dead letters", _n(dead_letters.ROUND_SECONDS, "s"), "the run must end in time",
         "the rest waits for the next round", "Postfix smtpd_timeout: 300 s",
         "functions/test_keeper.py::"
         "test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next",
@@ -670,7 +672,7 @@ def _keeper() -> Iterator[Bound]:
         "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory",
     )  # fmt: skip
     yield Bound(
-        "dead letters in memory at once", _n(keeper.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
+        "dead letters in memory at once", _n(dead_letters.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
         "SQS: 10 in a receive",
         "functions/test_keeper.py::test_a_round_takes_so_many_letters_at_once_until_none_is_left",
     )  # fmt: skip
@@ -686,22 +688,22 @@ def _courier() -> Iterator[Bound]:
     yield Bound(
         "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
         "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
-        "post/test_courier.py::test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour",
+        "pipeline/test_courier.py::test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour",
     )  # fmt: skip
     yield Bound(
         "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
         "its domains name it without asking it", "nobody is told", "RFC 3834 §2: responders limit themselves",
-        "post/test_courier.py::test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it",
+        "pipeline/test_courier.py::test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
         "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
         "Postfix bounce_queue_lifetime: 5 d",
-        "post/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
+        "pipeline/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"),
         f"{courier.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
-        "SQS: 900 s", "post/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
+        "SQS: 900 s", "pipeline/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
         "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
@@ -726,32 +728,32 @@ def _courier() -> Iterator[Bound]:
 
 
 def _storage() -> Iterator[Bound]:
-    test = "counter/test_storage.py::"
+    test = "http/test_storage.py::"
     yield Bound(
-        "a request, and an answer", _n(shapes.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
+        "a request, and an answer", _n(schemas.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
         "`ContainerTooLarge`; larger containers come and are read in parts", "S3's parts of an upload: 5 MB at least",
         "functions/test_mailbox.py::test_the_largest_request_and_answer_are_such_that_lambda_takes_them",
     )  # fmt: skip
     yield Bound(
-        "a container", _n(shapes.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
+        "a container", _n(schemas.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
         "`ContainerTooLarge`", "dm3 §3.2: chunks of up to 10 MB",
         f"{test}test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_kept",
     )  # fmt: skip
     yield Bound(
-        "parts of a container", _n(shapes.MAX_PARTS), "each is a write in one transaction, which has 100",
+        "parts of a container", _n(schemas.MAX_PARTS), "each is a write in one transaction, which has 100",
         "`NotARequest`", "S3: 10,000 parts of an upload", f"{test}test_what_names_no_parts_is_refused",
     )  # fmt: skip
     yield Bound(
-        "a part's life", _n(storage.PART_SECONDS, "s"), "it uses room that nobody reads", "`PartUnknown`",
+        "a part's life", _n(containers.PART_SECONDS, "s"), "it uses room that nobody reads", "`PartUnknown`",
         "S3 AbortIncompleteMultipartUpload: days", f"{test}test_a_part_counts_for_an_hour",
     )  # fmt: skip
     yield Bound(
         "what a mailbox keeps", f"{_n(AT.storage_max_bytes, 'bytes')} in {_n(AT.storage_max_containers)} containers",
         "it is paid by the month", "`StorageFull`", "Gmail: 15 GB",
-        "store/test_storage.py::test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more",
+        "storage/test_storage.py::test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more",
     )  # fmt: skip
     yield Bound(
-        "containers of a page", _n(shapes.MAX_CONTAINERS), "each row is read", "`NotARequest`",
+        "containers of a page", _n(schemas.MAX_CONTAINERS), "each row is read", "`NotARequest`",
         "S3 ListObjectsV2: 1,000", f"{test}test_a_page_of_too_many_or_none_is_refused",
     )  # fmt: skip
 
@@ -760,78 +762,79 @@ def _outbox() -> Iterator[Bound]:
     yield Bound(
         "a message", f"{_n(queues.MAX_BODY_BYTES, 'bytes')} as it is queued, what is not ASCII escaped",
         "the courier's queue carries it whole: it is stored nowhere", "`TooLarge`", "SQS: 1 MiB",
-        "counter/test_sending.py::"
+        "http/test_sending.py::"
         "test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound",
     )  # fmt: skip
     yield Bound(
         "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
         "Postfix maximal_queue_lifetime: 5 d",
-        "post/test_dispatch.py::test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble",
+        "pipeline/test_dispatch.py::test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble",
     )  # fmt: skip
     yield Bound(
         "a token, and what became of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
         "Stripe's idempotency keys: 24 h",
-        "counter/test_sending.py::test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer",
+        "http/test_sending.py::test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer",
     )  # fmt: skip
     yield Bound(
-        "the answer that is kept with it", _n(dispatch.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
+        "the answer that is kept with it", _n(outbox.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
         "not kept; delivered all the same", "our own replies: 4,096 bytes in a row",
-        "post/test_dispatch.py::"
+        "pipeline/test_dispatch.py::"
         "test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_the_same",
     )  # fmt: skip
     yield Bound(
         "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
         "a stranger's words in a row, and before its owner's eyes", "cut off; what is not printable is left out",
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
-        "post/test_dispatch.py::"
+        "pipeline/test_dispatch.py::"
         "test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain",
     )  # fmt: skip
 
 
 def _notifications() -> Iterator[Bound]:
     yield Bound(
-        "targets of a mailbox", _n(targets.MAX_TARGETS), "each is a post for each turn", "`TooManyTargets`",
+        "targets of a mailbox", _n(notification_targets.MAX_TARGETS), "each is a post for each turn",
+        "`TooManyTargets`",
         "GitHub: 20 webhooks of a repository",
-        "store/test_targets.py::test_so_many_targets_a_mailbox_has_however_many_are_added_at_once",
+        "storage/test_targets.py::test_so_many_targets_a_mailbox_has_however_many_are_added_at_once",
     )  # fmt: skip
     yield Bound(
-        "a target's address", _n(shapes.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
-        "sitemaps.org: 2,048", "counter/test_notifications.py::test_what_is_no_target_is_refused",
+        "a target's address", _n(schemas.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
+        "sitemaps.org: 2,048", "http/test_notifications.py::test_what_is_no_target_is_refused",
     )  # fmt: skip
     yield Bound(
         "codes for the targets of a mailbox", _n(notifications.CODES_A_DAY, "a day"),
         "each is a post to a host that need not want it", "`TooManyRequests`",
         "RFC 3834 §2: responders limit themselves",
-        "counter/test_notifications.py::test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets",
+        "http/test_notifications.py::test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets",
     )  # fmt: skip
     yield Bound(
         "tries of a code", _n(notifications.MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
-        "counter/test_notifications.py::"
+        "http/test_notifications.py::"
         "test_a_wrong_code_many_times_makes_the_right_one_worthless_until_another_is_sent",
     )  # fmt: skip
     yield Bound(
         "trying to send a code", _n(notifier.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
-        "none", "post/test_notifier.py::test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong",
+        "none", "pipeline/test_notifier.py::test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong",
     )  # fmt: skip
     yield Bound(
         "turns in which a mailbox's targets are told", f"one in {_n(AT.notify_interval_seconds, 's')}",
         "many messages come in at once", "told at the end of the interval", "none",
-        "post/test_notifier.py::test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval",
+        "pipeline/test_notifier.py::test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval",
     )  # fmt: skip
     yield Bound(
         "retries of a target at once", "one", "all say the same", "covered by it", "none",
-        "post/test_notifier.py::test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again",
+        "pipeline/test_notifier.py::test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again",
     )  # fmt: skip
     yield Bound(
         "trying to tell a target", _n(AT.notify_pause_seconds, "s"), "hosts stay away", "paused; its owner resumes it",
         "Standard Webhooks: disable what fails for days",
-        "post/test_notifier.py::test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing",
+        "pipeline/test_notifier.py::test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing",
     )  # fmt: skip
     yield Bound(
         "a secret from before a rotation", _n(webhook_keys.OVERLAP_SECONDS, "s"),
         "receivers take up the new one by then",
         "it signs no more", "Standard Webhooks: sign with both",
-        "store/test_targets.py::test_after_a_rotation_both_secrets_sign_for_a_day",
+        "storage/test_targets.py::test_after_a_rotation_both_secrets_sign_for_a_day",
     )  # fmt: skip
 
 
@@ -870,11 +873,11 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a graph's answers", _n(graph.MAX_DOMAINS), "the same", leaves, "the same",
-        "post/test_graph.py::test_only_so_many_answers_are_remembered",
+        "pipeline/test_graph.py::test_only_so_many_answers_are_remembered",
     )  # fmt: skip
     yield Bound(
-        "entries of the directory, of a kind", _n(cached.MAX_CACHED), "strangers choose what is asked for", leaves,
-        "the same", "store/test_directory.py::test_strangers_cannot_make_the_cache_grow",
+        "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",
+        leaves, "the same", "storage/test_directory.py::test_strangers_cannot_make_the_cache_grow",
     )  # fmt: skip
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,

@@ -25,16 +25,16 @@ import psutil
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.network import build_https, choose_network, open_resolvers
-from postroom.cli.story.town import RECEIVER, SENDER, SUBJECT
 from postroom.client import Fate, deliver
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.town import RECEIVER, SENDER, SUBJECT
 from postroom.local.clients import Clients
 from postroom.local.emulator import Processes
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.sign import Draft, sign, write
-from postroom.store.keys import partition
-from postroom.store.register import LIVE
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import Draft, sign, write
+from postroom.storage.keys import partition
+from postroom.storage.mail.register import LIVE
 
 _LOOK_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.5

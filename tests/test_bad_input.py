@@ -22,22 +22,22 @@ from tests.functions.samples import ROUTES, sqs
 from tests.test_reasons import AT_THE_COUNTER
 from tests.tiers import examples
 
-from postroom.canonical import NotCanonicalError
-from postroom.dm3.codes import TEXTS
-from postroom.dm3.envelope import open_delivery, read_envelope
-from postroom.dm3.names import normalize
-from postroom.dm3.postmark import check_postmark, read_postmark
-from postroom.dm3.sealing import open_sealed
-from postroom.errors import TheirError
+from postroom.core.canonical import NotCanonicalError
+from postroom.core.errors import TheirError
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
-from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.protocols.dm3.codes import TEXTS
+from postroom.protocols.dm3.envelope import open_delivery, read_envelope
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.postmark import check_postmark, read_postmark
+from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Kind, Reason, reason_of
-from postroom.store.directory import Domain
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
-from postroom.store.quotas import Usages
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.limits.quotas import Usages
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]

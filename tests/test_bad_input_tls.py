@@ -14,8 +14,8 @@ from tests.functions import bad_requests as bad
 
 from postroom.local.stack import LocalStack
 from postroom.reasons import Reason
-from postroom.store.directory import Domain
-from postroom.store.operators import Operators
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.operators import Operators
 
 HOST = f"nlweb.{bad.RECEIVER}"
 AS_JSON = "Content-Type: application/json"

@@ -14,8 +14,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom import ijson
-from postroom.canonical import NotCanonicalError, jcs, jcs_of_parsed, json_stringify, stringify
+from postroom.core import ijson
+from postroom.core.canonical import NotCanonicalError, jcs, jcs_of_parsed, json_stringify, stringify
 
 
 def double(bits: str) -> float:

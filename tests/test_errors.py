@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from postroom.errors import NotNowError, OurError, PostroomError, SettingsError, TheirError
+from postroom.core.errors import NotNowError, OurError, PostroomError, SettingsError, TheirError
 from postroom.reasons import Kind, Reason
 
 FINAL = [reason for reason in Reason if reason.kind is not Kind.RETRY]

@@ -15,16 +15,17 @@ import grimp
 import pytest
 from importlinter.api import read_configuration
 from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "layers" / "postroom" / "postroom"
 CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
-KINDS = {"forbidden": ForbiddenContract, "layers": LayersContract}
+KINDS = {"forbidden": ForbiddenContract, "independence": IndependenceContract, "layers": LayersContract}
 
 RULES = [
-    *(PACKAGE / f"{name}.py" for name in ("canonical", "errors", "ijson", "reasons", "settings")),
-    *sorted((PACKAGE / "nlweb").rglob("*.py")),
+    PACKAGE / "reasons.py",
+    *(path for room in ("api", "core", "crypto", "protocols") for path in sorted((PACKAGE / room).rglob("*.py"))),
     *(PACKAGE / "doctor" / f"{name}.py" for name in ("answers", "checks", "host", "keys", "terms", "zone")),
     *(PACKAGE / "cli" / "admin" / f"{name}.py" for name in ("found", "running", "setting_up")),
 ]
@@ -59,41 +60,46 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
 @pytest.mark.parametrize(
     ("importer", "imported", "contract"),
     [
-        ("postroom.nlweb.verify", "time", "rules"),
-        ("postroom.nlweb.keys", "os", "rules"),
-        ("postroom.nlweb.manifest", "httpcore", "rules"),
-        ("postroom.nlweb.key_record", "dns", "rules"),
-        ("postroom.canonical", "socket", "rules"),
-        ("postroom.ijson", "asyncio", "rules"),
+        ("postroom.protocols.nlweb.verify", "time", "rules"),
+        ("postroom.crypto.rsa_ed25519", "os", "rules"),
+        ("postroom.protocols.nlweb.manifest", "httpcore", "rules"),
+        ("postroom.protocols.nlweb.key_record", "dns", "rules"),
+        ("postroom.core.canonical", "socket", "rules"),
+        ("postroom.core.ijson", "asyncio", "rules"),
         ("postroom.reasons", "botocore", "rules"),
-        ("postroom.errors", "boto3", "rules"),
-        ("postroom.settings", "os", "rules"),
-        ("postroom.nlweb.verify", "postroom.names.keys", "floors"),
-        ("postroom.reasons", "postroom.errors", "floors"),
-        ("postroom.names.keys", "postroom.nlweb.envelope", "names"),
-        ("postroom.names.keys", "postroom.store.keys", "floors"),
-        ("postroom.names.keys", "postroom.post.judge", "floors"),
+        ("postroom.core.errors", "boto3", "rules"),
+        ("postroom.core.settings", "os", "rules"),
+        ("postroom.protocols.nlweb.verify", "postroom.names.keys", "floors"),
+        ("postroom.reasons", "postroom.core.errors", "floors"),
+        ("postroom.names.keys", "postroom.protocols.nlweb.envelope", "names"),
+        ("postroom.names.keys", "postroom.storage.keys", "floors"),
+        ("postroom.names.keys", "postroom.pipeline.worker", "floors"),
         ("postroom.names.keys", "boto3", "names"),
-        ("postroom.store.seen", "httpcore", "store"),
-        ("postroom.store.seen", "postroom.https", "store"),
-        ("postroom.store.seen", "postroom.names.keys", "floors"),
-        ("postroom.store.seen", "postroom.post.judge", "floors"),
-        ("postroom.post.judge", "postroom.local.dns", "floors"),
+        ("postroom.storage.mail.seen", "httpcore", "storage"),
+        ("postroom.storage.mail.seen", "postroom.net.https", "storage"),
+        ("postroom.storage.mail.seen", "postroom.names.keys", "floors"),
+        ("postroom.storage.mail.seen", "postroom.pipeline.worker", "floors"),
+        ("postroom.pipeline.worker", "postroom.local.dns", "floors"),
         ("postroom.local.dns", "postroom.cli", "floors"),
         ("postroom.doctor.zone", "time", "doctor"),
         ("postroom.doctor.host", "ssl", "doctor"),
         ("postroom.cli.admin.running", "boto3", "doctor"),
         ("postroom.client.sending", "postroom.doctor.checks", "floors"),
         ("postroom.doctor.examine", "rich", "tools"),
-        ("postroom.post.wiring.doors", "rich", "tools"),
-        ("postroom.store.operators", "typer", "tools"),
-        ("postroom.https", "trustme", "tools"),
-        ("postroom.counter.desk", "httpx", "client"),
+        ("postroom.runtime.inbox", "rich", "tools"),
+        ("postroom.storage.directory.operators", "typer", "tools"),
+        ("postroom.net.https", "trustme", "tools"),
+        ("postroom.http.handlers", "httpx", "client"),
         ("postroom.client.sending", "httpx", "client"),
         ("postroom.client.mailbox.passes", "time", "steps"),
         ("postroom.client.mailbox.session", "httpx", "steps"),
-        ("postroom.store.segments", "pyspark", "spark"),
+        ("postroom.storage.mail.segments", "pyspark", "spark"),
         ("postroom.local.deploy", "pyspark", "spark"),
+        ("postroom.client.mailbox.core", "postroom.http.request", "server"),
+        ("postroom.client.archive.s3", "postroom.runtime.aws", "floors"),
+        ("postroom.protocols.dm3.explain", "postroom.protocols.nlweb.envelope", "protocols"),
+        ("postroom.core.side_by_side", "time", "values"),
+        ("postroom.api.schemas", "botocore", "values"),
         ("postroom.attic", "postroom.reasons", "floors"),
     ],
 )
@@ -168,8 +174,8 @@ def imported_by(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FUNCTIONS, ids=file_id)
 def test_a_function_is_a_thin_skin(path: Path) -> None:
-    """Over `counter`, `post`, `store` and `client`: no rules, no look-ups, no HTTP, no tools of the local stack."""
-    rooms = {"counter", "post", "store", "client", "errors", "reasons", "settings"}
+    """No rules, no look-ups, no tools of the local stack."""
+    rooms = {"api", "client", "core", "http", "net", "outbound", "pipeline", "reasons", "runtime", "storage"}
     for name in imported_by(path):
         first, _, rest = name.partition(".")
         if first == "postroom":

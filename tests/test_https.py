@@ -14,8 +14,8 @@ import httpcore
 import pytest
 import trustme
 
-from postroom.errors import NotNowError
-from postroom.https import (
+from postroom.core.errors import NotNowError
+from postroom.net.https import (
     MAX_ADDRESSES,
     MAX_RESPONSE_BYTES,
     MAX_URL_CHARACTERS,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.errors import OurError, TheirError
-from postroom.ijson import MAX_DEPTH, MAX_EXACT_INTEGER, MAX_VALUES, parse
+from postroom.core.errors import OurError, TheirError
+from postroom.core.ijson import MAX_DEPTH, MAX_EXACT_INTEGER, MAX_VALUES, parse
 from postroom.reasons import Reason
 
 

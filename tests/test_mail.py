@@ -28,16 +28,16 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 
-from postroom.errors import NotNowError
-from postroom.nlweb.timestamp import Window
-from postroom.nlweb.verify import check_at_door
+from postroom.core.errors import NotNowError
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.verify import check_at_door
 from postroom.reasons import Kind
-from postroom.store.contents import held_in
-from postroom.store.keys import RowKey
-from postroom.store.past import Copy, Stand, stand_of
-from postroom.store.reader import Filed, Reader, Unreadable, runs_of
-from postroom.store.register import ACKED, Register, Row, read_row
-from postroom.store.segments import Line, Objects, Place, decode_line
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.contents import held_in
+from postroom.storage.mail.past import Copy, Stand, stand_of
+from postroom.storage.mail.reader import Filed, Reader, Unreadable, runs_of
+from postroom.storage.mail.register import ACKED, Register, Row, read_row
+from postroom.storage.mail.segments import Line, Objects, Place, decode_line
 
 ENDS_AT_MS = 1_795_253_400_000  # 2026-11-21T09:30:00Z
 HOUR_MS = 3_600_000

@@ -22,30 +22,30 @@ from orjson import dumps
 from tests.aws import Deployed, function, memory_bytes
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.post.house import HORIZON, NOW, OUR_KEY, SHOP, House
+from tests.pipeline.house import HORIZON, NOW, OUR_KEY, SHOP, House
 from tests.tiers import amount
 
-from postroom.errors import NotNowError
-from postroom.https import MAX_RESPONSE_BYTES, Response
-from postroom.ijson import MAX_VALUES, parse
+from postroom.core.errors import NotNowError
+from postroom.core.expiring_cache import Cache
+from postroom.core.ijson import MAX_VALUES, parse
+from postroom.core.settings import Settings
 from postroom.names import keys
-from postroom.names.cache import Cache
 from postroom.names.keys import KeepTimes
 from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
-from postroom.nlweb import names
-from postroom.post import dm3_door
-from postroom.post.claims import Claim, Protocol, pack
-from postroom.post.graph import MAX_REPLY_BYTES, Buffers, Graph
-from postroom.post.keeper import LETTERS_AT_ONCE, Letter
-from postroom.post.wiring import senders
-from postroom.post.worker import SLICE_BYTES
+from postroom.net.https import MAX_RESPONSE_BYTES, Response
+from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
+from postroom.pipeline import dm3_inbox
+from postroom.pipeline.claims import Claim, Protocol, pack
+from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, Letter
+from postroom.pipeline.worker import SLICE_BYTES
+from postroom.protocols.nlweb import names
 from postroom.reasons import Reason
-from postroom.settings import Settings
-from postroom.store.keys import row_key
-from postroom.store.secrets import SigningKey
+from postroom.runtime import senders
+from postroom.storage.keys import row_key
+from postroom.storage.secrets.signing_keys import SigningKey
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
-NOT_DEPLOYED = {"cli", "client", "local"}
+NOT_DEPLOYED = {"cli", "client", "cost", "demo", "local"}
 MESSAGES = amount(quick=4, all=6, proof=6) * BATCH
 FEW, GROWTH_BYTES = 50, 50_000
 MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner)
@@ -104,7 +104,7 @@ def traced() -> Iterator[Memory]:
     tracemalloc.stop()
 
 
-MOST = dm3_door.MAX_BODY_BYTES
+MOST = dm3_inbox.MAX_BODY_BYTES
 TEXT = "\U0001f91d" + "x" * (MOST - 10)  # in Python, each character of this takes four bytes
 
 

@@ -15,8 +15,8 @@ from tests.functions.test_metrics import DOCUMENT
 from tests.test_template import evaluator, of_type
 
 from postroom.local.intrinsics import Evaluator
-from postroom.nlweb.schema import NLWEB, POLLYWEB
-from postroom.post.keeper import LOOKED_AT_SECONDS
+from postroom.pipeline.dead_letters import LOOKED_AT_SECONDS
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 
 Json = dict[str, Any]
 

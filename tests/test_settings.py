@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from postroom.counter.wiring import build_counter
-from postroom.errors import SettingsError
-from postroom.post.wiring.courier import build_courier
-from postroom.post.wiring.doors import build_doors
-from postroom.post.wiring.keepers import build_keepers
-from postroom.post.wiring.senders import build_sender_keys
-from postroom.post.wiring.worker import build_worker
-from postroom.settings import DAY_SECONDS, Settings, read_settings
-from postroom.store.own_faults import OwnFaults
+from postroom.core.errors import SettingsError
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import DAY_SECONDS, Settings, read_settings
+from postroom.runtime.courier import build_courier
+from postroom.runtime.dead_letters import build_keepers
+from postroom.runtime.inbox import build_doors
+from postroom.runtime.mailbox import build_counter
+from postroom.runtime.senders import build_sender_keys
+from postroom.runtime.worker import build_worker
 
 ROOT = Path(__file__).parent.parent
 FIELDS = {field.name: field for field in fields(Settings)}

@@ -14,15 +14,15 @@ import pytest
 from tests.aws import TEMPLATE, resources, template
 from tests.functions.lambdas import ACCOUNT, translated
 
-from postroom.cli import job_runs
-from postroom.counter.shapes import MAX_WAIT_SECONDS
+from postroom.api.schemas import MAX_WAIT_SECONDS
+from postroom.core.settings import RETAIN_CEILING_SECONDS, Settings
+from postroom.core.side_by_side import THREADS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
+from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
-from postroom.post import keeper
-from postroom.post.side_by_side import THREADS
-from postroom.post.wiring import aws
-from postroom.post.worker import BEGIN_SECONDS, SUSPECT_AFTER
-from postroom.settings import RETAIN_CEILING_SECONDS, Settings
+from postroom.pipeline import dead_letters
+from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER
+from postroom.runtime import aws
 
 Json = dict[str, Any]
 DAY = 86_400
@@ -459,7 +459,11 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
 
 def test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once() -> None:
     run = resources("AWS::Serverless::Function")["KeeperFunction"]["Timeout"]
-    assert keeper.ROUND_SECONDS + aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS < run < keeper.LOOKED_AT_SECONDS
+    assert (
+        dead_letters.ROUND_SECONDS + aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS
+        < run
+        < dead_letters.LOOKED_AT_SECONDS
+    )
 
 
 def test_the_keeper_goes_round_often_enough() -> None:
@@ -467,7 +471,7 @@ def test_the_keeper_goes_round_often_enough() -> None:
     minutes = re.fullmatch(r"rate\((\d+) minutes\)", schedule["Properties"]["ScheduleExpression"])
     assert minutes is not None
     # A letter that was looked at is free again before the next round; one that is due is decided within the hour.
-    assert keeper.LOOKED_AT_SECONDS < int(minutes[1]) * 60 <= 3600
+    assert dead_letters.LOOKED_AT_SECONDS < int(minutes[1]) * 60 <= 3600
 
 
 # --- jobs -----------------------------------------------------------------------------------------------------------

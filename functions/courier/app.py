@@ -6,16 +6,16 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
-from postroom.post.logs import json_logger
-from postroom.post.notices import Notice, SummaryDue, read_notice
-from postroom.post.notifications import Notification, Waiting
-from postroom.post.outgoing import Outgoing
-from postroom.post.own_faults import telling_own_faults
-from postroom.post.wiring.courier import build_courier
-from postroom.settings import read_settings
-from postroom.store.aws import stack_of
-from postroom.store.own_faults import OwnFaults
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import read_settings
+from postroom.net.aws import stack_of
+from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.queue_messages import Notice, SummaryDue, read_notice
+from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
+from postroom.runtime.courier import build_courier
+from postroom.runtime.logs import json_logger
+from postroom.runtime.own_faults import telling_own_faults
 
 logger = json_logger()
 metrics = Metrics()

@@ -8,19 +8,19 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from postroom.errors import NotNowError, TheirError
-from postroom.post.answers import Answer, problem
-from postroom.post.cors import Cors
-from postroom.post.http_events import HttpEvent, HttpResult, headers_of
-from postroom.post.logs import json_logger
-from postroom.post.nlweb_door import Posted
-from postroom.post.own_faults import telling_own_faults
-from postroom.post.wiring.doors import build_doors
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import read_settings
+from postroom.http.answers import Answer, problem
+from postroom.http.cors import Cors
+from postroom.net.aws import our_own_fault
+from postroom.pipeline.nlweb_inbox import Posted
 from postroom.reasons import Reason
-from postroom.settings import read_settings
-from postroom.store.aws import our_own_fault
-from postroom.store.ledger import QUEUED
-from postroom.store.own_faults import OwnFaults
+from postroom.runtime.http_events import HttpEvent, HttpResult, headers_of
+from postroom.runtime.inbox import build_doors
+from postroom.runtime.logs import json_logger
+from postroom.runtime.own_faults import telling_own_faults
+from postroom.storage.mail.ledger import QUEUED
 
 DM3_PATHS = ("/dm3", "/rpc")
 ALLOWED = {"/inbox": "GET, HEAD, POST", "/manifest": "GET, HEAD", **dict.fromkeys(DM3_PATHS, "POST, OPTIONS")}

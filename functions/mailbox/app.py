@@ -10,16 +10,17 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from postroom.counter.asked import Asked
-from postroom.counter.reply import BYTES, Reply
-from postroom.counter.wiring import build_counter
-from postroom.post.answers import MAX_ANSWER_BYTES
-from postroom.post.cors import Cors
-from postroom.post.http_events import HttpEvent, HttpResult, headers_of
-from postroom.post.logs import json_logger
-from postroom.post.own_faults import telling_own_faults
-from postroom.settings import read_settings
-from postroom.store.own_faults import OwnFaults
+from postroom.api.operations import BYTES
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import read_settings
+from postroom.http.answers import MAX_ANSWER_BYTES
+from postroom.http.cors import Cors
+from postroom.http.reply import Reply
+from postroom.http.request import Asked
+from postroom.runtime.http_events import HttpEvent, HttpResult, headers_of
+from postroom.runtime.logs import json_logger
+from postroom.runtime.mailbox import build_counter
+from postroom.runtime.own_faults import telling_own_faults
 
 CORS: Final = {
     "methods": "DELETE, GET, PATCH, POST, PUT",

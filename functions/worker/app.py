@@ -9,14 +9,14 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from postroom.post.batches import BatchResult, SqsEvent, hand_out_again
-from postroom.post.filing import Fate, Outcome
-from postroom.post.logs import json_logger
-from postroom.post.own_faults import telling_own_faults
-from postroom.post.wiring.worker import build_worker
-from postroom.post.worker import Record
-from postroom.settings import read_settings
-from postroom.store.own_faults import OwnFaults
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import read_settings
+from postroom.pipeline.filing import Fate, Outcome
+from postroom.pipeline.worker import Record
+from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
+from postroom.runtime.logs import json_logger
+from postroom.runtime.own_faults import telling_own_faults
+from postroom.runtime.worker import build_worker
 
 logger = json_logger()
 metrics = Metrics()

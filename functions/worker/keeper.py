@@ -10,15 +10,15 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from postroom.errors import NotNowError
-from postroom.post.keeper import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
-from postroom.post.logs import json_logger
-from postroom.post.own_faults import telling_own_faults
-from postroom.post.wiring.aws import AWS
-from postroom.post.wiring.keepers import build_keepers
-from postroom.settings import read_settings
-from postroom.store.aws import naming, passing_faults
-from postroom.store.own_faults import OwnFaults
+from postroom.core.errors import NotNowError
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import read_settings
+from postroom.net.aws import naming, passing_faults
+from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
+from postroom.runtime.aws import AWS
+from postroom.runtime.dead_letters import build_keepers
+from postroom.runtime.logs import json_logger
+from postroom.runtime.own_faults import telling_own_faults
 
 logger = json_logger()
 metrics = Metrics()

@@ -21,7 +21,7 @@ MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}
 PLATFORMS = ("manylinux_2_34", "manylinux_2_28", "manylinux2014")
 """Amazon Linux 2023, on which the runtimes are built, has glibc 2.34."""
 
-ROOMS_ELSEWHERE = ("cli", "client", "doctor", "jobs", "local")
+ROOMS_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local")
 """Of command line, owners' programs, Glue and local stack; no function imports them."""
 
 SERVICES = ("dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs")

@@ -216,4 +216,4 @@ def test_a_built_function_starts_from_the_built_layer_alone(running_build: Path,
     done = subprocess.run(
         [python, "-I", "-S", "-c", script, *paths], capture_output=True, text=True, check=False, cwd=tmp_path
     )
-    assert "postroom.errors.SettingsError: DIRECTORY_TABLE is not set" in done.stderr
+    assert "postroom.core.errors.SettingsError: DIRECTORY_TABLE is not set" in done.stderr

@@ -38,16 +38,16 @@ from tests.functions.samples import (
 )
 
 from postroom.local.stack import Deployment, LocalStack
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.limits import FeedbackLimits
-from postroom.store.operators import Operators
-from postroom.store.register import Register
-from postroom.store.secrets import SigningKeys
-from postroom.store.targets import Kind, Targets
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.notification_targets import Kind, Targets
+from postroom.storage.directory.operators import Operators
+from postroom.storage.limits.feedback import FeedbackLimits
+from postroom.storage.mail.register import Register
+from postroom.storage.secrets.signing_keys import SigningKeys
 
 # One build serves all of tests/built: they run in one process.
 pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]

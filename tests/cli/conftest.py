@@ -11,16 +11,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from postroom.cli import app
-from postroom.cli.checkout import template_path
 from postroom.cli.descriptor import Deployment, Descriptor
 from postroom.client import Mailbox
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local import translate
+from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, Clients
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import Mode, ZoneTree
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
+from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 Postroom = Callable[..., Result]
 

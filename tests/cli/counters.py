@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.counter.counter import Counter
+from tests.http.counter import Counter
 
 from postroom.cli.descriptor import Descriptor
-from postroom.counter.asked import Asked
+from postroom.http.request import Asked
 from postroom.local.authority import Authority
 
 HOST = "nlweb.shop.com"

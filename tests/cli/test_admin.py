@@ -31,22 +31,22 @@ from postroom.cli.admin.found import (
     ago,
 )
 from postroom.cli.admin.setting_up import Stored
-from postroom.cli.checkout import template_path
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
 from postroom.cli.library import is_packed, packed
 from postroom.cli.up import describe_stack
-from postroom.dm3.service import ServiceKeys
+from postroom.core.errors import NotNowError
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
 from postroom.doctor.keys import KeyFound
-from postroom.errors import NotNowError
+from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
 from postroom.local.stack import Deployment, LocalStack
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB, POLLYWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
-from postroom.store.directory import Domain
+from postroom.storage.directory.domains import Domain
 
 pytestmark = pytest.mark.xdist_group("cli-admin")
 

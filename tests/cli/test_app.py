@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from postroom.cli import app
 from postroom.cli.exits import Commands, Exit
-from postroom.errors import NotNowError, OurError, SettingsError, TheirError
-from postroom.nlweb.keys import PrivateKey
+from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.reasons import Reason
 
 HEAVY = {

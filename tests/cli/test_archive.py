@@ -16,23 +16,23 @@ from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.counters import URL, Served, serve
 from tests.client.archive.mail import SERVICE, SERVICE_NAME, SERVICE_SEALS, STRANGER, USERS, sealed
-from tests.counter.conftest import counter as counter
-from tests.counter.counter import SHOP, SHOP_KEY, Counter
-from tests.dm3.stored_mail import BOB
+from tests.http.conftest import counter as counter
+from tests.http.counter import SHOP, SHOP_KEY, Counter
+from tests.protocols.dm3.stored_mail import BOB
 from typer.testing import Result
 
 from postroom.cli.archive.inputs import open_archive
 from postroom.cli.progress import progress
 from postroom.client.archive import FolderHome
-from postroom.counter.rate import Rate
-from postroom.dm3.containers import conversation_key
-from postroom.dm3.envelope import message_hash, read_envelope
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.message import MessageType
-from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
+from postroom.http.rate_limit import Rate
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
-from postroom.nlweb.sign import Draft, sign, write
-from postroom.store.storage import Use
+from postroom.protocols.dm3.containers import conversation_key
+from postroom.protocols.dm3.envelope import message_hash, read_envelope
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import MessageType
+from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
+from postroom.protocols.nlweb.sign import Draft, sign, write
+from postroom.storage.containers import Use
 
 AT = 1_795_253_400_000
 

@@ -12,16 +12,16 @@ import pytest
 from tests.cli.conftest import Postroom, Rooms, build_rooms
 from typer.testing import Result
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.emulator import Emulator
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.reasons import Reason
-from postroom.store.keys import RowKey, row_key, seen_key_nlweb, segment_name
-from postroom.store.ledger import Accepted, text_of
-from postroom.store.problems import Problem
-from postroom.store.register import Register
-from postroom.store.seen import Seen
-from postroom.store.segments import Line, Objects, lay_out
+from postroom.storage.audit.problems import Problem
+from postroom.storage.keys import RowKey, row_key, seen_key_nlweb, segment_name
+from postroom.storage.mail.ledger import Accepted, text_of
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.seen import Seen
+from postroom.storage.mail.segments import Line, Objects, lay_out
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

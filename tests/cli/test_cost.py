@@ -9,8 +9,8 @@ import pytest
 from tests.aws import template
 from tests.cli.conftest import Postroom
 
-from postroom.cli.cost import counted
-from postroom.cli.cost.prices import OURS
+from postroom.cost import counted
+from postroom.cost.prices import OURS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "cost.md").read_text(encoding="utf-8")

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Postroom, Rooms
-from tests.dm3.known import BUILDS
+from tests.protocols.dm3.known import BUILDS
 from typer.testing import Result
 
-from postroom.dm3.extension import FilterRules, ProfileExtension
-from postroom.dm3.keys import UserKeys, read_user_keys
-from postroom.dm3.profile import (
+from postroom.core.settings import Settings
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, PinnedRegistry
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.keys import UserKeys, read_user_keys
+from postroom.protocols.dm3.profile import (
     ServiceProfile,
     UserProfile,
     data_uri,
@@ -22,12 +24,10 @@ from postroom.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
-from postroom.dm3.service import ServiceKeys
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, PinnedRegistry
-from postroom.settings import Settings
-from postroom.store.directory import Directory, Dm3Mailbox
-from postroom.store.dm3_keys import DeliveryServiceKeys
-from postroom.store.segments import Objects
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.storage.directory.domains import Directory, Dm3Mailbox
+from postroom.storage.mail.segments import Objects
+from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

@@ -12,20 +12,20 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom, Rooms, World
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
-from tests.post.dm3_house import ALICE, BOB, MALLORY, SERVICE, DeliveryService
-from tests.post.house import House
+from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SERVICE, DeliveryService
+from tests.pipeline.house import House
 from typer.testing import Result
 
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
-from postroom.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
-from postroom.dm3.extension import FilterRules, ProfileExtension
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
-from postroom.dm3.postmark import make_postmark
-from postroom.dm3.profile import UserProfile, data_uri
-from postroom.dm3.service import ServiceKeys
 from postroom.local.authority import Authority
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.protocols.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.postmark import make_postmark
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.service import ServiceKeys
 
 ANY_TYPE = ProfileExtension(message_types=tuple(MessageType))
 

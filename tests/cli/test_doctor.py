@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.cli.conftest import Postroom
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
+from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 DOMAIN, HOST = "shop.example", "nlweb.shop.example"
 BUFFER_HOST = "nlweb.buffer.example"

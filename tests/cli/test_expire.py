@@ -9,11 +9,11 @@ from tests.cli.conftest import Postroom, Rooms
 from tests.sparks import ON_SPARK, run_job_here
 from typer.testing import Result
 
-from postroom.cli import job_runs
-from postroom.store.keys import row_key
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.register import Register
-from postroom.store.segments import Place
+from postroom.local import job_runs
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.keys import row_key
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.segments import Place
 
 pytestmark = ON_SPARK
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Postroom
 
-from postroom.nlweb.key_record import parse_key_record
-from postroom.nlweb.keys import PrivateKey
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.nlweb.key_record import parse_key_record
 
 
 def mode(path: Path) -> int:

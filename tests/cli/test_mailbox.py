@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
-from postroom.dm3.keys import PrivateSigningKey
-from postroom.nlweb.keys import PrivateKey, PublicKey
-from postroom.store.directory import Directory
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.quotas import Usages
+from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.storage.directory.domains import Directory
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.limits.quotas import Usages
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

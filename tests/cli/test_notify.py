@@ -8,10 +8,10 @@ import pytest
 from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
-from postroom.post.notices import read_notice
-from postroom.post.notifications import Notification
-from postroom.store.targets import Targets
-from postroom.store.webhook_keys import WebhookKeys
+from postroom.outbound.notifications import Notification
+from postroom.outbound.queue_messages import read_notice
+from postroom.storage.directory.notification_targets import Targets
+from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

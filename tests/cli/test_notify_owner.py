@@ -11,10 +11,10 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.counters import URL, Served, serve
-from tests.counter.counter import SHOP, SHOP_KEY, Counter
+from tests.http.counter import SHOP, SHOP_KEY, Counter
 from typer.testing import Result
 
-from postroom.nlweb.keys import PrivateKey
+from postroom.crypto.rsa_ed25519 import PrivateKey
 
 HOOK = "https://hook.example/mail"
 Notify = Callable[..., Result]

@@ -10,12 +10,12 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.counters import URL, Served, serve
-from tests.counter.counter import BOB_KEY, Counter
+from tests.http.counter import BOB_KEY, Counter
 from typer.testing import Result
 
 from postroom.client.mailbox import Retries
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.sealing import EncryptionKey
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.sealing import EncryptionKey
 
 CAROL = "carol.eth"
 Opening = Callable[..., Result]

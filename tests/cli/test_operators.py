@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.clients import REGION
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Directory, Domain
-from postroom.store.mailboxes import Mailboxes, OwnSettings
-from postroom.store.secrets import SigningKeys
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Directory, Domain
+from postroom.storage.directory.mailboxes import Mailboxes, OwnSettings
+from postroom.storage.secrets.signing_keys import SigningKeys
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

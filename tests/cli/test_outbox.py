@@ -11,13 +11,15 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom, World
 from tests.cli.counters import HOST, URL, serve
-from tests.counter.counter import NOW, SHOP, SHOP_KEY, Counter
+from tests.http.counter import NOW, SHOP, SHOP_KEY, Counter
 
-from postroom.counter.reply import said as said_by_counter
-from postroom.counter.tokens import Purpose, Tokens
-from postroom.post.notices import read_notice
-from postroom.post.outgoing import Outgoing
-from postroom.store.outbox import End, Outbox, State
+from postroom.api.challenges import Purpose
+from postroom.api.states import State
+from postroom.http.reply import said as said_by_counter
+from postroom.http.tokens import Tokens
+from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.queue_messages import read_notice
+from postroom.storage.outbox import End, Outbox
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 

@@ -15,17 +15,17 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.counters import URL, Served, serve
-from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
+from tests.http.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
 from typer.testing import Result
 
 from postroom.client.dm3 import attach
-from postroom.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.dm3.keys import PrivateSigningKey, UserKeys
-from postroom.dm3.message import MessageMetadata, sign_message
-from postroom.dm3.sealing import EncryptionKey
-from postroom.nlweb.feedback import conversation_about
-from postroom.nlweb.keys import PrivateKey
-from postroom.store.ids import id_of
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.sealing import EncryptionKey
+from postroom.protocols.nlweb.feedback import conversation_about
+from postroom.storage.mail.ids import id_of
 
 Read = Callable[..., Result]
 ABOUT = "7c9e6679-7425-40de-944b-e07fc1f90ae7"

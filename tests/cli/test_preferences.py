@@ -11,17 +11,17 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.counters import URL, Served, serve
-from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
+from tests.http.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
 from typer.testing import Result
 
+from postroom.api.schemas import SettingsChange
 from postroom.client import AsyncMailbox, Mailbox
-from postroom.counter.shapes import SettingsChange
-from postroom.dm3.extension import FilterRules, ProfileExtension
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.sealing import EncryptionKey
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Dm3Mailbox
-from postroom.store.mailboxes import OwnSettings, read_own_settings
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.sealing import EncryptionKey
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.directory.mailboxes import OwnSettings, read_own_settings
 
 Settings = Callable[..., Result]
 BLOCK = "extension.spamFilterRules.block"

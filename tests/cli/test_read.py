@@ -10,12 +10,12 @@ from typer.testing import Result
 
 from postroom.names.dnssec import Evidence, Link
 from postroom.names.dnssec.evidence import Window
-from postroom.nlweb.envelope import read_envelope
-from postroom.store.ids import id_of, row_of
-from postroom.store.keys import row_key, segment_name
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.register import Register
-from postroom.store.segments import Line, Objects, lay_out
+from postroom.protocols.nlweb.envelope import read_envelope
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.keys import row_key, segment_name
+from postroom.storage.mail.ids import id_of, row_of
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.segments import Line, Objects, lay_out
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

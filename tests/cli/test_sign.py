@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Postroom, World
 
-from postroom.nlweb.envelope import check_hash, read_envelope
-from postroom.nlweb.verify import check_signature
+from postroom.protocols.nlweb.envelope import check_hash, read_envelope
+from postroom.protocols.nlweb.verify import check_signature
 
 WALLET = "0f8fad5b-d9cb-469f-a165-70867728950e"
 Envelope = Callable[..., str]

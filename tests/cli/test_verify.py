@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.cli.conftest import Postroom, Rooms, World
 from typer.testing import Result
 
-from postroom.nlweb.keys import PrivateKey
+from postroom.crypto.rsa_ed25519 import PrivateKey
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 

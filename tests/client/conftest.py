@@ -5,8 +5,8 @@ import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.client.mailbox_net import Host, Open
-from tests.counter.conftest import counter as counter
-from tests.counter.counter import Counter
+from tests.http.conftest import counter as counter
+from tests.http.counter import Counter
 
 
 @pytest.fixture

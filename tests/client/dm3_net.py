@@ -1,4 +1,4 @@
-"""The delivery service of tests/post/dm3_house.py behind TLS on loopback."""
+"""The delivery service of tests/pipeline/dm3_house.py behind TLS on loopback."""
 
 import json
 import ssl
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Protocol
 
-from tests.post.dm3_house import BOB, SERVICE, DeliveryService
+from tests.pipeline.dm3_house import BOB, SERVICE, DeliveryService
 
-from postroom.dm3.explain import Opened, explain
-from postroom.dm3.profile import UserProfile, data_uri
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.protocols.dm3.explain import Opened, explain
+from postroom.protocols.dm3.profile import UserProfile, data_uri
 
 HOST, SECOND_HOST = "ds.example", "second.example"
 SECOND = "second.eth"

@@ -1,4 +1,4 @@
-"""The counter of tests/counter/counter.py as a host that httpx asks, and both clients of it under one set of names."""
+"""The counter of tests/http/counter.py as a host that httpx asks, and both clients of it under one set of names."""
 
 import asyncio
 import inspect
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from tests.counter.counter import HOST, SHOP, SHOP_KEY, Counter
+from tests.http.counter import HOST, SHOP, SHOP_KEY, Counter
 
 from postroom.client import AsyncMailbox, Mailbox
-from postroom.counter.asked import Asked
+from postroom.http.request import Asked
 
 URL = f"https://{HOST}"
 

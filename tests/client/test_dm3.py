@@ -14,22 +14,22 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
-from tests.post.dm3_house import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
-from tests.post.house import NOW, House
+from tests.pipeline.dm3_house import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
+from tests.pipeline.house import NOW, House
 
 from postroom.client.dm3 import Answer, Dm3Sender, Letter, Post, Sent, attach, delivering, reply
 from postroom.client.sending import Fate
-from postroom.dm3.dialect import rpc_url
-from postroom.dm3.envelope import open_delivery, open_message, read_envelope
-from postroom.dm3.extension import FilterRules, ProfileExtension, TokenBalance
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.message import Attachment, MessageType
-from postroom.dm3.profile import UserProfile, data_uri
-from postroom.dm3.service import ServiceKeys
-from postroom.errors import NotNowError, TheirError
-from postroom.https import HttpsClient, Response
+from postroom.core.errors import NotNowError, TheirError
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.net.https import HttpsClient, Response
+from postroom.protocols.dm3.dialect import rpc_url
+from postroom.protocols.dm3.envelope import open_delivery, open_message, read_envelope
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import Attachment, MessageType
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.service import ServiceKeys
 from postroom.reasons import Reason
 
 NOW_MS = int(NOW * 1000)

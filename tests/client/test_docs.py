@@ -12,14 +12,14 @@ import httpx
 import pytest
 import trustme
 from tests.client.mailbox_net import Host, busy
-from tests.counter.counter import BOB, BOB_KEY, Counter
+from tests.http.counter import BOB, BOB_KEY, Counter
 
 from postroom.client import Mailbox
 from postroom.client.mailbox import __all__ as public
-from postroom.dm3.keys import UserKeys
-from postroom.nlweb.keys import PrivateKey
-from postroom.store.directory import Domain
-from postroom.store.mailboxes import read_own_settings
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.mailboxes import read_own_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -11,8 +11,10 @@ import httpx
 import pytest
 from tests.aws import Deployed
 from tests.client.mailbox_net import URL, Host, Open, busy, lost_after, lost_before
-from tests.counter.counter import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, Counter, Owner
+from tests.http.counter import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, Counter, Owner
 
+from postroom.api.schemas import OperatorsSubject
+from postroom.api.states import TargetState
 from postroom.client.mailbox import (
     ChangedMeanwhileError,
     MessageGoneError,
@@ -23,13 +25,11 @@ from postroom.client.mailbox import (
     UnexpectedAnswerError,
     UntrustedHostError,
 )
-from postroom.counter.shapes import OperatorsSubject
-from postroom.dm3.keys import PrivateSigningKey, UserKeys
-from postroom.errors import NotNowError, OurError, SettingsError, TheirError
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
-from postroom.store.targets import TargetState
 
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
 
@@ -95,7 +95,7 @@ def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looke
     host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("shelves", "desk"):
-        monkeypatch.setattr(f"postroom.counter.{module}.MAX_MESSAGE_BYTES", 1001)
+        monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1001)
     text = json.dumps({"n": ["€🤝"] * 700}, ensure_ascii=False)  # a part ends within a character
     counter.file(text)
     [message] = mailbox.unread()
@@ -109,7 +109,7 @@ def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looke
 def test_an_envelope_of_what_was_acknowledged_elsewhere_is_gone(
     counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.counter.shelves.MAX_MESSAGE_BYTES", 10)
+    monkeypatch.setattr("postroom.http.message_listing.MAX_MESSAGE_BYTES", 10)
     [one] = counter.file(TEXT)
     [message] = mailbox.unread()
     Owner(counter).acknowledge(one)

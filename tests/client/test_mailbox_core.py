@@ -23,7 +23,7 @@ from postroom.client.mailbox.errors import (
 )
 from postroom.client.mailbox.exchange import Answer, NoAnswer, Request, Response, Steps, T
 from postroom.client.mailbox.session import Retries, Session
-from postroom.nlweb.keys import PrivateKey
+from postroom.crypto.rsa_ed25519 import PrivateKey
 
 HOST, NAME = "nlweb.shop.com", "shop.com"
 KEY = PrivateKey.generate("ed25519")

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.counter.counter import BOB, BOB_KEY, NOW, SHOP, Counter
+from tests.http.counter import BOB, BOB_KEY, NOW, SHOP, Counter
 
+from postroom.api.states import State
 from postroom.client.mailbox import (
     NotSentError,
     RefusedError,
@@ -13,9 +14,9 @@ from postroom.client.mailbox import (
     TokenReusedError,
     UnavailableError,
 )
-from postroom.post.notices import read_notice
-from postroom.post.outgoing import Outgoing
-from postroom.store.outbox import End, Outbox, State
+from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.queue_messages import read_notice
+from postroom.storage.outbox import End, Outbox
 
 UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 

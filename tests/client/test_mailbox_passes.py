@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.counter.counter import NOW, SHOP_KEY, Counter, Owner
+from tests.http.counter import NOW, SHOP_KEY, Counter, Owner
 from tests.tiers import amount
 
 from postroom.client.mailbox import MessageUnreadableError, Retries, UnavailableError, UnreadableMessageWarning
@@ -89,7 +89,7 @@ def test_a_late_message_is_shown_at_once_where_others_stay(counter: Counter, mai
 def test_a_late_message_is_shown_soon_where_so_many_stay_that_none_is_watched(
     counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.counter.shelves.MOST_WATCHED", 2)
+    monkeypatch.setattr("postroom.http.message_listing.MOST_WATCHED", 2)
     counter.file(*[TEXT] * 3, at=-1)
     while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=300)
@@ -136,7 +136,7 @@ def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(counter: Count
 def test_messages_that_stay_do_not_make_a_program_ask_and_ask(
     host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.counter.desk.POLL_SECONDS", 5.0)
+    monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
     filed = sorted(counter.file(*[TEXT] * 5))
     assert [message.id for message in mailbox.unread(wait=60)] == filed
     assert counter.clock.now == NOW + 60
@@ -147,7 +147,7 @@ def test_messages_that_stay_do_not_make_a_program_ask_and_ask(
 def test_no_more_is_remembered_than_what_is_there(
     host: Host, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.counter.desk.POLL_SECONDS", 5.0)
+    monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
     [stays] = counter.file(TEXT, at=-1)
     with host.open() as mailbox:
         passes = Passes(mailbox._core, True, "", counter.clock)
@@ -312,7 +312,7 @@ def test_nothing_is_lost_and_nothing_shown_twice_whatever_happens(
     counter: Counter, opening: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is filed while somebody waits here: few looks see what many do.
-    monkeypatch.setattr("postroom.counter.desk.POLL_SECONDS", 10.0)
+    monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 10.0)
     run_state_machine_as_test(
         lambda: Pickup(counter, opening),
         settings=settings(

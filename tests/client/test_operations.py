@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.aws import Deployed
 from tests.client.mailbox_net import Host, Open
-from tests.counter.counter import BOB, BOB_KEY, Counter
+from tests.http.counter import BOB, BOB_KEY, Counter
 
-from postroom.counter.operations import OPERATIONS, find_operations
-from postroom.counter.shapes import MAX_PART_BYTES
+from postroom.api.operations import OPERATIONS, find_operations
+from postroom.api.schemas import MAX_PART_BYTES
 
 NO_METHOD = {
     "incoming": "dm3's reference asks so; `unread` reads the same by pages",

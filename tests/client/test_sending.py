@@ -12,13 +12,13 @@ import pytest
 import trustme
 
 from postroom.client import Fate, Sender, deliver
-from postroom.errors import NotNowError, TheirError
-from postroom.https import HttpsClient
-from postroom.ijson import JsonValue
-from postroom.nlweb.envelope import check_hash, read_envelope
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB, POLLYWEB, Dialect
-from postroom.nlweb.verify import check_signature
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.net.https import HttpsClient
+from postroom.protocols.nlweb.envelope import check_hash, read_envelope
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.protocols.nlweb.verify import check_signature
 from postroom.reasons import Reason
 
 RECEIVER = "receiver.example"

@@ -31,24 +31,24 @@ from tests.functions.delivery_service import open_service
 from tests.functions.elsewhere import Elsewhere
 from tests.functions.lambdas import MOTO_REGION, Office, office
 from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
-from tests.post.ports import Clock
+from tests.pipeline.ports import Clock
 
-from postroom.cli.cost import counted as counted_values
+from postroom.cost import counted as counted_values
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import ZoneTree
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.sign import Draft, sign
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.keys import RowKey
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
-from postroom.store.register import Register
-from postroom.store.secrets import SigningKeys
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.register import Register
+from postroom.storage.secrets.signing_keys import SigningKeys
 
 Protocol = Literal["nlweb", "dm3"]
 SENDER, RECEIVER, SUBJECT = "sender.example", "receiver.example", "Hello@Host"

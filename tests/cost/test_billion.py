@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tests.aws import resources
 
-from postroom.cli.cost import counted
-from postroom.cli.cost.model import MILLION, Item, Mail, bill
-from postroom.cli.cost.nights import Nights, Run, run_of
-from postroom.cli.cost.prices import OURS, Prices, read_prices
+from postroom.cost import counted
+from postroom.cost.model import MILLION, Item, Mail, bill
+from postroom.cost.nights import Nights, Run, run_of
+from postroom.cost.prices import OURS, Prices, read_prices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from tests.cost.counting import post_office
 
-from postroom.cli.cost import counted
+from postroom.cost import counted
 
 
 @pytest.mark.stack

@@ -7,14 +7,14 @@ import sys
 import pytest
 from tests.aws import Deployed, resources, template
 from tests.functions.samples import MADE_AT, envelope
-from tests.post.house import UNKNOWN, House
+from tests.pipeline.house import UNKNOWN, House
 from tests.test_operating import metrics_of
 
-from postroom.cli.cost import counted
-from postroom.post import worker
-from postroom.post.courier import Delivery
-from postroom.post.notices import Notice
-from postroom.settings import Settings
+from postroom.core.settings import Settings
+from postroom.cost import counted
+from postroom.outbound.courier import Delivery
+from postroom.outbound.queue_messages import Notice
+from postroom.pipeline import worker
 
 
 def test_the_template_has_what_is_paid_by_the_month() -> None:

@@ -9,8 +9,9 @@ import pytest
 from benchmarks.mail import Plan, write
 from tests.aws import Deployed, resources, template
 
-from postroom.cli.cost import counted
-from postroom.cli.cost.nights import Nights, run_of
+from postroom.core.settings import Settings
+from postroom.cost import counted
+from postroom.cost.nights import Nights, run_of
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.collecting import Collector
 from postroom.jobs.evidence import Evidence, added_up
@@ -22,10 +23,9 @@ from postroom.jobs.report import Report
 from postroom.jobs.settings import CompactSettings
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
-from postroom.settings import Settings
-from postroom.store.cutting import Kept
-from postroom.store.keys import chunk_name
-from postroom.store.rounds import DAY_MS
+from postroom.storage.keys import chunk_name
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.rounds import DAY_MS
 
 HOUR = "seg/2026/11/23/01/"
 NOW = 1_795_399_200_000

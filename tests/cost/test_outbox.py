@@ -7,7 +7,7 @@ import pytest
 from tests.cost.counting import SMALL, Counted, PostOffice
 from tests.cost.items import Item, item_bytes
 
-from postroom.cli.cost import counted
+from postroom.cost import counted
 
 pytestmark = [pytest.mark.xdist_group("cost"), pytest.mark.stack]
 MANY = 10

@@ -7,8 +7,8 @@ from tests.cost.conftest import Numbers
 from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol
 from tests.cost.items import item_bytes, write_units
 
-from postroom.cli.cost import counted
-from postroom.cli.cost.model import parts
+from postroom.cost import counted
+from postroom.cost.model import parts
 
 pytestmark = [pytest.mark.xdist_group("cost"), pytest.mark.stack]
 PROTOCOLS = pytest.mark.parametrize("protocol", ["nlweb", "dm3"])

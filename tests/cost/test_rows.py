@@ -4,15 +4,15 @@ import pytest
 from tests.aws import Deployed
 from tests.cost.items import UNIT_BYTES, item_bytes, write_units
 
-from postroom.dm3.names import MAX_NAME_BYTES
-from postroom.nlweb.feedback import conversation_about
-from postroom.nlweb.names import read_host_name
+from postroom.protocols.dm3.names import MAX_NAME_BYTES
+from postroom.protocols.nlweb.feedback import conversation_about
+from postroom.protocols.nlweb.names import read_host_name
 from postroom.reasons import Kind, Reason
-from postroom.store.keys import row_key, seen_key_nlweb, segment_name
-from postroom.store.register import Register
-from postroom.store.seen import Seen
-from postroom.store.segments import Place
-from postroom.store.told import TellTale
+from postroom.storage.keys import row_key, seen_key_nlweb, segment_name
+from postroom.storage.mail.feedback_log import TellTale
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.seen import Seen
+from postroom.storage.mail.segments import Place
 
 HOST = f"{'.'.join(['a' * 63] * 3)}.{'b' * 61}"
 DM3_NAME = "n" * MAX_NAME_BYTES

@@ -15,7 +15,7 @@ from dns.rdatatype import RdataType
 from tests.dnssec.case import Gives, Said, Status
 from tests.dnssec.programs import program
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.local.ports import HOST
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import Absent, Bogus, Insecure, Secure, TrustAnchors, validate

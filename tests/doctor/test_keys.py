@@ -4,12 +4,12 @@ import dns.name
 import dns.rdata
 import pytest
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.checks import Status
 from postroom.doctor.keys import judge_key
 from postroom.names.dnssec import Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Link, Secure, Verdict
 from postroom.names.dnssec.evidence import Window
-from postroom.nlweb.key_record import record_strings, record_text
-from postroom.nlweb.keys import PrivateKey
+from postroom.protocols.nlweb.key_record import record_strings, record_text
 from postroom.reasons import Reason
 
 OWNER = dns.name.from_text("pk1._domainkey.shop.example")

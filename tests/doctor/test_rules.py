@@ -2,11 +2,11 @@
 
 import pytest
 
+from postroom.core.errors import NotNowError
 from postroom.doctor import Status, overall
 from postroom.doctor.checks import LONGEST_QUOTED, bad, good, not_found_out, quoted, skipped, warning
 from postroom.doctor.host import Believed, NotBelieved, Shown, judge_addresses, judge_certificate
 from postroom.doctor.terms import Term, runs_out, time_left
-from postroom.errors import NotNowError
 from postroom.reasons import Reason
 
 DAY = 86_400

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from postroom.cli.checkout import template_path
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import Town
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.scenes import Story
+from postroom.demo.town import Town
+from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
-from postroom.nlweb.keys import PrivateKey
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from postroom.cli.story.town import Town
 from postroom.cli.up import describe_stack
+from postroom.demo.town import Town
 from postroom.local.stack import LocalStack
 
 Shell = Callable[[str], str]

@@ -8,13 +8,13 @@ import pytest
 from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_dm3 import call, find, https, write
 
-from postroom.cli.story.names import ALICE, BOB, MALLORY, SERVICE
-from postroom.cli.story.scenes import Story, now_ms
-from postroom.cli.story.town import RECEIVER, Town
 from postroom.client.dm3 import Sent
-from postroom.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.dm3.message import MessageMetadata, sign_message
-from postroom.https import HttpsClient
+from postroom.demo.names import ALICE, BOB, MALLORY, SERVICE
+from postroom.demo.scenes import Story, now_ms
+from postroom.demo.town import RECEIVER, Town
+from postroom.net.https import HttpsClient
+from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
 
 __all__ = ["https"]
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from postroom.cli.story.names import BOB
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import DM3_HOST, SUBJECT, Town
 from postroom.client import AsyncMailbox, Mailbox
 from postroom.client.mailbox import MessageGoneError, NotTheOwnerError, UntrustedHostError
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
-from postroom.store.mailboxes import Mailboxes
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.names import BOB
+from postroom.demo.scenes import Story
+from postroom.demo.town import DM3_HOST, SUBJECT, Town
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.mailboxes import Mailboxes
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

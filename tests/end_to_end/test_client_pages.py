@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.shells import Shell, open_shell
 
-from postroom.cli.story.names import BOB
-from postroom.cli.story.office import until
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import RECEIVER, SUBJECT, Town
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
-from postroom.store.mailboxes import Mailboxes
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.names import BOB
+from postroom.demo.office import until
+from postroom.demo.scenes import Story
+from postroom.demo.town import RECEIVER, SUBJECT, Town
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.mailboxes import Mailboxes
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

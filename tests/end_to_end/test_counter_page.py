@@ -8,8 +8,8 @@ import pytest
 from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import RECEIVER, Town
+from postroom.demo.scenes import Story
+from postroom.demo.town import RECEIVER, Town
 
 __all__ = ["tools"]
 

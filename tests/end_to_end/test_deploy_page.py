@@ -17,8 +17,8 @@ from tests.aws import TEMPLATE, resources, template
 from tests.built.tools import SAM, environment_of_sam
 from tests.end_to_end.shells import Shell, shell_beside
 
-from postroom.cli.checkout import template_path
-from postroom.cli.story.office import until
+from postroom.demo.office import until
+from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 
 ROOT = TEMPLATE.parent

@@ -5,17 +5,17 @@ import json
 import pytest
 from tests.end_to_end import dumps
 
-from postroom.cli.story.names import ALICE, BOB
-from postroom.cli.story.office import until
-from postroom.cli.story.scenes import Story, now_ms
-from postroom.cli.story.town import DM3_HOST, Town
 from postroom.client import Fate
 from postroom.client.dm3 import Dm3Sender, Letter, Sent
-from postroom.dm3.envelope import open_message, read_envelope
-from postroom.https import HttpsClient, Response
-from postroom.ijson import JsonValue
-from postroom.store.keys import seen_key_dm3
-from postroom.store.reader import Filed
+from postroom.core.ijson import JsonValue
+from postroom.demo.names import ALICE, BOB
+from postroom.demo.office import until
+from postroom.demo.scenes import Story, now_ms
+from postroom.demo.town import DM3_HOST, Town
+from postroom.net.https import HttpsClient, Response
+from postroom.protocols.dm3.envelope import open_message, read_envelope
+from postroom.storage.keys import seen_key_dm3
+from postroom.storage.mail.reader import Filed
 
 pytestmark = pytest.mark.xdist_group("town")
 

@@ -10,16 +10,16 @@ from botocore.exceptions import ClientError
 from tests.roles import session_of
 from tests.sparks import ON_SPARK, run_job_here
 
-from postroom.cli.checkout import template_path
+from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, clean_session
 from postroom.local.spark import environment_of
 from postroom.local.stack import Deployment, LocalStack
-from postroom.store.keys import RowKey, claim_name, row_key, segment_name
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.quotas import Usages
-from postroom.store.register import Register
-from postroom.store.segments import Line, Objects, lay_out
-from postroom.store.storage import Storage, Use
+from postroom.storage.containers import Storage, Use
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.keys import RowKey, claim_name, row_key, segment_name
+from postroom.storage.limits.quotas import Usages
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.segments import Line, Objects, lay_out
 
 pytestmark = ON_SPARK
 

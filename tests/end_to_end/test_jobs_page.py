@@ -9,10 +9,10 @@ from tests.end_to_end.shells import open_shell
 from typer.testing import CliRunner
 
 from postroom.cli import app, jobs
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import RECEIVER, Town
+from postroom.demo.scenes import Story
+from postroom.demo.town import RECEIVER, Town
 from postroom.jobs.reading import Damage
-from postroom.store.past import Stand
+from postroom.storage.mail.past import Stand
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

@@ -1,4 +1,4 @@
-"""The rules of a mailbox (tests/counter/machine.py), played over HTTPS at a real deployment of the local stack.
+"""The rules of a mailbox (tests/http/machine.py), played over HTTPS at a real deployment of the local stack.
 
 Messages are filed by hand, as late as the rules wish, and by the real door and worker. Few examples are played; more by
 `MACHINE_EXAMPLES=50`.
@@ -15,20 +15,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import rule, run_state_machine_as_test
 from tests.aws import Clients, Deployed
-from tests.counter.counter import HOST, SHOP, Counter
-from tests.counter.machine import MailboxMachine
-from tests.post.ports import Clock
+from tests.http.counter import HOST, SHOP, Counter
+from tests.http.machine import MailboxMachine
+from tests.pipeline.ports import Clock
 from tests.tiers import examples
 
-from postroom.cli.story.office import Office, until
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import SUBJECT, Town
-from postroom.counter.asked import Asked
-from postroom.counter.reply import Reply
+from postroom.demo.office import Office, until
+from postroom.demo.scenes import Story
+from postroom.demo.town import SUBJECT, Town
+from postroom.http.reply import Reply
+from postroom.http.request import Asked
 from postroom.local.stack import Deployment
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.ids import id_of
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.mail.ids import id_of
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

@@ -13,12 +13,12 @@ from tests.end_to_end.test_counter_page import BLOCKS as COUNTER
 from tests.end_to_end.test_counter_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
-from postroom.cli.story.office import until
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import RECEIVER, SUBJECT, Town
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
+from postroom.demo.office import until
+from postroom.demo.scenes import Story
+from postroom.demo.town import RECEIVER, SUBJECT, Town
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
 
 __all__ = ["shell", "tools"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from postroom.canonical import jcs
-from postroom.cli.story.scenes import Story, now_ms
-from postroom.cli.story.town import RECEIVER, SUBJECT, Town
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.timestamp import write_timestamp
+from postroom.core.canonical import jcs
+from postroom.core.timestamps import write_timestamp
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.scenes import Story, now_ms
+from postroom.demo.town import RECEIVER, SUBJECT, Town
+from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

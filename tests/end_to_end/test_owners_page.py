@@ -9,18 +9,18 @@ import pytest
 from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT
-from postroom.cli.story.names import SERVICE
-from postroom.cli.story.office import until
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import DM3_HOST, RECEIVER, Correspondent, Town
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.profile import UserProfile, data_uri
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.names import SERVICE
+from postroom.demo.office import until
+from postroom.demo.scenes import Story
+from postroom.demo.town import DM3_HOST, RECEIVER, Correspondent, Town
 from postroom.names.registry import PROFILE_KEY
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.nlweb.schema import NLWEB
 from postroom.reasons import Reason
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.mailboxes import Mailboxes
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailboxes
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

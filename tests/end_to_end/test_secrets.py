@@ -18,19 +18,19 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tests.end_to_end.leaks import files_in, leaks, left_behind
 
-from postroom.cli.story.names import ALICE, BOB, Names
-from postroom.cli.story.office import Office, envelope_of, until
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import BUFFER, SUBJECT, Correspondent, Town
-from postroom.cli.story.webhooks import Receiver
 from postroom.client import Fate, Mailbox
 from postroom.client.dm3 import Dm3Sender, Letter
-from postroom.https import HttpsClient
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.names import ALICE, BOB, Names
+from postroom.demo.office import Office, envelope_of, until
+from postroom.demo.scenes import Story
+from postroom.demo.town import BUFFER, SUBJECT, Correspondent, Town
+from postroom.demo.webhooks import Receiver
 from postroom.local.gateway import Answer, Request
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
+from postroom.net.https import HttpsClient
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from postroom.cli.checkout import template_path
-from postroom.cli.story.names import BOB
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import BUFFER, ORDER, RECEIVER, SUBJECT, Town
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
+from postroom.demo.names import BOB
+from postroom.demo.scenes import Story
+from postroom.demo.town import BUFFER, ORDER, RECEIVER, SUBJECT, Town
+from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.reader import Filed
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.mail.reader import Filed
 
 pytestmark = pytest.mark.stack
 

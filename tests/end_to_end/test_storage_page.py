@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 from tests.client.archive.mail import STORAGE_KEY, USERS, filled
-from tests.dm3.stored_mail import ALICE, BOB
 from tests.end_to_end.shells import Shell
 from tests.end_to_end.test_counter_page import BLOCKS as SIGNING_IN
 from tests.end_to_end.test_counter_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
+from tests.protocols.dm3.stored_mail import ALICE, BOB
 
-from postroom.cli.story.town import RECEIVER, Town
+from postroom.api.schemas import MAX_PART_BYTES
 from postroom.client import Mailbox
 from postroom.client.archive import Archive, FolderHome, copy
 from postroom.client.archive.service import ServiceHome
-from postroom.counter.shapes import MAX_PART_BYTES
-from postroom.nlweb.keys import PrivateKey
-from postroom.store.mailboxes import Mailboxes
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.town import RECEIVER, Town
+from postroom.storage.directory.mailboxes import Mailboxes
 
 __all__ = ["shell", "tools"]
 

@@ -5,14 +5,14 @@ import json
 import pytest
 from tests.end_to_end import dumps
 
-from postroom.cli.story.lookups import why_not_believed
-from postroom.cli.story.office import envelope_of, until
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.town import BUFFER, RECEIVER, SENDER, Town
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
-from postroom.store.keys import seen_key_nlweb
+from postroom.demo.lookups import why_not_believed
+from postroom.demo.office import envelope_of, until
+from postroom.demo.scenes import Story
+from postroom.demo.town import BUFFER, RECEIVER, SENDER, Town
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
+from postroom.storage.keys import seen_key_nlweb
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")

@@ -24,18 +24,18 @@ from tests.faults.suites import (
     UNASKED,
 )
 
-from postroom.errors import NotNowError
-from postroom.post.adapters import AwsForwarding
-from postroom.post.courier import Courier
-from postroom.post.worker import Worker
+from postroom.core.errors import NotNowError
+from postroom.outbound.courier import Courier
+from postroom.pipeline.worker import Worker
 from postroom.reasons import Reason
-from postroom.store.limits import FeedbackLimits
-from postroom.store.outbox import Message, Outbox
-from postroom.store.queues import Queue
-from postroom.store.register import GONE, Register
-from postroom.store.replies import Replies
-from postroom.store.seen import Known, Seen
-from postroom.store.told import TellTale, Told
+from postroom.runtime.adapters import AwsForwarding
+from postroom.storage.limits.feedback import FeedbackLimits
+from postroom.storage.mail.feedback_log import TellTale, Told
+from postroom.storage.mail.register import GONE, Register
+from postroom.storage.mail.replies import Replies
+from postroom.storage.mail.seen import Known, Seen
+from postroom.storage.outbox import Message, Outbox
+from postroom.storage.queues import Queue
 
 
 def registers_without_a_condition() -> None:

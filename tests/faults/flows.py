@@ -15,7 +15,7 @@ from tests.faults.owners import Owners
 from tests.faults.queues import Queues, event_of
 from tests.faults.world import BUSY, DARK, STRICT, Trouble
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 
 OWNERS = "the owners"
 """A victim that is no function: the process of the owners, who read and acknowledge."""

@@ -12,13 +12,13 @@ from tests.faults.owners import RETAIN_SECONDS, Owners
 from tests.faults.queues import Queues
 from tests.faults.tellings import Tellings
 
-from postroom.post.claims import unpack
-from postroom.store.audit import audit
-from postroom.store.gather import gather
-from postroom.store.head import is_head
-from postroom.store.ledger import Accepted, read_ledger
-from postroom.store.register import ACKED, FORWARDED, Row, read_row
-from postroom.store.segments import Objects
+from postroom.pipeline.claims import unpack
+from postroom.storage.audit.audit import audit
+from postroom.storage.audit.collection import gather
+from postroom.storage.mail.head import is_head
+from postroom.storage.mail.ledger import Accepted, read_ledger
+from postroom.storage.mail.register import ACKED, FORWARDED, Row, read_row
+from postroom.storage.mail.segments import Objects
 
 
 @dataclass

@@ -12,15 +12,15 @@ from tests.faults.office import HELLO, NONSENSE, WALLET, WHO
 from tests.faults.world import BUFFERS, SELECTOR, SENDER
 from tests.functions.samples import ALICE, BOB, RECEIVER, http, published_key, service_keys, user_keys
 
-from postroom.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.dm3.message import MessageMetadata, sign_message
-from postroom.ijson import JsonValue
-from postroom.nlweb.feedback import body_of
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.sign import Draft, sign
-from postroom.nlweb.subjects import FEEDBACK
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.nlweb.feedback import body_of
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.reasons import Kind, Reason, reason_of
-from postroom.store.keys import seen_key_nlweb
+from postroom.storage.keys import seen_key_nlweb
 
 LARGE = "x" * 1_000_000
 """Too large for a queue message, small enough for the door."""

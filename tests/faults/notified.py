@@ -14,8 +14,9 @@ from tests.faults.queues import Queues, event_of
 from tests.faults.world import BUFFERS, BUSY, SENDER
 from tests.functions.samples import RECEIVER
 
-from postroom.nlweb.schema import NLWEB
-from postroom.store.targets import Kind, Targets, TargetState
+from postroom.api.states import TargetState
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.storage.directory.notification_targets import Kind, Targets
 
 _TOLD = (BUFFERS[SENDER], BUFFERS[BUSY])
 """Whose hosts the targets are at."""

@@ -27,16 +27,16 @@ from tests.faults.world import SELECTOR, World
 from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import ACCOUNT, MOTO_REGION, Office
 from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published_key, service_keys, user_keys
-from tests.post.ports import InTurn
+from tests.pipeline.ports import InTurn
 from tests.sessions import share_descriptions
 
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.post.wiring import doors, keepers, worker
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
-from postroom.store.replies import MAX_INLINE_BYTES
-from postroom.store.secrets import SigningKeys
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.runtime import dead_letters, inbox, worker
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.mail.replies import MAX_INLINE_BYTES
+from postroom.storage.secrets.signing_keys import SigningKeys
 
 Json = dict[str, Any]
 HELLO, ORDER, NEWS, NONSENSE = "Hello@Host", "Order@Host", "News@Host", "Nonsense@Nobody"
@@ -115,7 +115,7 @@ class Town:
         self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # One call after the other: only then does a call have a number.
-        for module in (doors, worker, keepers):
+        for module in (inbox, worker, dead_letters):
             setattr(module, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
         self.settle_by({})
         for function in FUNCTIONS:

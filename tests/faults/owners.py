@@ -10,9 +10,9 @@ from tests.faults.clock import CLOCK
 from tests.faults.letters import who_is
 from tests.functions.samples import BOB, RECEIVER
 
-from postroom.store.reader import Reader
-from postroom.store.register import Register, Row
-from postroom.store.segments import Objects
+from postroom.storage.mail.reader import Reader
+from postroom.storage.mail.register import Register, Row
+from postroom.storage.mail.segments import Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

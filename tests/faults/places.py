@@ -10,12 +10,12 @@ from types import FrameType
 
 HERE = Path(__file__).parent.parent.parent
 LIBRARY = HERE / "layers" / "postroom" / "postroom"
-ROOMS = (LIBRARY / "store", LIBRARY / "post", HERE / "functions")
+ROOMS = (*(LIBRARY / room for room in ("outbound", "pipeline", "runtime", "storage")), HERE / "functions")
 OF_OTHERS = {"Manifests", "Outbound", "ProfileSource", "SenderKeys"}
 """The ports behind which no AWS stands; every other is taken for one of AWS."""
-_CLASSES_OF_AWS = (*(LIBRARY / "store").glob("*.py"), LIBRARY / "post" / "adapters.py")
+_CLASSES_OF_AWS = (*(LIBRARY / "storage").rglob("*.py"), LIBRARY / "runtime" / "adapters.py")
 _CLIENT = "boto3.client"
-_PORTS = LIBRARY / "post" / "ports.py"
+_PORTS = (LIBRARY / "outbound" / "ports.py", LIBRARY / "pipeline" / "ports.py")
 
 
 @dataclass(frozen=True, order=True)
@@ -85,7 +85,8 @@ def _types_of_aws() -> set[str]:
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     found = {each.name for node in imports if re.fullmatch(r"mypy_boto3_\w+", node.module or "") for each in node.names}
     found.add(_CLIENT)
-    ports = [node for node in ast.parse(_PORTS.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+    declared = [node for path in _PORTS for node in ast.parse(path.read_text(encoding="utf-8")).body]
+    ports = [node for node in declared if isinstance(node, ast.ClassDef)]
     found |= {node.name for node in ports if [ast.unparse(base) for base in node.bases] == ["Protocol"]} - OF_OTHERS
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     while more := {each.name for each in classes if set(_held(each).values()) & found} - found:

@@ -36,7 +36,7 @@ from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER
 from tests.faults.outbox import OutboxFlow
 from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
 
-from postroom.post.worker import BEGIN_SECONDS
+from postroom.pipeline.worker import BEGIN_SECONDS
 
 Play = EachCall | EachOrder | EachDropped
 IMPATIENT = {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}

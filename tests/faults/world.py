@@ -21,8 +21,8 @@ from tests.functions.samples import published_key
 from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
 
 SELECTOR = "pk1"
 SENDER, STRICT, BUSY, DARK = "sender.example", "strict.example", "busy.example", "dark.example"

@@ -12,14 +12,14 @@ from typing import Any
 from nacl.bindings import crypto_aead_chacha20poly1305_ietf_encrypt, crypto_kx_client_session_keys
 from tests.functions.bad_requests import MARK, Sent
 
-from postroom.canonical import stringify
-from postroom.dm3.dialect import sign_struct
-from postroom.dm3.extension import FilterRules, ProfileExtension
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.profile import UserProfile, data_uri
-from postroom.dm3.sealing import SCHEME, EncryptionKey, seal
-from postroom.dm3.service import ServiceKeys
-from postroom.store.directory import Dm3Mailbox
+from postroom.core.canonical import stringify
+from postroom.protocols.dm3.dialect import sign_struct
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.sealing import SCHEME, EncryptionKey, seal
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.storage.directory.domains import Dm3Mailbox
 
 Json = dict[str, Any]
 

@@ -37,11 +37,11 @@ from tests.functions.bad_dm3 import (
 )
 from tests.functions.bad_requests import MARK, Row, Sent, Then
 
-from postroom.dm3.jsonrpc import MAX_BATCH
-from postroom.dm3.sealing import SCHEME, seal
-from postroom.post.dm3_door import MAX_BODY_BYTES
+from postroom.core.settings import Settings
+from postroom.pipeline.dm3_inbox import MAX_BODY_BYTES
+from postroom.protocols.dm3.jsonrpc import MAX_BATCH
+from postroom.protocols.dm3.sealing import SCHEME, seal
 from postroom.reasons import Reason
-from postroom.settings import Settings
 
 SIZE_LIMIT = Settings().dm3_size_limit_bytes
 Values = tuple[tuple[str, object], ...]

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from postroom.nlweb.envelope import hash_of, signed_text_of
-from postroom.nlweb.key_record import record_strings, record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import HANDSHAKE, NLWEB
-from postroom.nlweb.sign import seal
-from postroom.nlweb.timestamp import write_timestamp
+from postroom.core.timestamps import write_timestamp
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
+from postroom.protocols.nlweb.key_record import record_strings, record_text, zone_line
+from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
+from postroom.protocols.nlweb.sign import seal
 from postroom.reasons import Reason
 
 Json = dict[str, Any]

@@ -15,16 +15,16 @@ from tests.functions.elsewhere import Elsewhere
 from tests.functions.lambdas import Office, office
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
-from postroom.store.operators import Operators
-from postroom.store.secrets import SigningKeys
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.operators import Operators
+from postroom.storage.secrets.signing_keys import SigningKeys
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from tests.aws import Deployed
 
-from postroom.dm3.service import ServiceKeys
+from postroom.core.settings import Settings
 from postroom.names.registry import PROFILE_KEY
-from postroom.settings import Settings
-from postroom.store.directory import Dm3Mailbox
-from postroom.store.dm3_keys import DeliveryServiceKeys
-from postroom.store.operators import Operators
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.directory.operators import Operators
+from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 
 def open_service(

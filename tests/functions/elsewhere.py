@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from postroom.local.authority import Authority
-from postroom.nlweb.manifest import domain_of_host, manifest_of
-from postroom.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.manifest import domain_of_host, manifest_of
+from postroom.protocols.nlweb.schema import NLWEB
 
 
 class Elsewhere(HTTPServer):

@@ -20,24 +20,24 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from postroom.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.dm3.keys import PrivateSigningKey, UserKeys
-from postroom.dm3.message import MessageMetadata, sign_message
-from postroom.dm3.profile import UserProfile, data_uri
-from postroom.dm3.sealing import EncryptionKey, seal
-from postroom.dm3.service import ServiceKeys
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local import gateway
 from postroom.local.clients import REGION
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.sign import Draft, sign
-from postroom.nlweb.subjects import SubjectRule, Treatment, find_rule
-from postroom.post.claims import Claim, Queued
-from postroom.post.notices import Notice, SummaryDue
-from postroom.post.notifications import Waiting
+from postroom.outbound.notifications import Waiting
+from postroom.outbound.queue_messages import Notice, SummaryDue
+from postroom.pipeline.claims import Claim, Queued
+from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.sealing import EncryptionKey, seal
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule
 from postroom.reasons import Reason
-from postroom.store.keys import RowKey, row_key
+from postroom.storage.keys import RowKey, row_key
 
 EVENTS = Path(__file__).parent.parent.parent / "events"
 SEED = b"postroom sample events: a published key, never to be used for anything else"

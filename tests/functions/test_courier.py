@@ -9,7 +9,7 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
 
 from postroom.reasons import Reason
-from postroom.store.register import Register
+from postroom.storage.mail.register import Register
 
 
 def notice() -> str:

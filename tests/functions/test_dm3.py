@@ -29,10 +29,10 @@ from tests.functions.samples import (
     user_keys,
 )
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
+from postroom.core.settings import Settings
 from postroom.reasons import Reason
-from postroom.settings import Settings
-from postroom.store.directory import Dm3Mailbox
+from postroom.storage.directory.domains import Dm3Mailbox
 
 PAGE, OTHER = "https://app.example", "https://evil.example"
 PATHS = pytest.mark.parametrize("path", ["/dm3", "/rpc"])

@@ -29,20 +29,20 @@ from tests.functions.samples import (
     written,
 )
 
-from postroom.dm3.envelope import open_message
-from postroom.dm3.envelope import read_envelope as read_dm3_envelope
-from postroom.dm3.message import check_message
-from postroom.dm3.postmark import check_postmark, read_postmark
-from postroom.dm3.sealing import open_sealed
-from postroom.nlweb.envelope import read_envelope
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.verify import check_signature
-from postroom.post.claims import read_claim
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.pipeline.claims import read_claim
+from postroom.protocols.dm3.envelope import open_message
+from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
+from postroom.protocols.dm3.message import check_message
+from postroom.protocols.dm3.postmark import check_postmark, read_postmark
+from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.nlweb.envelope import read_envelope
+from postroom.protocols.nlweb.verify import check_signature
 from postroom.reasons import Reason
-from postroom.store.directory import Dm3Mailbox
-from postroom.store.limits import FeedbackLimits
-from postroom.store.register import Register
-from postroom.store.targets import Kind, Targets
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.directory.notification_targets import Kind, Targets
+from postroom.storage.limits.feedback import FeedbackLimits
+from postroom.storage.mail.register import Register
 
 COVERED: set[str] = set()
 

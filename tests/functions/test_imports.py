@@ -11,19 +11,22 @@ EVERYWHERE = {
     "aws_lambda_powertools", "boto3", "botocore", "certifi", "coincurve", "cryptography", "dateutil", "jiter",
     "jmespath", "multiprocessing", "nacl", "orjson", "pybase64", "rfc8785", "s3transfer", "six", "typing_extensions",
     "urllib3",
-    "postroom.canonical", "postroom.dm3", "postroom.errors", "postroom.ijson", "postroom.nlweb", "postroom.post",
-    "postroom.post.wiring", "postroom.reasons", "postroom.settings", "postroom.store",
+    "postroom.api", "postroom.core", "postroom.crypto", "postroom.http", "postroom.net", "postroom.net.aws",
+    "postroom.outbound", "postroom.pipeline", "postroom.protocols", "postroom.protocols.dm3",
+    "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
+    "postroom.storage.directory", "postroom.storage.limits", "postroom.storage.mail", "postroom.storage.secrets",
 }  # fmt: skip
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
+JUDGING = {"postroom.names.dnssec", "postroom.pipeline.judges"}
 IMPORTED = {
-    "inbox/app": {*DNS, "postroom.names.dnssec"},
-    "worker/app": {*DNS, "postroom.names.dnssec"},
+    "inbox/app": {*DNS, *JUDGING, "postroom.net.timebox"},
+    "worker/app": {*DNS, *JUDGING},
     "worker/keeper": set[str](),
-    "courier/app": {*DNS, "h11", "httpcore", "postroom.https", "postroom.timed", "standardwebhooks", "yaml"},
-    "mailbox/app": {"jwt", "msgspec", "postroom.counter", "postroom.names"},
+    "courier/app": {*DNS, "h11", "httpcore", "postroom.net.https", "postroom.net.timed", "standardwebhooks", "yaml"},
+    "mailbox/app": {"jwt", "msgspec", "postroom.names"},
 }
-"""Beside EVERYWHERE. Packages of others by their first name; of ours, modules of the first floor and packages; of
-Python's own, those of SLOW."""
+"""Beside EVERYWHERE. Packages of others by their first name; of ours, packages and the modules of the first
+floor and of `net`; of Python's own, those of SLOW."""
 
 SLOW = {"asyncio", "multiprocessing", "sqlite3", "unittest"}
 WHERE_THEY_ARE = {"anyio", "h2", "hpack", "hyperframe"}
@@ -47,7 +50,7 @@ def imported_by(function: str) -> set[str]:
     ours = {
         name
         for name, is_package in found.items()
-        if name.startswith("postroom.") and (is_package or name.count(".") == 1)
+        if name.startswith("postroom.") and (is_package or name.count(".") == 1 or name.startswith("postroom.net."))
     }
     tops = {name.partition(".")[0] for name in found} - {"postroom", module, "cython_runtime"} - WHERE_THEY_ARE
     # What begins with _ is a part of another package, or of how Python was started.
@@ -60,9 +63,9 @@ def test_a_start_imports_what_is_listed_and_nothing_else(function: str) -> None:
     new, gone = sorted(imported - listed), sorted(listed - imported)
     assert not new, (
         f"functions/{function}.py now imports {', '.join(new)} at its start; every cold start pays for it. What few "
-        "events need is imported where they need it (as `postroom.nlweb.names` does with idna), or stands in a module "
-        "that this function does not import. If every start needs it, see what it costs (python -m benchmarks start), "
-        "and put it into this list."
+        "events need is imported where they need it (as `postroom.protocols.nlweb.names` does with idna), or stands in "
+        "a module that this function does not import. If every start needs it, see what it costs "
+        "(python -m benchmarks start), and put it into this list."
     )
     assert not gone, f"functions/{function}.py imports {', '.join(gone)} no longer: take it out of this list."
 

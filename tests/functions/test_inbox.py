@@ -8,10 +8,10 @@ from tests.functions.lambdas import REQUEST_ID, Json, Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, events, http
 
+from postroom.core.settings import Settings
 from postroom.reasons import Reason
-from postroom.settings import Settings
-from postroom.store.keys import seen_key_nlweb
-from postroom.store.ledger import read_ledger
+from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.mail.ledger import read_ledger
 
 
 def post_event() -> Json:

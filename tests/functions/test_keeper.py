@@ -12,12 +12,13 @@ from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import MADE_AT, events
 
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.sign import Draft
-from postroom.post.keeper import LETTERS_AT_ONCE, ROUND_SECONDS
-from postroom.post.outgoing import Outgoing
+from postroom.api.states import State
+from postroom.outbound.outgoing import Outgoing
+from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, ROUND_SECONDS
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import Draft
 from postroom.reasons import Reason
-from postroom.store.outbox import Message, Outbox, State
+from postroom.storage.outbox import Message, Outbox
 
 LONG_AGO = MADE_AT - 7 * 86_400
 

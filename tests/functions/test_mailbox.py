@@ -24,14 +24,14 @@ from tests.functions.samples import (
     user_keys,
 )
 
-from postroom.counter.shapes import MAX_PART_BYTES
-from postroom.dm3.profile import UserProfile
-from postroom.store.directory import Directory, Dm3Mailbox, Domain
-from postroom.store.keys import row_key
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
-from postroom.store.register import Register
-from postroom.store.segments import Line, Objects, lay_out
+from postroom.api.schemas import MAX_PART_BYTES
+from postroom.protocols.dm3.profile import UserProfile
+from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.keys import row_key
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.segments import Line, Objects, lay_out
 
 HOST = "https://nlweb.receiver.example"
 PAGE, OTHER = "https://app.example", "https://evil.example"

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from tests.aws import TEMPLATE, resources
 
 from postroom.jobs.report import Report
-from postroom.post.courier import Delivery
-from postroom.post.filing import Fate
-from postroom.post.notifier import Notified
+from postroom.outbound.courier import Delivery
+from postroom.outbound.notifier import Notified
+from postroom.pipeline.filing import Fate
 
 ROOT = TEMPLATE.parent
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")

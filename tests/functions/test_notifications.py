@@ -20,10 +20,10 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, events, published_key, sqs
 from tests.functions.test_mailbox import ask, said, sign_in
 
-from postroom.https import MAX_RESPONSE_BYTES
 from postroom.local.authority import Authority
 from postroom.local.zones import ZoneTree
-from postroom.store.mailboxes import Mailboxes
+from postroom.net.https import MAX_RESPONSE_BYTES
+from postroom.storage.directory.mailboxes import Mailboxes
 
 AT = f"/mailboxes/{RECEIVER}/notifications"
 HOOK = "hook.example"

@@ -14,10 +14,10 @@ from tests.functions.samples import BOB, MADE_AT, RECEIVER, SERVICE, http
 from tests.functions.test_mailbox import ENVELOPE, HOST, file, keep, opened, sign_in
 from tests.tiers import examples
 
-from postroom.counter.operations import OPERATIONS
-from postroom.store.ids import id_of
-from postroom.store.keys import row_key
-from postroom.store.targets import Kind, Targets
+from postroom.api.operations import OPERATIONS
+from postroom.storage.directory.notification_targets import Kind, Targets
+from postroom.storage.keys import row_key
+from postroom.storage.mail.ids import id_of
 
 __all__ = ["opened"]
 

@@ -11,11 +11,11 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, SENDER, http, published_key, sqs
 from tests.functions.test_mailbox import ask, said, sign_in
 
-from postroom.https import MAX_RESPONSE_BYTES
-from postroom.nlweb.sign import Draft, sign
-from postroom.store.directory import Domain
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
+from postroom.net.https import MAX_RESPONSE_BYTES
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
 
 AT = f"/mailboxes/{RECEIVER}/outbox"
 MESSAGE = {"token": "t1", "to": SENDER, "subject": "Hello@Host", "body": {"Text": "Good morning ☀"}}

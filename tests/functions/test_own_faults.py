@@ -39,13 +39,13 @@ from tests.functions.samples import (
 )
 from tests.functions.test_mailbox import sign_in
 
-from postroom.errors import SettingsError
-from postroom.nlweb.subjects import SubjectRule, Treatment
+from postroom.core.errors import SettingsError
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
-from postroom.store.register import Register
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.mail.register import Register
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "own-faults.md"
 LONG_AGO = MADE_AT - 7 * 86_400

@@ -14,12 +14,12 @@ from tests.functions.samples import ALICE, BOB, MADE_AT, RECEIVER, events, profi
 from tests.functions.test_mailbox import ask, said, sign_in
 from tests.functions.test_own_faults import CHALLENGE, DM3, LETTER, NOTICE, TARGETS, Work
 
-from postroom.counter.tokens import TOKEN_SECONDS
-from postroom.nlweb.keys import PrivateKey
-from postroom.store.directory import Dm3Mailbox
-from postroom.store.dm3_keys import DeliveryServiceKeys
-from postroom.store.secrets import SigningKeys
-from postroom.store.token_keys import TokenKeys
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.http.tokens import TOKEN_SECONDS
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
+from postroom.storage.secrets.signing_keys import SigningKeys
+from postroom.storage.secrets.token_keys import TokenKeys
 
 SEEN_AFTER = 45
 """Seconds until every instance has read what was changed."""

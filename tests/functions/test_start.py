@@ -14,8 +14,8 @@ import pytest
 from tests.functions.lambdas import MOTO_REGION, Office
 
 from postroom.cli.admin.starting import what_stops
-from postroom.errors import SettingsError
-from postroom.post.wiring import aws
+from postroom.core.errors import SettingsError
+from postroom.runtime import aws
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = {

@@ -9,8 +9,8 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import CORRELATION, MADE_AT, RECEIVER, claim, envelope, events, forged, sqs, text_of
 
 from postroom.local.dns import DnsServer
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.post.claims import Queued
+from postroom.pipeline.claims import Queued
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 
 

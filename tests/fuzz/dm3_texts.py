@@ -9,7 +9,9 @@ from ens_normalize import DisallowedSequence, ens_normalize
 from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fuzzed, json_of, place_in, text_of
 from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMITTED, compact
 
-from postroom.dm3.envelope import (
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Envelope,
     check_envelope,
@@ -19,11 +21,11 @@ from postroom.dm3.envelope import (
     read_envelope,
     read_submitted,
 )
-from postroom.dm3.extension import ProfileExtension, check_sender, read_extension, read_size_limit
-from postroom.dm3.keys import read_user_keys
-from postroom.dm3.message import Message, MessageMetadata, check_message, read_message, sign_message
-from postroom.dm3.names import MAX_NAME_BYTES, normalize
-from postroom.dm3.postmark import (
+from postroom.protocols.dm3.extension import ProfileExtension, check_sender, read_extension, read_size_limit
+from postroom.protocols.dm3.keys import read_user_keys
+from postroom.protocols.dm3.message import Message, MessageMetadata, check_message, read_message, sign_message
+from postroom.protocols.dm3.names import MAX_NAME_BYTES, normalize
+from postroom.protocols.dm3.postmark import (
     Postmark,
     check_certifiable,
     check_postmark_hash,
@@ -31,7 +33,7 @@ from postroom.dm3.postmark import (
     make_postmark,
     read_postmark,
 )
-from postroom.dm3.profile import (
+from postroom.protocols.dm3.profile import (
     ServiceProfile,
     UserProfile,
     data_uri,
@@ -39,10 +41,8 @@ from postroom.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
-from postroom.dm3.sealing import open_sealed
-from postroom.dm3.service import ServiceKeys, read_service_keys
-from postroom.errors import TheirError
-from postroom.ijson import JsonValue
+from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
 from postroom.reasons import Reason
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from dns.rdatatype import DS, TXT, A, RdataType
 from tests.fuzz.entry import Entry, asked, fields_of, fuzzed
 from tests.fuzz.samples import NOW
 
-from postroom.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
 from postroom.names.addresses import addresses

@@ -14,18 +14,18 @@ from tests.fuzz.nlweb_texts import CONTENTS
 from tests.fuzz.office import DM3_DOOR, DM3_JUDGE, NLWEB_DOOR, NLWEB_JUDGE, PROFILES, QUEUE, queued
 from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, compact
 
-from postroom.dm3.codes import INTERNAL_ERROR
-from postroom.dm3.dialect import encrypted_message_hash, sign_struct
-from postroom.dm3.explain import explain
-from postroom.dm3.jsonrpc import MAX_BATCH, Call, first_param, read_calls
-from postroom.dm3.sealing import EncryptionKey, seal
-from postroom.ijson import JsonValue
-from postroom.nlweb.sign import seal as sign_and_seal
-from postroom.post.answers import Answer
-from postroom.post.nlweb_door import Posted
-from postroom.post.verdicts import Accepted, Discarded, Judge
+from postroom.core.ijson import JsonValue
+from postroom.http.answers import Answer
+from postroom.pipeline.nlweb_inbox import Posted
+from postroom.pipeline.verdicts import Accepted, Discarded, Judge
+from postroom.protocols.dm3.codes import INTERNAL_ERROR
+from postroom.protocols.dm3.dialect import encrypted_message_hash, sign_struct
+from postroom.protocols.dm3.explain import explain
+from postroom.protocols.dm3.jsonrpc import MAX_BATCH, Call, first_param, read_calls
+from postroom.protocols.dm3.sealing import EncryptionKey, seal
+from postroom.protocols.nlweb.sign import seal as sign_and_seal
 from postroom.reasons import Kind
-from postroom.store.segments import Line, decode_line
+from postroom.storage.mail.segments import Line, decode_line
 
 
 def settled(answer: Answer, judge: Judge) -> Accepted | None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from postroom.errors import NotNowError, TheirError
-from postroom.ijson import JsonValue, parse
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue, parse
 from postroom.reasons import Reason
 
 T = TypeVar("T")

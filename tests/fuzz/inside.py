@@ -7,14 +7,14 @@ from tests.functions.samples import MADE_AT, claim, notice_row
 from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of, text_of
 from tests.fuzz.samples import ENVELOPES, EVENTS, compact
 
-from postroom.errors import SettingsError, TheirError
+from postroom.core.errors import SettingsError, TheirError
+from postroom.core.settings import read_settings
+from postroom.http.cors import Cors
 from postroom.names.dns import parse_servers
 from postroom.names.dnssec import IANA_ROOT, TrustAnchors
-from postroom.post.claims import Claim, Queued, read_claim, unpack
-from postroom.post.cors import Cors
-from postroom.post.notices import Notice, SummaryDue, read_notice
-from postroom.settings import read_settings
-from postroom.store.segments import Line, Objects, decode_line, lay_out
+from postroom.outbound.queue_messages import Notice, SummaryDue, read_notice
+from postroom.pipeline.claims import Claim, Queued, read_claim, unpack
+from postroom.storage.mail.segments import Line, Objects, decode_line, lay_out
 
 
 class _Bucket(Objects):

@@ -6,9 +6,9 @@ from typing import Any
 import rfc8785
 from tests.fuzz.entry import Entry, asked, fuzzed, json_of
 
-from postroom.canonical import NotCanonicalError, jcs, json_stringify, stringify
-from postroom.errors import TheirError
-from postroom.ijson import MAX_EXACT_INTEGER, MAX_VALUES, JsonValue, parse
+from postroom.core.canonical import NotCanonicalError, jcs, json_stringify, stringify
+from postroom.core.errors import TheirError
+from postroom.core.ijson import MAX_EXACT_INTEGER, MAX_VALUES, JsonValue, parse
 from postroom.reasons import Reason
 
 MAX_DEPTH = 64

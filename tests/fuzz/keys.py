@@ -10,16 +10,22 @@ from dkim.util import InvalidTagValueList, parse_tag_value
 from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, place_in
 from tests.fuzz.samples import ALICES, KEY, RSA_SPKI
 
-from postroom.dm3.keys import PrivateSigningKey, PublicSigningKey
-from postroom.names.dns.records import TxtRecord
-from postroom.nlweb.key_record import MAX_RECORD_BYTES, parse_key_record, record_strings, record_text, zone_line
-from postroom.nlweb.keys import (
+from postroom.crypto.rsa_ed25519 import (
     KeyRules,
     PrivateKey,
     PublicKey,
     ed25519_from_raw,
     public_key_from_pkcs1,
     public_key_from_spki,
+)
+from postroom.names.dns.records import TxtRecord
+from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
+from postroom.protocols.nlweb.key_record import (
+    MAX_RECORD_BYTES,
+    parse_key_record,
+    record_strings,
+    record_text,
+    zone_line,
 )
 from postroom.reasons import Reason
 

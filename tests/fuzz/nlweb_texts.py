@@ -10,13 +10,14 @@ from tests.functions.samples import RECEIVER
 from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fields_of, fuzzed, json_of, place_in, text_of
 from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 
-from postroom.errors import NotNowError, TheirError
-from postroom.nlweb.envelope import Envelope, check_hash, hash_of
-from postroom.nlweb.explain import explain
-from postroom.nlweb.feedback import MAX_CODE, MAX_SENTENCE, body_of, read_feedback, summary_of
-from postroom.nlweb.keys import PublicKey
-from postroom.nlweb.manifest import domain_of_host, identity_reply, manifest_of, read_identity_request
-from postroom.nlweb.names import (
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.timestamps import write_timestamp
+from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.protocols.nlweb.envelope import Envelope, check_hash, hash_of
+from postroom.protocols.nlweb.explain import explain
+from postroom.protocols.nlweb.feedback import MAX_CODE, MAX_SENTENCE, body_of, read_feedback, summary_of
+from postroom.protocols.nlweb.manifest import domain_of_host, identity_reply, manifest_of, read_identity_request
+from postroom.protocols.nlweb.names import (
     is_host_name,
     is_uuid,
     read_correlation,
@@ -26,11 +27,11 @@ from postroom.nlweb.names import (
     read_sender,
     read_uuid,
 )
-from postroom.nlweb.schema import DIALECTS, choose_dialect, read_code
-from postroom.nlweb.sign import seal
-from postroom.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern, patterns_for
-from postroom.nlweb.timestamp import Window, read_timestamp, write_timestamp
-from postroom.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.schema import DIALECTS, choose_dialect, read_code
+from postroom.protocols.nlweb.sign import seal
+from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern, patterns_for
+from postroom.protocols.nlweb.timestamp import Window, read_timestamp
+from postroom.protocols.nlweb.verify import check_at_door, check_signature
 from postroom.reasons import Kind, Reason
 
 REFUSALS = (

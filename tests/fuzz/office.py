@@ -7,31 +7,31 @@ from typing import Any, ClassVar
 from tests.functions.samples import ALICE, BOB, BUFFER, RECEIVER, SERVICE, profile_uri
 from tests.fuzz.samples import ALICES, BOBS, KEY, NOW, SERVICES, WALLET
 
-from postroom.dm3.extension import FilterRules, ProfileExtension, Properties
-from postroom.dm3.profile import ServiceProfile, data_uri
-from postroom.dm3.service import ServiceKeys
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import KeyRules
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-from postroom.nlweb.keys import KeyRules
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.nlweb.timestamp import Window
-from postroom.post.claims import Queued, unpack
-from postroom.post.dm3_door import Dm3Door
-from postroom.post.dm3_judge import Dm3Judge
-from postroom.post.intake import Intake
-from postroom.post.nlweb_door import DoorRules, NlwebDoor
-from postroom.post.nlweb_judge import NlwebJudge
-from postroom.post.ports import SenderKey
-from postroom.post.room import Room
-from postroom.post.sync import BuiltInHandlers, Sync
-from postroom.post.timebox import TimeBox
-from postroom.post.times import Times
-from postroom.store.directory import Dm3Mailbox, Domain
-from postroom.store.mailboxes import Mailbox
-from postroom.store.quotas import Quota, Usage, Usages
-from postroom.store.replies import Lease, Replies
-from postroom.store.segments import Objects
+from postroom.net.timebox import TimeBox
+from postroom.pipeline.claims import Queued, unpack
+from postroom.pipeline.dm3_inbox import Dm3Door
+from postroom.pipeline.intake import Intake
+from postroom.pipeline.judges.dm3 import Dm3Judge
+from postroom.pipeline.judges.nlweb import NlwebJudge
+from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor
+from postroom.pipeline.ports import SenderKey
+from postroom.pipeline.quota import Room
+from postroom.pipeline.synchronous import BuiltInHandlers, Sync
+from postroom.pipeline.times import Times
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
+from postroom.protocols.dm3.profile import ServiceProfile, data_uri
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.limits.quotas import Quota, Usage, Usages
+from postroom.storage.mail.replies import Lease, Replies
+from postroom.storage.mail.segments import Objects
 
 DAY = 86_400
 TIMES = Times(7 * DAY, 22 * DAY, DAY)

@@ -10,15 +10,15 @@ from tests.fuzz.samples import KEY, NOW, compact
 
 from postroom.client.dm3_answers import NoResultError, read_result
 from postroom.client.sending import Fate, deliver
-from postroom.errors import NotNowError, SettingsError
-from postroom.https import HttpsClient, Response, can_be_reached, is_public
-from postroom.ijson import parse
+from postroom.core.errors import NotNowError, SettingsError
+from postroom.core.ijson import parse
 from postroom.names.manifest import MAX_MANIFEST_BYTES, feedback_of, read_feedback_domain
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, parse_registry
-from postroom.nlweb.manifest import manifest_of
-from postroom.post.graph import Graph
+from postroom.net.https import HttpsClient, Response, can_be_reached, is_public
+from postroom.outbound.graph import Graph
+from postroom.protocols.nlweb.manifest import manifest_of
 from postroom.reasons import Reason
-from postroom.store.secrets import SigningKey
+from postroom.storage.secrets.signing_keys import SigningKey
 
 MANIFESTS = (
     manifest_of(SENDER, "buffer.example").encode(),

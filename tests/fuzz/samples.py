@@ -19,9 +19,9 @@ from tests.functions.samples import (
     user_keys,
 )
 
-from postroom.ijson import JsonValue
-from postroom.nlweb.schema import POLLYWEB
-from postroom.nlweb.sign import Draft, sign
+from postroom.core.ijson import JsonValue
+from postroom.protocols.nlweb.schema import POLLYWEB
+from postroom.protocols.nlweb.sign import Draft, sign
 
 TESTS = Path(__file__).parent.parent
 VECTORS = TESTS / "vectors"

@@ -6,8 +6,8 @@ import json
 from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, place_in, text_of
 from tests.fuzz.samples import ALICES, BOBS, SERVICES, SUBMITTED
 
-from postroom.dm3.sealing import EncryptionKey, decode_base64, open_sealed, seal
-from postroom.errors import TheirError
+from postroom.core.errors import TheirError
+from postroom.protocols.dm3.sealing import EncryptionKey, decode_base64, open_sealed, seal
 from postroom.reasons import Reason
 
 KEYS = [BOBS.encryption, SERVICES.encryption]

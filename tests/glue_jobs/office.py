@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields
 from benchmarks.mail import Plan, Written, write
 from tests.aws import Deployed
 
+from postroom.core.settings import Settings
 from postroom.jobs.settings import CompactSettings, JobSettings
 from postroom.jobs.tally import Counts
-from postroom.settings import Settings
-from postroom.store.audit import audit
-from postroom.store.findings import Findings
-from postroom.store.gather import gather
-from postroom.store.reader import Filed, Reader, runs_of
-from postroom.store.register import Register, Row
-from postroom.store.segments import Objects
+from postroom.storage.audit.audit import audit
+from postroom.storage.audit.collection import gather
+from postroom.storage.audit.findings import Findings
+from postroom.storage.mail.reader import Filed, Reader, runs_of
+from postroom.storage.mail.register import Register, Row
+from postroom.storage.mail.segments import Objects
 
 RETAIN_SECONDS = Settings().retain_seconds
 DAY_MS = 86_400_000

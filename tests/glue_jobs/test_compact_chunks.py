@@ -13,9 +13,9 @@ from tests.sparks import ON_SPARK
 from glue_jobs import compact_chunks
 from postroom.jobs.pieces import PIECE_BYTES
 from postroom.jobs.report import Report
-from postroom.store.cutting import FULL_BYTES
-from postroom.store.reader import runs_of
-from postroom.store.segments import decode_line
+from postroom.storage.mail.chunks import FULL_BYTES
+from postroom.storage.mail.reader import runs_of
+from postroom.storage.mail.segments import decode_line
 
 pytestmark = ON_SPARK
 

@@ -9,11 +9,11 @@ from tests.sparks import ON_SPARK
 from glue_jobs import compact_chunks, expire_messages
 from postroom.jobs.report import Report
 from postroom.jobs.settings import ExpireSettings
-from postroom.store.keys import SEGMENTS, hour_of
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.quotas import Usages
-from postroom.store.segments import Objects
-from postroom.store.storage import Storage, Use
+from postroom.storage.containers import Storage, Use
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.keys import SEGMENTS, hour_of
+from postroom.storage.limits.quotas import Usages
+from postroom.storage.mail.segments import Objects
 
 pytestmark = ON_SPARK
 

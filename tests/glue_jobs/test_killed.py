@@ -18,7 +18,7 @@ from tests.glue_jobs.test_expire_messages import settings as expire_settings
 from tests.sparks import ON_SPARK
 
 from postroom.local.spark import command_of, run_job
-from postroom.store.problems import Problem
+from postroom.storage.audit.problems import Problem
 
 pytestmark = ON_SPARK
 

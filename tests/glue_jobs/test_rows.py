@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from postroom.jobs.evidence import Evidence
 from postroom.jobs.pieces import PIECE_BYTES
-from postroom.store.cutting import Kept
-from postroom.store.keys import RowKey
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.chunks import Kept
 
 
 def a_line(row: int, source: str, size: int) -> Kept:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from botocore.exceptions import ReadTimeoutError
 from tests.aws import Clients, gate_calls
-from tests.post.stage import Died
+from tests.pipeline.stage import Died
 
 WRITES = frozenset({"PutObject", "UpdateItem", "DeleteObjects"})
 """The calls of a run that change something."""

@@ -9,21 +9,21 @@ from uuid import UUID
 import orjson
 from tests.aws import Clients, Deployed, deployment, held, holding
 
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.jobs.reading import Read, raw_lines, read_line
-from postroom.nlweb.envelope import read_envelope
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.envelope import read_envelope
+from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.reasons import Reason
-from postroom.store.audit import audit
-from postroom.store.findings import Finding
-from postroom.store.gather import gather
-from postroom.store.keys import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
-from postroom.store.past import PAST, Stand, stand_of
-from postroom.store.reader import Reader
-from postroom.store.register import OVER, Register, read_row
-from postroom.store.rounds import DAY_MS
-from postroom.store.seen import Seen
-from postroom.store.segments import Line, Objects, Place, lay_out_encoded
+from postroom.storage.audit.audit import audit
+from postroom.storage.audit.collection import gather
+from postroom.storage.audit.findings import Finding
+from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
+from postroom.storage.mail.past import PAST, Stand, stand_of
+from postroom.storage.mail.reader import Reader
+from postroom.storage.mail.register import OVER, Register, read_row
+from postroom.storage.mail.rounds import DAY_MS
+from postroom.storage.mail.seen import Seen
+from postroom.storage.mail.segments import Line, Objects, Place, lay_out_encoded
 
 NOW = 1_795_253_400_000  # 2026-11-21T09:30:00Z
 RETAIN = 22 * DAY_MS // 1000

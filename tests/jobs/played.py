@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from tests.aws import Clients, Deployed
-from tests.post.ports import InTurn
+from tests.pipeline.ports import InTurn
 
 from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.collecting import Collector
@@ -23,12 +23,12 @@ from postroom.jobs.scanning import Table
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import Counts, Tally
-from postroom.store.cutting import Kept
-from postroom.store.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
-from postroom.store.keys import CHUNKS, SEGMENTS, chunk_name, hour_of
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.quotas import Usages
-from postroom.store.rounds import DAY_MS, Before, is_chunk_due, settled_by
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.keys import CHUNKS, SEGMENTS, chunk_name, hour_of
+from postroom.storage.limits.quotas import Usages
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
+from postroom.storage.mail.rounds import DAY_MS, Before, is_chunk_due, settled_by
 
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""

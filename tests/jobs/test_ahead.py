@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.post.ports import InTurn
+from tests.pipeline.ports import InTurn
 
 from postroom.jobs.ahead import ahead
 

@@ -8,16 +8,16 @@ import pytest
 from tests.aws import Clients
 from tests.jobs import test_kills as plays
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.jobs import survey
 from postroom.jobs.evidence import Evidence
 from postroom.jobs.moving import Mover
 from postroom.jobs.registers import Registers
-from postroom.store.aws import RefusedError, conditional
-from postroom.store.cutting import Kept
-from postroom.store.keys import RowKey
-from postroom.store.past import Stand, stand_of
-from postroom.store.segments import Place
+from postroom.net.aws import RefusedError, conditional
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.past import Stand, stand_of
+from postroom.storage.mail.segments import Place
 
 Play = Callable[[Clients, list[Clients]], None]
 LOST = r"is live, and cannot be read where it lies"

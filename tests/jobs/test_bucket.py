@@ -12,7 +12,7 @@ from tests.jobs.played import no_sleep
 from tests.jobs.wire import Json, Send, between, throttled
 from tests.tiers import examples
 
-from postroom.errors import NotNowError, OurError
+from postroom.core.errors import NotNowError, OurError
 from postroom.jobs.bucket import MOST_DELETED, Bucket, Found, Share
 from postroom.jobs.tally import Tally
 

@@ -5,7 +5,7 @@ from tests.aws import Clients, Deployed
 from tests.jobs.played import Played
 from tests.jobs.wire import Json, Send, between
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.jobs.collecting import Collector
 from postroom.jobs.evidence import Evidence, bits
 from postroom.jobs.tally import Tally

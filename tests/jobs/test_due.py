@@ -6,8 +6,8 @@ from tests.jobs.played import Played
 
 from postroom.jobs.due import due_hours
 from postroom.jobs.tally import Tally
-from postroom.store.keys import chunk_name, hour_of, segment_name
-from postroom.store.rounds import DAY_MS, HOUR_MS, Before, settled_by
+from postroom.storage.keys import chunk_name, hour_of, segment_name
+from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, Before, settled_by
 
 NOW = hour_of("seg/2026/11/21/09/")
 

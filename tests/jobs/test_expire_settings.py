@@ -2,9 +2,9 @@
 
 import pytest
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.jobs.settings import ExpireSettings, parse
-from postroom.store.expiry import FLOOR_DAYS, Periods
+from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 
 NEEDED = ("JOB_NAME", "BUCKET", "POST_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "STORAGE_TABLE")
 

@@ -18,16 +18,16 @@ from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Counts, Tally
-from postroom.store.directory import Dm3Mailbox
-from postroom.store.expiry import FLOOR_DAYS, Periods
-from postroom.store.head import Heads, Position
-from postroom.store.keys import RowKey, row_key
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.operators import Operators
-from postroom.store.quotas import Usages
-from postroom.store.register import CLOSED, LIVE, OVER, Register
-from postroom.store.rounds import DAY_MS
-from postroom.store.segments import Place
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.keys import RowKey, row_key
+from postroom.storage.limits.quotas import Usages
+from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
+from postroom.storage.mail.head import Heads, Position
+from postroom.storage.mail.register import CLOSED, LIVE, OVER, Register
+from postroom.storage.mail.rounds import DAY_MS
+from postroom.storage.mail.segments import Place
 
 NOW = 1_795_253_400_000
 RETAIN = 22 * 24 * 3600

@@ -15,16 +15,16 @@ from tests.aws import Clients, gate_calls, new_clients
 from tests.jobs.fates import WRITES, Fate, Fated
 from tests.jobs.mail import NOW, RETAIN, SHOP, a_store
 from tests.jobs.played import Played
-from tests.post.stage import Actor, Died
+from tests.pipeline.stage import Actor, Died
 from tests.tiers import amount
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.jobs.tally import Counts
-from postroom.store import cutting
-from postroom.store.keys import RowKey
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS
-from postroom.store.segments import Line, Place
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.keys import RowKey
+from postroom.storage.mail import chunks
+from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS
+from postroom.storage.mail.segments import Line, Place
 
 HORIZON_MS = 7 * DAY_MS
 OURS, VICTIM, SLEEPER = new_clients(), new_clients(), new_clients()
@@ -45,7 +45,7 @@ class Histories(RuleBasedStateMachine):
         self._open = ExitStack()
         self.mail = self._open.enter_context(a_store(OURS))
         # Chunks of a few lines: while the rows of one move, the next is written.
-        self._open.enter_context(patch.multiple(cutting, FULL_BYTES=1500, ENOUGH_BYTES=1000))
+        self._open.enter_context(patch.multiple(chunks, FULL_BYTES=1500, ENOUGH_BYTES=1000))
         self.job = Played(self.mail.deployed, RETAIN)
         Mailboxes(OURS.dynamodb, self.mail.deployed.tables["DirectoryTable"]).set_ttl(SHOP, TTL_MS // DAY_MS)
         self.now = NOW

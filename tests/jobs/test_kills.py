@@ -15,14 +15,14 @@ from tests.jobs.dying import Death, deaths_of
 from tests.jobs.fates import WRITES, Fate, Fated
 from tests.jobs.mail import NOW, RETAIN, Mail, Stored, a_store
 from tests.jobs.played import Played
-from tests.post.stage import Actor, Died, Stage
+from tests.pipeline.stage import Actor, Died, Stage
 from tests.tiers import amount
 
-from postroom.errors import NotNowError
-from postroom.store import cutting
-from postroom.store.keys import RowKey
-from postroom.store.rounds import DAY_MS, HOUR_MS, MONTH_MS, Before
-from postroom.store.segments import Line, Place
+from postroom.core.errors import NotNowError
+from postroom.storage.keys import RowKey
+from postroom.storage.mail import chunks
+from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS, Before
+from postroom.storage.mail.segments import Line, Place
 
 OTHER = "other.com"
 THEN = NOW - 3 * DAY_MS
@@ -33,7 +33,7 @@ ASKED_AGAIN = {"BatchGetItem", "UpdateItem"}
 @pytest.fixture(autouse=True)
 def small_chunks() -> Iterator[None]:
     """Of a few lines: while the rows of one move, the next is written."""
-    with patch.multiple(cutting, FULL_BYTES=1500, ENOUGH_BYTES=1000):
+    with patch.multiple(chunks, FULL_BYTES=1500, ENOUGH_BYTES=1000):
         yield
 
 

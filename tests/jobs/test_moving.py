@@ -11,19 +11,19 @@ from tests.aws import Clients, Deployed
 from tests.jobs.mail import NOW, RETAIN, Mail
 from tests.jobs.played import Played
 from tests.jobs.wire import Json, Send, between, refused, throttled
-from tests.post.ports import InTurn
+from tests.pipeline.ports import InTurn
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.jobs.evidence import Evidence, bits
 from postroom.jobs.moving import Mover
 from postroom.jobs.patience import TRIES
 from postroom.jobs.reading import Read, read_line
 from postroom.jobs.tally import Tally
-from postroom.store import cutting
-from postroom.store.cutting import Kept
-from postroom.store.keys import CHUNKS
-from postroom.store.rounds import DAY_MS
-from postroom.store.segments import Place, decode_line
+from postroom.storage.keys import CHUNKS
+from postroom.storage.mail import chunks
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.rounds import DAY_MS
+from postroom.storage.mail.segments import Place, decode_line
 
 THEN = NOW - 3 * DAY_MS
 
@@ -103,7 +103,7 @@ def test_whether_it_moved_or_had_moved_on_each_row_has_left_its_source(removal: 
 
 def test_a_full_chunk_is_followed_by_another(removal: Removal) -> None:
     two = 2 * len(removal.kept[0].data) + 2
-    with patch.multiple(cutting, FULL_BYTES=two, ENOUGH_BYTES=two):
+    with patch.multiple(chunks, FULL_BYTES=two, ENOUGH_BYTES=two):
         evidence = removal.move()
     assert len(removal.chunks()) == 3
     past: Counter[str] = Counter()

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.post.ports import Clock
+from tests.pipeline.ports import Clock
 
 from postroom.jobs.pace import SLOWEST, Pace
 

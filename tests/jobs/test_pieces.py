@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.jobs.pieces import PIECE_BYTES, Joining, pieces_of
 
 LONG = bytes(range(256)) * (PIECE_BYTES // 128) + b"end"

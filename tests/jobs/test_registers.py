@@ -8,15 +8,15 @@ from tests.aws import Clients, Deployed
 from tests.jobs.played import UNHINDERED
 from tests.jobs.wire import Json, Send, between, refused, throttled
 
-from postroom.errors import NotNowError, OurError
+from postroom.core.errors import NotNowError, OurError
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import TRIES
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
 from postroom.reasons import Reason
-from postroom.store.keys import RowKey, row_key
-from postroom.store.register import ACKED, Register, Row
-from postroom.store.segments import Place
+from postroom.storage.keys import RowKey, row_key
+from postroom.storage.mail.register import ACKED, Register, Row
+from postroom.storage.mail.segments import Place
 
 SEGMENT, CHUNK = Place("seg/s", 10, 5), Place("chk/c", 30, 6)
 NUMBERS = count()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.jobs.settings import CompactSettings, parse
 
 GIVEN = [

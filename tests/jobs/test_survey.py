@@ -8,17 +8,17 @@ import pytest
 from tests.aws import Deployed
 from tests.jobs.mail import NOW, RETAIN, Mail
 from tests.jobs.played import Played
-from tests.post.ports import InTurn
+from tests.pipeline.ports import InTurn
 
 from postroom.jobs.bucket import Found
 from postroom.jobs.evidence import Evidence, bits
 from postroom.jobs.quarantine import MOST_SHOWN, Quarantine
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Counts, Tally
-from postroom.store.cutting import Kept
-from postroom.store.keys import quarantine_name
-from postroom.store.rounds import DAY_MS, MONTH_MS
-from postroom.store.segments import Line, Place, decode_line
+from postroom.storage.keys import quarantine_name
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.rounds import DAY_MS, MONTH_MS
+from postroom.storage.mail.segments import Line, Place, decode_line
 
 THEN = NOW - 3 * DAY_MS
 

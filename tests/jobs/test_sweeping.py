@@ -8,7 +8,7 @@ import pytest
 from tests.aws import Clients, Deployed, deployment, gate_calls, holding, new_clients
 from tests.jobs.dying import deaths_of
 from tests.jobs.played import collect_orphans
-from tests.post.ports import InTurn
+from tests.pipeline.ports import InTurn
 
 from postroom.jobs.archives import UNREADABLE, Archives
 from postroom.jobs.bucket import Bucket
@@ -20,8 +20,8 @@ from postroom.jobs.scanning import Table
 from postroom.jobs.survey import Terms
 from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Counts, Tally
-from postroom.store.expiry import GARBAGE_MS
-from postroom.store.keys import (
+from postroom.storage.containers import Storage, Use
+from postroom.storage.keys import (
     RowKey,
     chunk_name,
     claim_name,
@@ -30,10 +30,10 @@ from postroom.store.keys import (
     row_key,
     segment_name,
 )
-from postroom.store.register import ACKED, OVER, Register
-from postroom.store.rounds import DAY_MS, HOUR_MS
-from postroom.store.segments import Line, Objects, lay_out
-from postroom.store.storage import Storage, Use
+from postroom.storage.mail.expiry import GARBAGE_MS
+from postroom.storage.mail.register import ACKED, OVER, Register
+from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
+from postroom.storage.mail.segments import Line, Objects, lay_out
 
 BOB, ALICE = "bob.eth", "alice.eth"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))

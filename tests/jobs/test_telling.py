@@ -5,8 +5,8 @@ import pytest
 from tests.aws import Deployed
 
 from postroom.jobs.telling import last_run, latest
-from postroom.store.rounds import Before
-from postroom.store.segments import Objects
+from postroom.storage.mail.rounds import Before
+from postroom.storage.mail.segments import Objects
 
 NOW = 1_795_000_000_000
 

@@ -12,9 +12,9 @@ from tests.jobs.mail import NOW, RETAIN, SHOP, Mail
 from tests.jobs.played import Played
 from tests.tiers import amount
 
-from postroom.store import cutting
-from postroom.store.rounds import DAY_MS, HOUR_MS
-from postroom.store.segments import decode_line
+from postroom.storage.mail import chunks
+from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
+from postroom.storage.mail.segments import decode_line
 
 THEN = NOW - 2 * DAY_MS
 
@@ -93,7 +93,7 @@ def test_many_threads_do_what_one_does(mail: Mail) -> None:
         mail.deliver(THEN, *(mail.message(THEN, random.choice(["a.com", "b.com", "c.com"])) for _ in range(8)))
     for row in random.sample(sorted(mail.waits), read):
         mail.acknowledge(row)
-    with ThreadPoolExecutor(16) as pool, patch.multiple(cutting, FULL_BYTES=10_000, ENOUGH_BYTES=8_000):
+    with ThreadPoolExecutor(16) as pool, patch.multiple(chunks, FULL_BYTES=10_000, ENOUGH_BYTES=8_000):
         counts = Played(mail.deployed, RETAIN, pool=pool).compact(NOW)
     assert (counts["lines.read"], counts["lines.swung"], counts["dropped.acked"]) == (lines, lines - read, read)
     assert counts["objects.collected"] == segments

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom.errors import OurError, SettingsError
+from postroom.core.errors import OurError, SettingsError
 from postroom.local.deploy import deploy
 from postroom.local.package import zip_folder
 

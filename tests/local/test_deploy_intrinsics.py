@@ -1,6 +1,6 @@
 import pytest
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local.intrinsics import Evaluator
 
 TEMPLATE = {

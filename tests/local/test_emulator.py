@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local import emulator as module
 from postroom.local.clients import Clients
 from postroom.local.emulator import Emulator

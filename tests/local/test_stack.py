@@ -17,7 +17,7 @@ import dns.query
 import httpcore
 import pytest
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local.ports import HOST, free_port
 from postroom.local.stack import LocalStack
 

@@ -158,7 +158,7 @@ def test_a_type_that_nobody_checks_is_a_difference(fresh_account) -> None:
 
 
 def test_a_lifecycle_rule_that_cannot_be_carried_over_is_named() -> None:
-    from postroom.errors import OurError
+    from postroom.core.errors import OurError
 
     with pytest.raises(OurError, match="Transitions"):
         lifecycle_rule({"Status": "Enabled", "Transitions": []})

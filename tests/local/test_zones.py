@@ -9,7 +9,7 @@ import dns.rrset
 import pytest
 from dns.rdatatype import AAAA, DNSKEY, DS, NS, NSEC, RRSIG, SOA, TXT, A
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.local.zones import Mode, ZoneTree
 
 NAME = dns.name.from_text("x.sender.example")

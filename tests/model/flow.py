@@ -10,7 +10,7 @@ are numbered by the time at which the door mints their claims. Taken as given: o
 its horizon, and of which no copy is left, none comes any more (RETAIN is the horizon and a copy's longest life). Left
 out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are one
 queue here (a copy may come at any time); forwarding, and requests that are answered at once; dm3, which takes the same
-steps. The model knows nothing of the code: that the code takes these steps, tests/post/test_interleavings.py and
+steps. The model knows nothing of the code: that the code takes these steps, tests/pipeline/test_interleavings.py and
 tests/faults show.
 """
 

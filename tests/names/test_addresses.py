@@ -1,6 +1,6 @@
 import pytest
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.local.zones import Mode
 from postroom.names.addresses import MAX_ALIASES, addresses
 from postroom.reasons import Reason

@@ -1,4 +1,4 @@
-from postroom.names.cache import Cache, Kept
+from postroom.core.expiring_cache import Cache, Kept
 
 
 def test_an_entry_is_there_until_it_ends():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.names.patience import patient
 from tests.tiers import examples
 
-from postroom.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.local.zones import Mode
 from postroom.names.dnssec import Policy
 from postroom.names.dnssec.walk import MAX_ALIASES

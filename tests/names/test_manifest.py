@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.errors import NotNowError
-from postroom.https import NoSuchHostError, Response
+from postroom.core.errors import NotNowError
 from postroom.names.documents import MAX_DEPTH
 from postroom.names.manifest import MAX_MANIFEST_BYTES, Feedback, ManifestDirectory, feedback_of
+from postroom.net.https import NoSuchHostError, Response
 from postroom.reasons import Reason
 
 PRINTED = """

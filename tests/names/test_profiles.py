@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from postroom.dm3.keys import PrivateSigningKey
-from postroom.dm3.profile import ServiceProfile, UserProfile, data_uri
-from postroom.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.names import profiles as module
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.reasons import Reason
 
 KEY = PrivateSigningKey.generate().public

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.core.errors import NotNowError, SettingsError, TheirError
 from postroom.names.registry import (
     MAX_DOCUMENT_BYTES,
     PROFILE_KEY,

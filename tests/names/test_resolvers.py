@@ -15,10 +15,10 @@ import trustme
 from dns.rdatatype import TXT
 from tests.names.patience import PATIENCE, patient
 
-from postroom import timed
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.names.dns import Elsewhere, Question, Resolvers, transport
 from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
+from postroom.net import timed
 from postroom.reasons import Reason
 
 QUESTION = Question(dns.name.from_text("pk1._domainkey.sender.example"), TXT)

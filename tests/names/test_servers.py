@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.names.dns import Server, parse_servers
 
 

@@ -14,7 +14,7 @@ import pytest
 from dns.rdatatype import RRSIG, TXT
 from tests.tiers import amount
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Answer, Malformed, Question

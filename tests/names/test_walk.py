@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.names.messages import answer_of, message_of
 from tests.tiers import examples
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.local.zones import Mode
 from postroom.names.dns import Answer, Malformed, Question
 from postroom.names.dnssec import (

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import pytest
 import trustme
 
+from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.local.dns import DnsServer
 from postroom.local.guest import run_guest
 from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import TrustAnchors
 from postroom.names.keys import KeyDirectory
-from postroom.nlweb.envelope import Envelope
-from postroom.nlweb.key_record import parse_key_record, record_text, zone_line
-from postroom.nlweb.keys import PublicKey
-from postroom.nlweb.timestamp import Window
-from postroom.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.key_record import parse_key_record, record_text, zone_line
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 RECEIVER = "receiver.example"
 # Not loopback: whoever posts there was led to the server by the guest's world.

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from postroom.errors import OurError, TheirError
+from postroom.core.errors import OurError, TheirError
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local import pollyweb
 from postroom.local.zones import Mode
-from postroom.nlweb.feedback import body_of, read_feedback
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB, POLLYWEB
-from postroom.nlweb.sign import Draft, sign
-from postroom.nlweb.subjects import FEEDBACK
+from postroom.protocols.nlweb.feedback import body_of, read_feedback
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.reasons import Reason
 
 SENDER, RECEIVER = "polly.example", "receiver.example"

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from postroom.cli.checkout import template_path
-from postroom.cli.story.office import Office, until
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.office import Office, until
 from postroom.local import pollyweb
+from postroom.local.checkout import template_path
 from postroom.local.guest import run_guest
 from postroom.local.stack import LocalStack
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
-from postroom.store.reader import Filed
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
+from postroom.storage.mail.reader import Filed
 
 SENDER, RECEIVER, SUBJECT = "polly.example", "receiver.example", "Hello@Host"
 WALLET = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"

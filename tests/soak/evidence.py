@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.soak.ledger import Discard, Evidence
 from tests.soak.town import RECEIVER, Town
 
-from postroom.cli.story.names import BOB
-from postroom.store.audit import audit
-from postroom.store.findings import Findings
-from postroom.store.gather import ClaimQueues, Premises, gather
-from postroom.store.head import is_head
-from postroom.store.ledger import read_ledger
-from postroom.store.reader import Filed, Reader, runs_of
-from postroom.store.register import Register, read_row
+from postroom.demo.names import BOB
+from postroom.storage.audit.audit import audit
+from postroom.storage.audit.collection import ClaimQueues, Premises, gather
+from postroom.storage.audit.findings import Findings
+from postroom.storage.mail.head import is_head
+from postroom.storage.mail.ledger import read_ledger
+from postroom.storage.mail.reader import Filed, Reader, runs_of
+from postroom.storage.mail.register import Register, read_row
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef

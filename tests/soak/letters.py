@@ -13,14 +13,14 @@ from typing import Final
 from tests.soak.mix import Kind, Planned
 from tests.soak.town import DM3_HOST, RECEIVER, SELECTOR, SUBJECT, Sender, Town
 
-from postroom.cli.story.names import ALICE, BOB, SERVICE
-from postroom.dm3.envelope import DeliveryInformation, message_hash, write_envelope
-from postroom.dm3.message import MessageMetadata, sign_message
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
+from postroom.demo.names import ALICE, BOB, SERVICE
 from postroom.local import gateway
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.sign import Draft, sign
-from postroom.store.keys import seen_key_nlweb
+from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, write_envelope
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.storage.keys import seen_key_nlweb
 
 REMEMBERED: Final = 200
 """Valid messages from which a replay takes one: those just sent, some of them not answered yet."""

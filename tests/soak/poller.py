@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from postroom.local.clients import REGION
-from postroom.post.batches import BatchResult, SqsEvent, SqsRecord
+from postroom.runtime.batches import BatchResult, SqsEvent, SqsRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

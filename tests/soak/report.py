@@ -17,8 +17,8 @@ from tests.soak.poller import DUPLICATED, LATEST_SECONDS
 from tests.soak.soak import Order, Result, Sight
 from tests.soak.town import VISIBILITY_SECONDS
 
-from postroom.store.findings import End
-from postroom.store.problems import Problem as StoreProblem
+from postroom.storage.audit.findings import End
+from postroom.storage.audit.problems import Problem as StoreProblem
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "soak.md"
 

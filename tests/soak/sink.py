@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
 from postroom.local.ports import HOST
-from postroom.nlweb.manifest import manifest_of
+from postroom.protocols.nlweb.manifest import manifest_of
 
 FAILS_EVERY: Final = 20
 """Of the Feedback: kept, but the answer is 503."""

@@ -21,8 +21,8 @@ from tests.soak.posting import Posting
 from tests.soak.tally import counted
 from tests.soak.town import RECEIVER, Town, open_town
 
-from postroom.nlweb.manifest import identity_reply
-from postroom.store.findings import Findings
+from postroom.protocols.nlweb.manifest import identity_reply
+from postroom.storage.audit.findings import Findings
 
 MOST_WAITING: Final = 2_000
 """Messages in the queues at which the senders wait: the embedded AWS slows down with its backlog."""

@@ -19,7 +19,7 @@ from tests.soak.report import INTRODUCTION, PAGE, name_of, page
 from tests.soak.soak import Order, soak
 
 from postroom.reasons import Reason
-from postroom.store.problems import Problem as StoreProblem
+from postroom.storage.audit.problems import Problem as StoreProblem
 
 MESSAGES = 2_000
 TAKEN = Answer(200)

@@ -13,16 +13,16 @@ from typing import Final
 from tests.soak.mix import LOUD, QUIET
 from tests.soak.sink import Sink
 
-from postroom.cli.checkout import template_path
-from postroom.cli.story.names import Names
-from postroom.cli.story.office import Office
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.names import Names
+from postroom.demo.office import Office
+from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
 from postroom.local.stack import Deployment, LocalStack
-from postroom.nlweb.key_record import record_text, zone_line
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import NLWEB
-from postroom.nlweb.subjects import SubjectRule, Treatment
-from postroom.store.directory import Domain
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
 
 RECEIVER: Final = "receiver.example"
 BUFFER: Final = "buffer.example"

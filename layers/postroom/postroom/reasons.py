@@ -100,7 +100,7 @@ class Reason(Enum):
         "RFC 4918 §11.5",
     )  # fmt: skip
 
-    # --- refusals of dm3: JSON-RPC answers 200 and says its own code (dm3/codes.py) ---------------------------
+    # --- refusals of dm3: JSON-RPC answers 200 and says its own code (protocols/dm3/codes.py) ---
     RPC_NOT_A_REQUEST = (
         "RpcNotARequest", Kind.REFUSAL, 200,
         "The JSON is no JSON-RPC 2.0 request.",

@@ -12,13 +12,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.dm3.stored_mail import ALICE, deletion, letter
+from tests.protocols.dm3.stored_mail import ALICE, deletion, letter
 
 from postroom.client.archive import FolderHome
 from postroom.client.archive.filing import Filing, drive
-from postroom.dm3.containers import root_key
-from postroom.dm3.storage_key import StorageKey
-from postroom.dm3.stored import StoredEnvelope
+from postroom.protocols.dm3.containers import root_key
+from postroom.protocols.dm3.storage_key import StorageKey
+from postroom.protocols.dm3.stored import StoredEnvelope
 
 DIED = 77
 SIZE = len(letter("a").encode())

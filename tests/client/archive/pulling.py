@@ -11,18 +11,18 @@ from typing import Any
 import httpx
 from tests.client.archive.mail import KEYS, STORAGE_KEY, USERS, registry
 from tests.client.mailbox_net import URL, Host
-from tests.counter.counter import NOW, Counter
-from tests.dm3.stored_mail import BOB
+from tests.http.counter import NOW, Counter
+from tests.protocols.dm3.stored_mail import BOB
 
 from postroom.client import Mailbox
 from postroom.client.archive import Archive, Found, Home, MemoryHome, verify
 from postroom.client.archive.pull import Pulled, pull
 from postroom.client.archive.receiving import Receiver
-from postroom.dm3.envelope import message_hash, read_envelope
-from postroom.dm3.stored import Received, Tombstone
 from postroom.names.profiles import Profiles
-from postroom.store.directory import Dm3Mailbox
-from postroom.store.ids import id_of
+from postroom.protocols.dm3.envelope import message_hash, read_envelope
+from postroom.protocols.dm3.stored import Received, Tombstone
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.mail.ids import id_of
 
 _numbers = count(1)
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 from tests.client.archive.mail import HELLO, SENT_AT, STORAGE_KEY, archive, delivered
-from tests.dm3.known import refused
-from tests.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
+from tests.protocols.dm3.known import refused
+from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
 
 from postroom.client.archive import ConflictError, Found, MemoryHome
 from postroom.client.archive.filing import MAX_ROUNDS
-from postroom.dm3.containers import ChunkIdentifier, ContainerError, chunk_key, conversation_key
-from postroom.dm3.message import MessageType
-from postroom.errors import NotNowError, SettingsError, TheirError
+from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.protocols.dm3.containers import ChunkIdentifier, ContainerError, chunk_key, conversation_key
+from postroom.protocols.dm3.message import MessageType
 from postroom.reasons import Reason
 
 # --- storing and reading --------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.client.archive.mail import SENT_AT, STORAGE_KEY, archive, delivered, filled
-from tests.dm3.stored_mail import ALICE, told
+from tests.protocols.dm3.stored_mail import ALICE, told
 
 from postroom.client.archive import FolderHome, MemoryHome, RecordError, copy, export_record, import_record
-from postroom.dm3.containers import ChunkIdentifier, chunk_key, conversation_key
-from postroom.dm3.storage_key import StorageKey
+from postroom.protocols.dm3.containers import ChunkIdentifier, chunk_key, conversation_key
+from postroom.protocols.dm3.storage_key import StorageKey
 
 
 def test_an_archive_moves_to_another_home(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
+from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
 
 from postroom.client.archive import ConflictError, Home, MemoryHome
 from postroom.client.archive.filing import Call, Filing, Put, Steps, drive
-from postroom.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key, read_chunk, root_key
-from postroom.dm3.settling import settle
-from postroom.dm3.storage_key import StorageKey
-from postroom.dm3.stored import Entry, StoredEnvelope, conversation_partner, place
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key, read_chunk, root_key
+from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.storage_key import StorageKey
+from postroom.protocols.dm3.stored import Entry, StoredEnvelope, conversation_partner, place
 
 STORAGE_KEY = StorageKey(bytes(range(32)))
 CAROL = "carol.eth"

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from tests.client.archive.dying import ALICE, BEFORE, BROUGHT, CAROL, FROM_CAROL, filing, store_all
-from tests.dm3.stored_mail import told
+from tests.protocols.dm3.stored_mail import told
 
 from postroom.client.archive import FolderHome
 from postroom.client.archive.filing import drive
-from postroom.dm3.containers import chunk_key, conversation_key
-from postroom.dm3.settling import settle
-from postroom.dm3.stored import place
+from postroom.protocols.dm3.containers import chunk_key, conversation_key
+from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.stored import place
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,8 +12,8 @@ from moto import mock_aws
 from postroom.client.archive import ConflictError, FolderHome, Home, MemoryHome
 from postroom.client.archive.s3 import S3Home
 from postroom.client.archive.service import ServiceHome
-from postroom.dm3.containers import ContainerError
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
+from postroom.protocols.dm3.containers import ContainerError
 from postroom.reasons import Reason
 
 KEY, OTHER = ("0x" + hashlib.sha256(name).hexdigest() for name in (b"one", b"other"))

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.client.archive.mail import archive
 from tests.client.archive.pulling import Points, Watched
-from tests.dm3.stored_mail import ALICE, deletion, edit, letter
+from tests.protocols.dm3.stored_mail import ALICE, deletion, edit, letter
 from tests.tiers import examples
 
 import postroom.client.archive.index as index_module
 from postroom.client.archive import Archive, MemoryHome
 from postroom.client.archive.index import Hit, Index, scan
-from postroom.dm3.containers import ContainerError, conversation_key
-from postroom.dm3.stored import Received
+from postroom.protocols.dm3.containers import ContainerError, conversation_key
+from postroom.protocols.dm3.stored import Received
 
 NLWEB = Received("id", 1_795_253_400_500, "b.com", "{}", '{"Body":{"Text":"Rechnung Nr. 7"}}')
 ASIDE = replace(NLWEB, id="other", set_aside="NOT_JSON")

@@ -8,12 +8,12 @@ from itertools import count
 import pytest
 from tests.client.archive.mail import HELLO, KEYS, archive, delivered, filled
 from tests.client.archive.pulling import DiedError, Points, Watched
-from tests.dm3.stored_mail import ALICE, told
+from tests.protocols.dm3.stored_mail import ALICE, told
 
 from postroom.client.archive import Archive, Home, MemoryHome, export_record, import_record, verify
 from postroom.client.archive.deed import KEY, Deed, NotThisHomeError, check_deed, put_deed, read_deed, take_home
 from postroom.client.archive.moving import NotCopiedError, move, vacate
-from postroom.dm3.containers import ContainerError, conversation_key
+from postroom.protocols.dm3.containers import ContainerError, conversation_key
 
 THERE = "s3://there"
 

@@ -10,29 +10,29 @@ import pytest
 from tests.client.archive.mail import SENT_AT, SERVICE, SERVICE_NAME, STRANGER, USERS, registry, sealed
 from tests.client.archive.pulling import DiedError, Owner, Points
 from tests.client.mailbox_net import Host
-from tests.counter.counter import SHOP, SHOP_KEY, Counter
-from tests.counter.counter import Owner as Device
-from tests.dm3.stored_mail import ALICE, BOB
+from tests.http.counter import SHOP, SHOP_KEY, Counter
+from tests.http.counter import Owner as Device
+from tests.protocols.dm3.stored_mail import ALICE, BOB
 from tests.tiers import amount
 
+from postroom.api.schemas import MAX_PAGE_BYTES
 from postroom.client.archive import Archive, MemoryHome, verify
 from postroom.client.archive.deed import NotThisHomeError
 from postroom.client.archive.moving import move
 from postroom.client.archive.pull import Pulled, pull
 from postroom.client.archive.receiving import Receiver
 from postroom.client.archive.verify import SigningKeys
-from postroom.counter.shapes import MAX_PAGE_BYTES
-from postroom.dm3.containers import conversation_key
-from postroom.dm3.envelope import DeliveryInformation, message_hash, read_envelope
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.message import MessageType
-from postroom.dm3.postmark import make_postmark
-from postroom.dm3.profile import UserProfile, data_uri
-from postroom.dm3.storage_key import KEY_TEXT, StorageKey
-from postroom.dm3.stored import SET_ASIDE, Received
-from postroom.errors import NotNowError, SettingsError
+from postroom.core.errors import NotNowError, SettingsError
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-from postroom.nlweb.sign import Draft, sign, write
+from postroom.protocols.dm3.containers import conversation_key
+from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, read_envelope
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import MessageType
+from postroom.protocols.dm3.postmark import make_postmark
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
+from postroom.protocols.dm3.stored import SET_ASIDE, Received
+from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.reasons import Reason
 
 

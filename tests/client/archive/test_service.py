@@ -23,10 +23,11 @@ from tests.client.archive.test_devices import (
     filing,
 )
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.counter.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
-from tests.dm3.stored_mail import ALICE
+from tests.http.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
+from tests.protocols.dm3.stored_mail import ALICE
 from tests.tiers import examples
 
+from postroom.api import schemas
 from postroom.client.archive import Archive, ConflictError, FolderHome, MemoryHome, copy, home, verify
 from postroom.client.archive.deed import KEY as DEED
 from postroom.client.archive.deed import NotThisHomeError, check_deed, take_home
@@ -43,13 +44,13 @@ from postroom.client.mailbox import (
     UnexpectedAnswerError,
 )
 from postroom.client.mailbox import containers as steps
-from postroom.counter import shapes, storage
-from postroom.counter.rate import Rate
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.stored import Entry
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
+from postroom.http import containers
+from postroom.http.rate_limit import Rate
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.stored import Entry
 from postroom.reasons import Reason
-from postroom.store.storage import Use
+from postroom.storage.containers import Use
 
 PAGE = Path(__file__).parents[3] / "docs" / "storage.md"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
@@ -70,7 +71,7 @@ def service(mailbox: Mailbox) -> ServiceHome:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request and an answer hold 100 bytes."""
-    for module in (storage, steps):
+    for module in (containers, steps):
         monkeypatch.setattr(module, "MAX_PART_BYTES", 100)
 
 
@@ -155,7 +156,7 @@ def test_the_service_sees_keys_and_sealed_bytes(counter: Counter, service: Servi
 
 
 def test_a_home_and_the_service_hold_as_large_a_container() -> None:
-    assert home.MAX_CONTAINER_BYTES == shapes.MAX_CONTAINER_BYTES
+    assert home.MAX_CONTAINER_BYTES == schemas.MAX_CONTAINER_BYTES
 
 
 def test_the_page_moves_an_archive_as_it_says(

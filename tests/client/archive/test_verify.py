@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from tests.client.archive.mail import HELLO, KEYS, SENT_AT, STORAGE_KEY, USERS, archive, delivered, filled
-from tests.dm3.stored_mail import ALICE, BOB, letter
+from tests.protocols.dm3.stored_mail import ALICE, BOB, letter
 
 from postroom.client.archive import Archive, Flaw, MemoryHome, SigningKeys, verify
-from postroom.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key
-from postroom.dm3.stored import Received, StoredEnvelope
-from postroom.errors import TheirError
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.sign import Draft, sign, write
+from postroom.core.errors import TheirError
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key
+from postroom.protocols.dm3.stored import Received, StoredEnvelope
+from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.reasons import Reason
 
 

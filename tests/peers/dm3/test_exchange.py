@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.dm3.known import changed
 from tests.peers.dm3.people import Person, person, private_signing_key, unsigned
 from tests.peers.dm3.reference import Reference, RefusedError
-from tests.post.conftest import house as house
-from tests.post.dm3_house import ALICE, BOB, SERVICE, DeliveryService, Keys
-from tests.post.house import House
+from tests.pipeline.conftest import house as house
+from tests.pipeline.dm3_house import ALICE, BOB, SERVICE, DeliveryService, Keys
+from tests.pipeline.house import House
+from tests.protocols.dm3.known import changed
 
-from postroom.dm3.envelope import (
+from postroom.core.errors import TheirError
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.pipeline.filing import Fate
+from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Envelope,
     check_envelope,
@@ -29,8 +32,8 @@ from postroom.dm3.envelope import (
     read_envelope,
     write_envelope,
 )
-from postroom.dm3.keys import PrivateSigningKey, PublicSigningKey, UserKeys, wallet_message
-from postroom.dm3.message import (
+from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey, UserKeys, wallet_message
+from postroom.protocols.dm3.message import (
     Attachment,
     Message,
     MessageMetadata,
@@ -39,8 +42,8 @@ from postroom.dm3.message import (
     read_message,
     sign_message,
 )
-from postroom.dm3.postmark import check_postmark, read_postmark
-from postroom.dm3.profile import (
+from postroom.protocols.dm3.postmark import check_postmark, read_postmark
+from postroom.protocols.dm3.profile import (
     ServiceProfile,
     UserProfile,
     data_uri,
@@ -48,11 +51,8 @@ from postroom.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
-from postroom.dm3.sealing import open_sealed, seal
-from postroom.dm3.service import ServiceKeys
-from postroom.errors import TheirError
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
-from postroom.post.filing import Fate
+from postroom.protocols.dm3.sealing import open_sealed, seal
+from postroom.protocols.dm3.service import ServiceKeys
 from postroom.reasons import Reason
 
 URL = "https://ds.example"

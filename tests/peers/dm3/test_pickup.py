@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.counter.counter import Counter, reason, said
+from tests.http.counter import Counter, reason, said
 from tests.peers.dm3.reference import Reference
 from tests.peers.dm3.test_exchange import Town, town
-from tests.post.conftest import house as house
-from tests.post.dm3_house import ALICE, BOB, SERVICE
+from tests.pipeline.conftest import house as house
+from tests.pipeline.dm3_house import ALICE, BOB, SERVICE
 
 from postroom.reasons import Reason
-from postroom.store.directory import Dm3Mailbox
+from postroom.storage.directory.domains import Dm3Mailbox
 
 __all__ = ["town"]
 

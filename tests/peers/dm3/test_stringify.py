@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.peers.dm3.reference import Reference
 
-from postroom import ijson
-from postroom.canonical import json_stringify, stringify
+from postroom.core import ijson
+from postroom.core.canonical import json_stringify, stringify
 
 WRITERS = {"stable.stringify": stringify, "json.stringify": json_stringify}
 

@@ -51,7 +51,7 @@ app.command()(cost)
 @app.command()
 def demo() -> None:
     """Play the main job as a story, on the real template, in a local stack."""
-    from postroom.cli.checkout import require, template_path
+    from postroom.local.checkout import require, template_path
 
     template = template_path()
     require("the story", "local", "peers")

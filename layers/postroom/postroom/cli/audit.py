@@ -13,10 +13,10 @@ from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, print_table, safe
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.store.findings import End, Findings
+    from postroom.storage.audit.findings import End, Findings
 
 _SHOWN: Final = 20
 """Of the findings of one problem; --json tells all."""
@@ -75,9 +75,9 @@ def audit(
 
 
 def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
-    from postroom.store.audit import audit as judge
-    from postroom.store.gather import gather
-    from postroom.store.ledger import read_ledger
+    from postroom.storage.audit.audit import audit as judge
+    from postroom.storage.audit.collection import gather
+    from postroom.storage.mail.ledger import read_ledger
 
     now = time.time()
     # Up to now, not further: the queues are looked at after this moment, and held every claim of it that waits.
@@ -93,7 +93,7 @@ def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read
 
 
 def _described(findings: "Findings") -> JsonValue:
-    from postroom.store.problems import Problem
+    from postroom.storage.audit.problems import Problem
 
     evidence = findings.evidence
     return {
@@ -114,14 +114,14 @@ def _described(findings: "Findings") -> JsonValue:
 
 
 def _by_end(counted: "Mapping[End, int]") -> dict[str, JsonValue]:
-    from postroom.store.findings import End
+    from postroom.storage.audit.findings import End
 
     return {str(end): counted.get(end, 0) for end in End}
 
 
 def _print(findings: "Findings") -> None:
-    from postroom.store.findings import ENDS_OF_ROWS, End
-    from postroom.store.problems import Problem
+    from postroom.storage.audit.findings import ENDS_OF_ROWS, End
+    from postroom.storage.audit.problems import Problem
 
     accepted, evidence = findings.accepted, findings.evidence
     print_table(
@@ -153,7 +153,7 @@ def _print(findings: "Findings") -> None:
 
 
 def _print_problems(findings: "Findings") -> None:
-    from postroom.store.problems import Problem
+    from postroom.storage.audit.problems import Problem
 
     print_table(
         ("problem", "found", ""),

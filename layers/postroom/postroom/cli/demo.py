@@ -7,9 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 from postroom.cli.output import print_table
-from postroom.cli.story.scenes import Story
-from postroom.cli.story.told import Told
-from postroom.cli.story.town import RECEIVER, SENDER, Town
+from postroom.demo.scenes import Story
+from postroom.demo.told import Told
+from postroom.demo.town import RECEIVER, SENDER, Town
 from postroom.local.stack import LocalStack
 
 

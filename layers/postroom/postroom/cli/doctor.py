@@ -61,7 +61,7 @@ def doctor(
     found out.
     """
     from postroom.doctor import Patient, examine, overall
-    from postroom.nlweb.names import MAX_NAME
+    from postroom.protocols.nlweb.names import MAX_NAME
 
     chosen = dialect_called(dialect)
     selectors = tuple(dict.fromkeys(chosen_selector(chosen, it) for it in selector or [""]))

@@ -11,10 +11,10 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_private_key
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.store.directory import Domain
+    from postroom.storage.directory.domains import Domain
 
 app = typer.Typer(help="The domains that a deployment serves.", no_args_is_help=True)
 
@@ -46,7 +46,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a domain, or change the settings named; its subjects stay as they are."""
-    from postroom.store.directory import Domain
+    from postroom.storage.directory.domains import Domain
 
     if (key is None) != (selector is None):
         raise UsageFault("--key and --selector go together: a key is found by its selector")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from postroom.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
 
 
 class Exit(IntEnum):
@@ -141,7 +141,7 @@ def _what_helps(error: Exception) -> str:
     # Not above: most commands never load boto3.
     from botocore.exceptions import ClientError
 
-    from postroom.store.aws import error_code
+    from postroom.net.aws import error_code
 
     return _CREDENTIALS.get(error_code(error) if isinstance(error, ClientError) else type(error).__name__, "")
 

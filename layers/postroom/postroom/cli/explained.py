@@ -6,7 +6,7 @@ from postroom.cli.exits import Exit
 from postroom.cli.output import console, is_terminal, safe, styled
 
 if TYPE_CHECKING:
-    from postroom.nlweb.explain import Explanation
+    from postroom.core.explanation import Explanation
 
 _EXITS: Final = {"accepted": Exit.GOOD, "refused": Exit.BAD_MESSAGE, "discarded": Exit.BAD_MESSAGE}
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from postroom.cli.exits import UsageFault
-from postroom.errors import OurError, TheirError
+from postroom.core.errors import OurError, TheirError
 
 if TYPE_CHECKING:
-    from postroom.nlweb.keys import PrivateKey, PublicKey
-    from postroom.nlweb.schema import Dialect
+    from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
+    from postroom.protocols.nlweb.schema import Dialect
 
 FALLBACK_SELECTOR = "pw1"
 """For a dialect that has no default selector of its own."""
@@ -43,7 +43,7 @@ def read_input(name: str) -> bytes:
 
 def domain_name(text: str) -> str:
     """A host name, lower-cased, as A-labels."""
-    from postroom.nlweb.names import read_receiver
+    from postroom.protocols.nlweb.names import read_receiver
 
     try:
         return read_receiver(text)
@@ -53,7 +53,7 @@ def domain_name(text: str) -> str:
 
 def mailbox_name(text: str) -> str:
     """The one spelling of a mailbox's name."""
-    from postroom.counter.names import read_mailbox_name
+    from postroom.api.mailbox_names import read_mailbox_name
 
     try:
         return read_mailbox_name(text)
@@ -68,7 +68,7 @@ MailboxName = Annotated[
 
 def wallet_uuid(text: str) -> str:
     """A UUID, lower-cased."""
-    from postroom.nlweb.names import is_uuid
+    from postroom.protocols.nlweb.names import is_uuid
 
     if not is_uuid(text.lower()):
         raise typer.BadParameter(f"{text!r} is not a UUID of the form 8-4-4-4-12")
@@ -77,7 +77,7 @@ def wallet_uuid(text: str) -> str:
 
 def dialect_called(name: str) -> "Dialect":
     """`nlweb` or `pollyweb`."""
-    from postroom.nlweb.schema import BY_NAME
+    from postroom.protocols.nlweb.schema import BY_NAME
 
     if name not in BY_NAME:
         raise UsageFault(f"--dialect is {name!r}; it must be {' or '.join(BY_NAME)}")
@@ -86,7 +86,7 @@ def dialect_called(name: str) -> "Dialect":
 
 def chosen_selector(dialect: "Dialect", selector: str | None) -> str:
     """The selector of a key: that which is named, or else the dialect's. Raises UsageFault."""
-    from postroom.nlweb.names import read_selector
+    from postroom.protocols.nlweb.names import read_selector
 
     try:
         return read_selector(selector or dialect.default_selector or FALLBACK_SELECTOR, dialect.selector_member)
@@ -96,7 +96,7 @@ def chosen_selector(dialect: "Dialect", selector: str | None) -> str:
 
 def load_private_key(path: Path) -> "PrivateKey":
     """A private key from a PEM file. Raises UsageFault."""
-    from postroom.nlweb.keys import PrivateKey
+    from postroom.crypto.rsa_ed25519 import PrivateKey
 
     try:
         return PrivateKey.from_pem(path.read_bytes())
@@ -106,7 +106,7 @@ def load_private_key(path: Path) -> "PrivateKey":
 
 def read_public_key(text: str, source: str) -> "PublicKey":
     """A public key: SubjectPublicKeyInfo as PEM, or its base64 alone. Raises UsageFault that names `source`."""
-    from postroom.nlweb.keys import public_key_from_spki
+    from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
     if "PRIVATE KEY-----" in text:
         raise UsageFault(f"{source} is a private key; give the public one")

@@ -5,13 +5,13 @@ from typing import Annotated, Final
 
 import typer
 
-from postroom.cli.checkout import job_path
 from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table, safe
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
+from postroom.local.checkout import job_path
 
 app = typer.Typer(help="Compaction and expiry: here, or what they need on AWS.", no_args_is_help=True)
 
@@ -49,7 +49,7 @@ def compact(
     office = open_office(stack_name, local, deployment)
     lag = int(office.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
     # Imported when it runs: it loads boto3.
-    from postroom.cli.job_runs import run
+    from postroom.local.job_runs import run
 
     _print(run(office.outputs, office.local, "compact", dry_run=dry_run, more={"LAG_HOURS": lag}), as_json=as_json)
 
@@ -69,7 +69,7 @@ def expire(
     """
     job_path("expire")  # as above
     office = open_office(stack_name, local, deployment)
-    from postroom.cli.job_runs import run
+    from postroom.local.job_runs import run
 
     _print(run(office.outputs, office.local, "expire", dry_run=dry_run), as_json=as_json)
 

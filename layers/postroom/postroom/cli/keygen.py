@@ -11,7 +11,7 @@ from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_
 from postroom.cli.output import print_json, write_private
 
 if TYPE_CHECKING:
-    from postroom.nlweb.schema import Dialect
+    from postroom.protocols.nlweb.schema import Dialect
 
 
 class KeyAlgorithm(StrEnum):
@@ -47,8 +47,8 @@ def keygen(
     as_json: AsJson = False,
 ) -> None:
     """Make a key pair: the private key goes into a file, the DNS record to publish is printed."""
-    from postroom.nlweb.key_record import record_strings, record_text, zone_line
-    from postroom.nlweb.keys import PrivateKey
+    from postroom.crypto.rsa_ed25519 import PrivateKey
+    from postroom.protocols.nlweb.key_record import record_strings, record_text, zone_line
 
     chosen = dialect_called(dialect)
     name = _record_name(chosen, domain, selector)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import dns.name
     from dns.rdatatype import RdataType
 
-    from postroom.ijson import JsonValue
+    from postroom.core.ijson import JsonValue
     from postroom.names.dns import Answer, Ask, Question
     from postroom.names.dnssec import Bogus, Evidence, Verdict
 

@@ -16,11 +16,11 @@ from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.opening import open_own
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.preferences import settings
-from postroom.errors import OurError
-from postroom.ijson import JsonValue
+from postroom.core.errors import OurError
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.store.mailboxes import Mailbox
+    from postroom.storage.directory.mailboxes import Mailbox
 
 app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
 app.command("open")(open_own)
@@ -35,7 +35,7 @@ _SEEN_BY_THEN_SECONDS = 120
 
 def _check_ttl(days: int | None) -> int | None:
     """Raise BadParameter for a time that is shorter than any message is kept."""
-    from postroom.store.expiry import FLOOR_DAYS
+    from postroom.storage.mail.expiry import FLOOR_DAYS
 
     if days is not None and days != 0 and days < FLOOR_DAYS:
         raise typer.BadParameter(f"{days} is less than {FLOOR_DAYS} days, which every message is kept; 0: without end")
@@ -70,7 +70,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Let an owner pick a mailbox's mail up, or let one in again."""
-    from postroom.store.directory import Dm3Mailbox
+    from postroom.storage.directory.domains import Dm3Mailbox
 
     keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
     directory, operators = office.directory(), office.operators()
@@ -225,7 +225,7 @@ def rotate_keys(
     """Let a new key sign owners' tokens; nobody is signed out."""
     import secrets
 
-    from postroom.counter.tokens import TOKEN_SECONDS
+    from postroom.http.tokens import TOKEN_SECONDS
 
     now = int(time.time())
     begins_at = now + _SEEN_BY_THEN_SECONDS
@@ -254,7 +254,7 @@ def shards(
 
 def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
     """The keys that were named, in base64. Raises UsageFault."""
-    from postroom.counter.owner_keys import read_owner_key
+    from postroom.http.owner_keys import read_owner_key
 
     keys = [b64encode(load_public_key(file).spki()).decode() for file in files or ()]
     for text in texts or ():
@@ -302,7 +302,7 @@ def _most(bound: JsonValue, things: str) -> str:
 
 def _kept(office: Office, name: str) -> str:
     """How long messages stay, in words."""
-    from postroom.store.expiry import days_kept
+    from postroom.storage.mail.expiry import days_kept
 
     mailbox, is_dm3 = office.directory().mailbox(name), office.mailboxes().is_of_dm3(name)
     if mailbox.held:
@@ -315,7 +315,7 @@ def _kept(office: Office, name: str) -> str:
 
 
 def _describe(office: Office, name: str) -> dict[str, JsonValue]:
-    from postroom.counter.owner_keys import read_owner_key
+    from postroom.http.owner_keys import read_owner_key
 
     directory, quota = office.directory(), office.counting().quota(name)
     mailbox, letters = directory.mailbox(name), directory.dm3_mailbox(name)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from postroom.cli.output import safe
 from postroom.cli.proof import proof_lines
-from postroom.errors import TheirError
-from postroom.ijson import JsonValue
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.dm3.keys import UserKeys
-    from postroom.dm3.message import Message
+    from postroom.protocols.dm3.keys import UserKeys
+    from postroom.protocols.dm3.message import Message
 
 _LONGEST_BODY = 400
 
@@ -57,8 +57,8 @@ def _sealed(mail: Mail, keys: "UserKeys | None") -> dict[str, JsonValue]:
 
 
 def _open(envelope: str, keys: "UserKeys") -> "Message":
-    from postroom.dm3.envelope import open_message, read_envelope
-    from postroom.ijson import parse
+    from postroom.core.ijson import parse
+    from postroom.protocols.dm3.envelope import open_message, read_envelope
 
     data = envelope.encode()
     return open_message(read_envelope(parse(data, max_bytes=len(data))), [keys.encryption])
@@ -66,9 +66,9 @@ def _open(envelope: str, keys: "UserKeys") -> "Message":
 
 def _told(mail: Mail) -> dict[str, JsonValue]:
     """What an NLWeb message says."""
-    from postroom.ijson import parse
-    from postroom.nlweb.envelope import read_envelope
-    from postroom.nlweb.timestamp import write_timestamp
+    from postroom.core.ijson import parse
+    from postroom.core.timestamps import write_timestamp
+    from postroom.protocols.nlweb.envelope import read_envelope
 
     data = mail.envelope.encode()
     envelope = read_envelope(parse(data, max_bytes=len(data)))
@@ -139,7 +139,7 @@ def _lines_of_letter(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]
 
 def _names(name: JsonValue, partner: JsonValue) -> bool:
     """Whether the sender that a letter names is the one that it is filed under."""
-    from postroom.dm3.names import normalize
+    from postroom.protocols.dm3.names import normalize
 
     try:
         return normalize(str(name)) == partner
@@ -169,7 +169,7 @@ def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:
 
 def _verified(receipt: Mapping[str, JsonValue]) -> str:
     """How a message was verified, in one line: the key, and what vouches for it."""
-    from postroom.nlweb.timestamp import write_timestamp
+    from postroom.core.timestamps import write_timestamp
 
     at = receipt.get("verified_at_ms")
     when = f" at {write_timestamp(at)}" if isinstance(at, int) else ""

@@ -9,14 +9,14 @@ import typer
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
-from postroom.settings import Settings
+from postroom.core.settings import Settings
 
 if TYPE_CHECKING:
-    from postroom.https import HttpsClient
+    from postroom.crypto.rsa_ed25519 import PublicKey
     from postroom.names.dns import Resolvers
     from postroom.names.dnssec import TrustAnchors
     from postroom.names.keys import KeyDirectory
-    from postroom.nlweb.keys import PublicKey
+    from postroom.net.https import HttpsClient
 
 Resolver = Annotated[
     list[str] | None,
@@ -92,7 +92,7 @@ def open_resolvers(network: Network) -> "Resolvers":
 def build_key_directory(network: Network, resolvers: "Resolvers") -> "KeyDirectory[PublicKey]":
     """Senders' keys by DNS, proven from the trust anchor. Raises SettingsError."""
     from postroom.names.keys import KeyDirectory
-    from postroom.nlweb.key_record import parse_key_record
+    from postroom.protocols.nlweb.key_record import parse_key_record
 
     return KeyDirectory(resolvers.asking, anchors_of(network), parse_key_record, clock=time.time)
 
@@ -106,8 +106,8 @@ def anchors_of(network: Network, negative: list[str] | None = None) -> "TrustAnc
 
 def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":
     """Outbound HTTPS, with hosts looked up at these resolvers."""
-    from postroom.https import HttpsClient
     from postroom.names.addresses import addresses
+    from postroom.net.https import HttpsClient
 
     try:
         return HttpsClient(

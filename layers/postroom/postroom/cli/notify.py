@@ -20,14 +20,14 @@ from postroom.cli.network import CaFile
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.owner import At, OwnersKey, open_owners_mailbox
-from postroom.errors import TheirError
-from postroom.ijson import JsonValue
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from postroom.counter.notifications import TargetDesk
-    from postroom.counter.shapes import Target
+    from postroom.api.schemas import Target
+    from postroom.http.notifications import TargetDesk
 
 T = TypeVar("T")
 KindName: TypeAlias = Literal["webhook", "sns"]
@@ -72,7 +72,7 @@ class _OperatorsDesk:
         return self.desk.all(self.mailbox).targets
 
     def add_target(self, kind: KindName, to: str) -> "Target":
-        from postroom.counter.shapes import NewTarget
+        from postroom.api.schemas import NewTarget
 
         return _tried(lambda: self.desk.add(self.mailbox, NewTarget(kind, to)))
 

@@ -10,6 +10,7 @@ import typer
 
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
 from postroom.cli.exits import NotFoundOut, UsageFault
+from postroom.local.account import LocalAccount
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
-    from postroom.counter.counting import Counting
-    from postroom.counter.notifications import TargetDesk
-    from postroom.store.directory import Directory
-    from postroom.store.gather import Premises
-    from postroom.store.mailboxes import Mailboxes
-    from postroom.store.operators import Operators
-    from postroom.store.reader import Reader
-    from postroom.store.register import Register
-    from postroom.store.secret import Secret
-    from postroom.store.secrets import SigningKeys
-    from postroom.store.segments import Objects
-    from postroom.store.token_keys import TokenKeys
+    from postroom.http.notifications import TargetDesk
+    from postroom.http.usage import Counting
+    from postroom.storage.audit.collection import Premises
+    from postroom.storage.directory.domains import Directory
+    from postroom.storage.directory.mailboxes import Mailboxes
+    from postroom.storage.directory.operators import Operators
+    from postroom.storage.mail.reader import Reader
+    from postroom.storage.mail.register import Register
+    from postroom.storage.mail.segments import Objects
+    from postroom.storage.secrets.secret import Secret
+    from postroom.storage.secrets.signing_keys import SigningKeys
+    from postroom.storage.secrets.token_keys import TokenKeys
 
 StackName = Annotated[
     str | None,
@@ -53,14 +54,6 @@ DeploymentName = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class LocalAccount:
-    """An account of a local stack: where it is asked, and its twelve digits."""
-
-    endpoint_url: str
-    digits: str
-
-
-@dataclass(frozen=True, slots=True)
 class Office:
     """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS.
 
@@ -79,26 +72,26 @@ class Office:
 
     def operators(self) -> "Operators":
         """What writes the directory."""
-        from postroom.store.operators import Operators
+        from postroom.storage.directory.operators import Operators
 
         return Operators(self.dynamodb, self.output("DirectoryTable"))
 
     def directory(self) -> "Directory":
         """What reads the directory."""
-        from postroom.store.directory import Directory
+        from postroom.storage.directory.domains import Directory
 
         return Directory(self.dynamodb, self.output("DirectoryTable"), clock=time.monotonic, cache_seconds=0)
 
     def mailboxes(self) -> "Mailboxes":
         """What writes who picks mail up."""
-        from postroom.store.mailboxes import Mailboxes
+        from postroom.storage.directory.mailboxes import Mailboxes
 
         return Mailboxes(self.dynamodb, self.output("DirectoryTable"))
 
     def counting(self) -> "Counting":
         """What keeps count of how much mailboxes hold."""
-        from postroom.counter.counting import Counting
-        from postroom.store.quotas import Quota, Usages
+        from postroom.http.usage import Counting
+        from postroom.storage.limits.quotas import Quota, Usages
 
         # Of a deployment of the release before, none is told: it has none.
         quota = Quota(*(int(self.outputs.get(name, "0")) for name in ("MailboxMaxMessages", "MailboxMaxBytes")))
@@ -106,42 +99,42 @@ class Office:
 
     def register(self) -> "Register":
         """The rows of mailboxes."""
-        from postroom.store.register import Register
+        from postroom.storage.mail.register import Register
 
         return Register(self.dynamodb, self.output("PostTable"))
 
     def reader(self) -> "Reader":
         """What lists and fetches."""
-        from postroom.store.reader import Reader
+        from postroom.storage.mail.reader import Reader
 
         return Reader(self.dynamodb, self.output("PostTable"), self.register(), self.objects())
 
     def objects(self) -> "Objects":
         """The bucket."""
-        from postroom.store.segments import Objects
+        from postroom.storage.mail.segments import Objects
 
         return Objects(self.s3, self.output("Bucket"))
 
     def signing_keys(self) -> "SigningKeys":
         """The private keys of the deployment's domains."""
-        from postroom.store.secrets import SigningKeys
+        from postroom.storage.secrets.signing_keys import SigningKeys
 
         return SigningKeys(self.secrets, self.output("SigningKeysSecret"), time.monotonic)
 
     def token_keys(self) -> "TokenKeys":
         """What signs owners' tokens."""
-        from postroom.store.token_keys import TokenKeys
+        from postroom.storage.secrets.token_keys import TokenKeys
 
         return TokenKeys(self.secrets, self.output("TokenKeysSecret"), time.time)
 
     def targets(self) -> "TargetDesk":
         """Who is told that something waits: what the counter does for owners."""
-        from postroom.counter.notifications import Offer, TargetDesk
-        from postroom.post.wiring.shared import new_id
-        from postroom.store.codes import CodeLimits
-        from postroom.store.queues import Queue
-        from postroom.store.targets import Targets
-        from postroom.store.webhook_keys import WebhookKeys
+        from postroom.http.notifications import Offer, TargetDesk
+        from postroom.runtime.shared import new_id
+        from postroom.storage.directory.notification_targets import Targets
+        from postroom.storage.limits.codes import CodeLimits
+        from postroom.storage.queues import Queue
+        from postroom.storage.secrets.webhook_keys import WebhookKeys
 
         return TargetDesk(
             targets=Targets(self.dynamodb, self.output("DirectoryTable")),
@@ -155,14 +148,14 @@ class Office:
 
     def delivery_service_keys(self) -> "Secret":
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""
-        from postroom.store.dm3_keys import FORM
-        from postroom.store.secret import Secret
+        from postroom.storage.secrets.dm3_keys import FORM
+        from postroom.storage.secrets.secret import Secret
 
         return Secret(self.secrets, self.output("DeliveryServiceKeysSecret"), time.monotonic, FORM)
 
     def premises(self) -> "Premises":
         """The store, as an audit looks at it."""
-        from postroom.store.gather import ClaimQueues, Premises
+        from postroom.storage.audit.collection import ClaimQueues, Premises
 
         return Premises(
             self.dynamodb, self.s3, self.sqs,
@@ -184,7 +177,7 @@ class Office:
 
     def door_log(self, *, since: float, until: float) -> Iterator[str]:
         """The door's log lines of the messages that it queued. `since`, `until`: epoch seconds."""
-        from postroom.store.ledger import logged_lines
+        from postroom.storage.mail.ledger import logged_lines
 
         group = f"/aws/lambda/{self.output('InboxFunction')}"
         return logged_lines(self.logs, group, since_ms=int(since * 1000), until_ms=int(until * 1000))
@@ -217,7 +210,7 @@ def _on_aws(stack_name: str) -> Office:
     import boto3
     from botocore.exceptions import ClientError
 
-    from postroom.store.aws import error_code
+    from postroom.net.aws import error_code
 
     session = boto3.Session()
     try:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 from postroom.cli.exits import Exit, NotFoundOut, UsageFault
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import Way, load_owners_key, open_mailbox
-from postroom.ijson import JsonValue
-from postroom.settings import Settings
+from postroom.core.ijson import JsonValue
+from postroom.core.settings import Settings
 
 if TYPE_CHECKING:
+    from postroom.api.schemas import SentMessage
+    from postroom.api.states import State
     from postroom.client import Mailbox
-    from postroom.counter.shapes import SentMessage
-    from postroom.store.outbox import State
 
 T = TypeVar("T")
 DialectName: TypeAlias = Literal["nlweb", "pollyweb"]
@@ -67,7 +67,7 @@ def send_via(url: str, parcel: Parcel, way: Way, *, as_json: bool) -> Exit:
 
 def _wait(mailbox: "Mailbox", correlation: str, seconds: float) -> "SentMessage | None":
     """What became of a message, at the latest after so many seconds. Raises MailboxError."""
-    from postroom.store.outbox import State
+    from postroom.api.states import State
 
     if not seconds:
         return None
@@ -80,7 +80,7 @@ def _wait(mailbox: "Mailbox", correlation: str, seconds: float) -> "SentMessage 
 
 
 def _exit_of(state: "State", *, waited: bool) -> Exit:
-    from postroom.store.outbox import State
+    from postroom.api.states import State
 
     match state:
         case State.DELIVERED:
@@ -93,7 +93,7 @@ def _exit_of(state: "State", *, waited: bool) -> Exit:
 
 
 def _read_body(data: bytes) -> JsonValue:
-    from postroom.ijson import parse
+    from postroom.core.ijson import parse
 
     return parse(data, max_bytes=Settings().nlweb_max_body_bytes)
 

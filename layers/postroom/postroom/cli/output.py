@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from postroom.cli.exits import UsageFault
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from rich.console import Console

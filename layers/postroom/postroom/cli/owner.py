@@ -13,12 +13,12 @@ import typer
 from postroom.cli.descriptor import read_descriptor, stack_of_this_folder
 from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
 from postroom.cli.network import choose_network, open_resolvers
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 
 if TYPE_CHECKING:
     from postroom.client.mailbox import Mailbox
-    from postroom.dm3.keys import UserKeys
-    from postroom.nlweb.keys import PrivateKey
+    from postroom.crypto.rsa_ed25519 import PrivateKey
+    from postroom.protocols.dm3.keys import UserKeys
 
 OwnersKey = Annotated[
     Path | None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from postroom.client import Mailbox
     from postroom.client.mailbox import Message
-    from postroom.dm3.keys import UserKeys
+    from postroom.protocols.dm3.keys import UserKeys
 
 LIMIT: Final = 20
 _ATTEMPTS_OF_WHO_WAITS: Final = 6
@@ -50,7 +50,7 @@ def read_as_owner(
     url: str, name: str, key: Path | None, ids: Sequence[str], wanted: Wanted, local: Path | None, ca_file: Path | None
 ) -> None:
     """Acknowledge `ids`, or else show what waits. Raises UsageFault, Refusal, NotFoundOut."""
-    from postroom.dm3.keys import UserKeys
+    from postroom.protocols.dm3.keys import UserKeys
 
     if key is None:
         raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
@@ -108,7 +108,7 @@ def _find(mailbox: "Mailbox", wanted: Wanted) -> "Message":
 
 
 def _unread(mailbox: "Mailbox", wanted: Wanted) -> "Iterator[Message]":
-    from postroom.nlweb.feedback import conversation_about
+    from postroom.protocols.nlweb.feedback import conversation_about
 
     return mailbox.unread(wait=wanted.wait, conversation=conversation_about(wanted.about) if wanted.about else "")
 
@@ -151,7 +151,7 @@ def _acknowledge_shown(mailbox: "Mailbox", shown: list[str], wanted: Wanted) -> 
 
 def _show(message: "Message", name: str, wanted: Wanted) -> bool:
     """Write a message out; whether it was the whole of it, and so may be acknowledged: nobody else has it."""
-    from postroom.nlweb.timestamp import write_timestamp
+    from postroom.core.timestamps import write_timestamp
 
     if wanted.raw:
         sys.stdout.buffer.write(message.envelope.encode())

@@ -11,7 +11,7 @@ from postroom.cli.inputs import AsJson
 from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import NeededAt, NeededKey, open_owners_mailbox
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.client.mailbox import Settings
@@ -53,7 +53,7 @@ def settings(
 
 def read_changes(texts: list[str]) -> dict[str, Any]:
     """What `--set` says, as one merge patch (RFC 7396). Raises UsageFault."""
-    from postroom.counter.shapes import SettingsChange
+    from postroom.api.schemas import SettingsChange
 
     changes: dict[str, Any] = {}
     for text in texts:

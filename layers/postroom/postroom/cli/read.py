@@ -16,11 +16,11 @@ from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import OwnersKey
 from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
-from postroom.settings import RETAIN_CEILING_SECONDS
+from postroom.core.settings import RETAIN_CEILING_SECONDS
 
 if TYPE_CHECKING:
-    from postroom.store.keys import RowKey
-    from postroom.store.reader import Filed
+    from postroom.storage.keys import RowKey
+    from postroom.storage.mail.reader import Filed
 
 
 def read(
@@ -64,7 +64,7 @@ def read(
 
     The operator reads through AWS; the owner over HTTPS, with --at and --key.
     """
-    from postroom.store.ids import id_of
+    from postroom.storage.mail.ids import id_of
 
     if at is not None:
         if cursor:
@@ -91,7 +91,7 @@ def read(
 
 
 def _print_all(filed: "list[Filed]", mailbox: str, cursor: str | None, limit: int, *, explain: bool) -> None:
-    from postroom.store.ids import id_of
+    from postroom.storage.mail.ids import id_of
 
     for each in filed:
         print_message(describe(_mail(each)))
@@ -104,7 +104,7 @@ def _print_all(filed: "list[Filed]", mailbox: str, cursor: str | None, limit: in
 
 
 def _row(text: str, mailbox: str, option: str) -> "RowKey":
-    from postroom.store.ids import row_of
+    from postroom.storage.mail.ids import row_of
 
     row = row_of(text, mailbox)
     if row is None:
@@ -115,7 +115,7 @@ def _row(text: str, mailbox: str, option: str) -> "RowKey":
 def _fetch(
     office: Office, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
 ) -> "list[Filed]":
-    from postroom.nlweb.feedback import conversation_about
+    from postroom.protocols.nlweb.feedback import conversation_about
 
     reader = office.reader()
     if message:
@@ -160,8 +160,8 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
 
 
 def _mail(filed: "Filed") -> Mail:
-    from postroom.nlweb.timestamp import write_timestamp
-    from postroom.store.ids import id_of
+    from postroom.core.timestamps import write_timestamp
+    from postroom.storage.mail.ids import id_of
 
     row, line = filed.row, filed.line
     return Mail(

@@ -13,7 +13,7 @@ from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_htt
 from postroom.cli.outbox import DialectName, Parcel, send_via
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import find_way
-from postroom.settings import Settings
+from postroom.core.settings import Settings
 
 
 def send(
@@ -98,9 +98,9 @@ def _print(url: str, status: int, fate: str, reply: object) -> None:
 
 def _inbox_of(envelope: bytes) -> str:
     """The well-known inbox of the receiver, by the dialect. Raises TheirError."""
-    from postroom.ijson import parse
-    from postroom.nlweb.envelope import read_dialect, read_frame, text_of
-    from postroom.nlweb.names import read_receiver
+    from postroom.core.ijson import parse
+    from postroom.protocols.nlweb.envelope import read_dialect, read_frame, text_of
+    from postroom.protocols.nlweb.names import read_receiver
 
     frame, header = read_frame(parse(envelope, max_bytes=Settings().nlweb_max_body_bytes))
     return read_dialect(frame, header).inbox_url(read_receiver(text_of(header, "To", "Header.")))

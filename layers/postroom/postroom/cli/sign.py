@@ -11,10 +11,10 @@ import typer
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import dialect_called, domain_name, load_private_key, read_input
 from postroom.cli.output import print_json
-from postroom.settings import Settings
+from postroom.core.settings import Settings
 
 if TYPE_CHECKING:
-    from postroom.nlweb.sign import Draft
+    from postroom.protocols.nlweb.sign import Draft
 
 T = TypeVar("T")
 
@@ -32,11 +32,11 @@ def sign(
     no_body: Annotated[bool, typer.Option("--no-body", help="Leave the Body out; nothing is read.")] = False,
 ) -> None:
     """Sign a message: prints the envelope as JSON."""
-    from postroom.ijson import parse
-    from postroom.nlweb.names import read_correlation, read_sender
-    from postroom.nlweb.sign import Draft
-    from postroom.nlweb.sign import sign as sign_draft
-    from postroom.nlweb.timestamp import read_timestamp
+    from postroom.core.ijson import parse
+    from postroom.protocols.nlweb.names import read_correlation, read_sender
+    from postroom.protocols.nlweb.sign import Draft
+    from postroom.protocols.nlweb.sign import sign as sign_draft
+    from postroom.protocols.nlweb.timestamp import read_timestamp
 
     draft = Draft(
         sender=_given("--from", sender, read_sender),
@@ -55,7 +55,7 @@ def sign(
 
 def _given(option: str, text: str, rule: Callable[[str], T]) -> T:
     """An option by the rule that receivers go by."""
-    from postroom.errors import TheirError
+    from postroom.core.errors import TheirError
 
     try:
         return rule(text)
@@ -65,9 +65,9 @@ def _given(option: str, text: str, rule: Callable[[str], T]) -> T:
 
 def _check_header(draft: "Draft") -> None:
     """What every receiver would refuse is not signed in the first place."""
-    from postroom.errors import TheirError
-    from postroom.nlweb.envelope import read_key_selector, read_subject
-    from postroom.nlweb.sign import header_of
+    from postroom.core.errors import TheirError
+    from postroom.protocols.nlweb.envelope import read_key_selector, read_subject
+    from postroom.protocols.nlweb.sign import header_of
 
     header = header_of(draft)
     try:

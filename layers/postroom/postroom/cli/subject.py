@@ -11,11 +11,11 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
-from postroom.errors import TheirError
+from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
-    from postroom.nlweb.subjects import SubjectRule
-    from postroom.store.directory import Domain
+    from postroom.protocols.nlweb.subjects import SubjectRule
+    from postroom.storage.directory.domains import Domain
 
 app = typer.Typer(help="What becomes of a message, by its Subject.", no_args_is_help=True)
 
@@ -44,7 +44,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add the rule for a pattern, or replace it."""
-    from postroom.nlweb.subjects import Treatment
+    from postroom.protocols.nlweb.subjects import Treatment
 
     rule = _rule(pattern, domain, mailbox, sync, forward)
     office = open_office(stack_name, local, deployment)
@@ -68,7 +68,7 @@ def list_subjects(
     as_json: AsJson = False,
 ) -> None:
     """List the rules of a domain that are in force; those that every domain has, and its owner's, are marked."""
-    from postroom.nlweb.subjects import BUILT_IN, find_rule_of_both
+    from postroom.protocols.nlweb.subjects import BUILT_IN, find_rule_of_both
 
     office = open_office(stack_name, local, deployment)
     own, owners = _find(office, domain).subjects, office.directory().mailbox(domain).subjects
@@ -109,7 +109,7 @@ def remove(
 
 
 def _rule(pattern: str, domain: str, mailbox: str | None, sync: str | None, forward: str | None) -> "SubjectRule":
-    from postroom.nlweb.subjects import SubjectRule, Treatment, is_pattern
+    from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, is_pattern
 
     if not is_pattern(pattern):
         raise UsageFault(f"{pattern!r} is no pattern: Method@Role or a name, with * only for a whole part")
@@ -131,7 +131,7 @@ def _rule(pattern: str, domain: str, mailbox: str | None, sync: str | None, forw
 
 
 def _mailbox(domain: str, text: str) -> str:
-    from postroom.counter.names import read_mailbox_of
+    from postroom.api.mailbox_names import read_mailbox_of
 
     try:
         return read_mailbox_of(domain, text)

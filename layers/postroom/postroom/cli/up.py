@@ -17,7 +17,7 @@ from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, Deployment, Descrip
 from postroom.cli.exits import UsageFault
 
 if TYPE_CHECKING:
-    from postroom.cli.story.town import Town
+    from postroom.demo.town import Town
     from postroom.local.stack import LocalStack
 
 _LOOK_SECONDS = 2.0
@@ -52,11 +52,11 @@ def up(
     http_processes: Annotated[int | None, _processes("each other function", "16")] = None,
 ) -> None:
     """Run the post office on this machine, with a few domains to play with, until Ctrl-C."""
-    from postroom.cli.checkout import require, template_path
+    from postroom.local.checkout import require, template_path
 
     template = template_path()
     require("the local stack", "local")
-    from postroom.cli.story.town import Town
+    from postroom.demo.town import Town
     from postroom.local.emulator import Processes
     from postroom.local.stack import LocalStack
 
@@ -139,8 +139,8 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
 
 def _keep(stack: "LocalStack") -> None:
     """Stay up. A domain that an operator adds gets its hosts at the door, as on AWS its DNS would lead there."""
-    from postroom.nlweb.schema import DIALECTS
-    from postroom.store.operators import Operators
+    from postroom.protocols.nlweb.schema import DIALECTS
+    from postroom.storage.directory.operators import Operators
 
     served: set[str] = set()
     while True:
@@ -154,9 +154,9 @@ def _keep(stack: "LocalStack") -> None:
 
 
 def _print(descriptor: Descriptor, town: "Town", file: Path) -> None:
-    from postroom.cli.story.names import ALICE, BOB
-    from postroom.cli.story.town import RECEIVER, SENDER, SUBJECT
-    from postroom.nlweb.schema import NLWEB
+    from postroom.demo.names import ALICE, BOB
+    from postroom.demo.town import RECEIVER, SENDER, SUBJECT
+    from postroom.protocols.nlweb.schema import NLWEB
 
     sender, host = town.sender, NLWEB.host(RECEIVER)
     command = "postroom" if shutil.which("postroom") else shlex.quote(sys.argv[0])

@@ -13,12 +13,12 @@ from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
 from postroom.cli.office import open_office
 from postroom.cli.output import print_json
-from postroom.settings import Settings
+from postroom.core.settings import Settings
 
 if TYPE_CHECKING:
+    from postroom.crypto.rsa_ed25519 import PublicKey
     from postroom.names.keys import KeyDirectory
-    from postroom.nlweb.explain import FindKey
-    from postroom.nlweb.keys import PublicKey
+    from postroom.protocols.nlweb.explain import FindKey
 
 _YEAR_9999 = 253_370_764_800
 """Epoch seconds: what is shown of a time has four digits for the year."""
@@ -55,8 +55,8 @@ def verify(
 
     Only the receiver knows which subjects it takes, and which messages it has seen before.
     """
-    from postroom.nlweb.explain import explain
-    from postroom.nlweb.timestamp import Window
+    from postroom.protocols.nlweb.explain import explain
+    from postroom.protocols.nlweb.timestamp import Window
 
     if now is not None and not 0 <= now < _YEAR_9999:
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
@@ -81,8 +81,8 @@ def verify(
 
 
 def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", local: Path | None) -> "FindKey":
-    from postroom.errors import NotNowError
-    from postroom.nlweb.names import is_uuid
+    from postroom.core.errors import NotNowError
+    from postroom.protocols.nlweb.names import is_uuid
     from postroom.reasons import Reason
 
     def find_key(name: str) -> "tuple[PublicKey, str]":
@@ -100,8 +100,8 @@ def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", loca
 
 def _registered(local: Path, wallet: str) -> "PublicKey":
     """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or NotFoundOut."""
-    from postroom.errors import TheirError
-    from postroom.nlweb.keys import public_key_from_spki
+    from postroom.core.errors import TheirError
+    from postroom.crypto.rsa_ed25519 import public_key_from_spki
     from postroom.reasons import Reason
 
     spki = open_office(None, local, None).directory().wallet(wallet)

@@ -10,10 +10,10 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.nlweb.keys import PublicKey
+    from postroom.crypto.rsa_ed25519 import PublicKey
 
 app = typer.Typer(help="Wallets: senders without a domain.", no_args_is_help=True)
 
@@ -51,7 +51,7 @@ def list_wallets(
     stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
 ) -> None:
     """List the wallets."""
-    from postroom.nlweb.keys import public_key_from_spki
+    from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
     office = open_office(stack_name, local, deployment)
     directory = office.directory()

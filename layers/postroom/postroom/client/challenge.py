@@ -6,8 +6,8 @@ from typing import Final
 import jwt
 from jwt.exceptions import InvalidTokenError
 
-from postroom.counter.tokens import CHALLENGE_TYPE, MAX_TOKEN_CHARACTERS, Purpose
-from postroom.errors import OurError
+from postroom.api.challenges import CHALLENGE_TYPE, MAX_TOKEN_CHARACTERS, Purpose
+from postroom.core.errors import OurError
 
 # RFC 7515 §3.1. Nothing else that such a key signs has this form, so nothing else can be signed by mistake.
 _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2}", re.ASCII)

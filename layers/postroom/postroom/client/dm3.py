@@ -15,20 +15,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from postroom.canonical import stringify
 from postroom.client.dm3_answers import NoResultError, read_result
 from postroom.client.sending import Fate
-from postroom.dm3.dialect import rpc_url
-from postroom.dm3.envelope import DeliveryInformation, Envelope, message_hash, write_envelope
-from postroom.dm3.explain import ProfileSource
-from postroom.dm3.extension import check_sender, read_extension, read_size_limit
-from postroom.dm3.jsonrpc import VERSION
-from postroom.dm3.keys import UserKeys
-from postroom.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
-from postroom.dm3.names import normalize
-from postroom.errors import NotNowError, TheirError
-from postroom.https import HttpsClient, Response
-from postroom.ijson import JsonValue
+from postroom.core.canonical import stringify
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.net.https import HttpsClient, Response
+from postroom.protocols.dm3.dialect import rpc_url
+from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, message_hash, write_envelope
+from postroom.protocols.dm3.explain import ProfileSource
+from postroom.protocols.dm3.extension import check_sender, read_extension, read_size_limit
+from postroom.protocols.dm3.jsonrpc import VERSION
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.names import normalize
 from postroom.reasons import Reason
 
 _DATA: Final = "data:"

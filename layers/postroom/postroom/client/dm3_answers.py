@@ -3,10 +3,10 @@
 from typing import Final
 
 from postroom.client.sending import Fate, fate_of, text_or_empty
-from postroom.dm3.codes import INTERNAL_ERROR, UNAVAILABLE
-from postroom.errors import NotNowError, TheirError
-from postroom.https import Response
-from postroom.ijson import JsonValue, parse
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.net.https import Response
+from postroom.protocols.dm3.codes import INTERNAL_ERROR, UNAVAILABLE
 
 _LONGEST_SHOWN: Final = 200
 

@@ -13,13 +13,13 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
-from postroom.errors import TheirError
-from postroom.https import HttpsClient, Response
-from postroom.ijson import JsonValue, parse
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.names import read_receiver
-from postroom.nlweb.schema import Dialect
-from postroom.nlweb.sign import Draft, sign
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.net.https import HttpsClient, Response
+from postroom.protocols.nlweb.names import read_receiver
+from postroom.protocols.nlweb.schema import Dialect
+from postroom.protocols.nlweb.sign import Draft, sign
 
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 """4xx that say nothing of the message (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""

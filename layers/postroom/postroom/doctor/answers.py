@@ -2,11 +2,11 @@
 
 from postroom.client import Fate, Sent
 from postroom.client.sending import fate_of
+from postroom.core.errors import NotNowError
 from postroom.doctor.checks import Check, bad, good, not_found_out, quoted, warning
-from postroom.errors import NotNowError
-from postroom.https import Response
 from postroom.names.manifest import NO_FEEDBACK, Feedback
-from postroom.nlweb.subjects import IDENTITY
+from postroom.net.https import Response
+from postroom.protocols.nlweb.subjects import IDENTITY
 from postroom.reasons import Reason, reason_of
 
 SUBJECT = IDENTITY[0]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from postroom.errors import NotNowError
-from postroom.ijson import JsonValue
+from postroom.core.errors import NotNowError
+from postroom.core.ijson import JsonValue
 from postroom.reasons import Reason
 
 LONGEST_QUOTED: Final = 200

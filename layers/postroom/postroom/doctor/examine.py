@@ -8,6 +8,7 @@ import dns.name
 from dns.rdatatype import DNSKEY, DS, SOA, TXT
 
 from postroom.client import Sender
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.answers import SUBJECT, judge_round_trip
 from postroom.doctor.checks import Check, bad, skipped
 from postroom.doctor.keys import KeyFound, judge_key, unknown
@@ -15,8 +16,7 @@ from postroom.doctor.outside import Outside
 from postroom.doctor.post_office import PostOffice, attempt
 from postroom.doctor.zone import ZoneFound, judge_zone
 from postroom.names.dnssec import Bogus
-from postroom.nlweb.keys import PrivateKey
-from postroom.nlweb.schema import Dialect
+from postroom.protocols.nlweb.schema import Dialect
 from postroom.reasons import Reason
 
 _BUFFER: Final = "feedback buffer"

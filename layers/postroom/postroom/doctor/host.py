@@ -8,7 +8,7 @@ from typing import Final
 
 from postroom.doctor.checks import Check, bad, good, quoted, warning
 from postroom.doctor.terms import Term, runs_out, time_left
-from postroom.https import is_public
+from postroom.net.https import is_public
 from postroom.reasons import Reason
 
 FEW_DAYS: Final = 14

@@ -5,13 +5,13 @@ from typing import Final
 
 import dns.name
 
+from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
-from postroom.errors import NotNowError, TheirError
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dnssec import Indeterminate, Secure, Verdict
 from postroom.names.keys import discard_of
-from postroom.nlweb.key_record import parse_key_record
-from postroom.nlweb.keys import PublicKey
+from postroom.protocols.nlweb.key_record import parse_key_record
 from postroom.reasons import Reason
 
 _PUBLISH: Final = "publish the TXT record that `postroom keygen` prints at {}"

@@ -7,8 +7,8 @@ import dns.name
 from dns.rdatatype import RdataType
 
 from postroom.doctor.host import Certificate
-from postroom.https import HttpsClient
 from postroom.names.dnssec import Verdict
+from postroom.net.https import HttpsClient
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Generator, Sequence
 
+from postroom.core.errors import NotNowError
 from postroom.doctor.answers import judge_inbox, judge_manifest
 from postroom.doctor.checks import Check, not_found_out, skipped
 from postroom.doctor.host import judge_addresses, judge_certificate, judge_host
 from postroom.doctor.outside import Outside
-from postroom.errors import NotNowError
-from postroom.https import Response
 from postroom.names.manifest import read_manifest
+from postroom.net.https import Response
 
 Step = Callable[[], Check]
 

@@ -9,10 +9,10 @@ from typing import Final
 from cryptography import x509
 from cryptography.utils import CryptographyDeprecationWarning
 
+from postroom.core.errors import NotNowError
 from postroom.doctor.host import Believed, Certificate, NotBelieved, NoTls, Shown
 from postroom.doctor.terms import Term
-from postroom.errors import NotNowError
-from postroom.https import MAX_ADDRESSES
+from postroom.net.https import MAX_ADDRESSES
 from postroom.reasons import Reason
 
 SECONDS: Final = 5.0

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from postroom.core.errors import NotNowError
 from postroom.doctor.checks import Check, bad, good, not_found_out, skipped, warning
 from postroom.doctor.terms import Term, runs_out, time_left
-from postroom.errors import NotNowError
 from postroom.names.dnssec import Absent, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Secure, Verdict
 from postroom.names.dnssec.evidence import Window, algorithm_name, digest_name, zones
 from postroom.reasons import Reason

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.jobs.bucket import Bucket, Found, Share
 from postroom.jobs.expiring import Went
 from postroom.jobs.patience import Patience
 from postroom.jobs.scanning import Table
 from postroom.jobs.sweeping import deleted
 from postroom.jobs.tally import Tally
-from postroom.store.expiry import GARBAGE_MS
-from postroom.store.storage import PREFIX, Container, Part, Storage, read_kept
+from postroom.storage.containers import PREFIX, Container, Part, Storage, read_kept
+from postroom.storage.mail.expiry import GARBAGE_MS
 
 UNREADABLE: Final = "containers.unreadable"
 """How many rows are of no form that this release knows: while there is one, nobody knows what it names."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
-from postroom.errors import NotNowError, OurError
+from postroom.core.errors import NotNowError, OurError
 from postroom.jobs.patience import again
 from postroom.jobs.tally import Tally
+from postroom.net.aws import error_code, passing_faults
 from postroom.reasons import Reason
-from postroom.store.aws import error_code, passing_faults
-from postroom.store.keys import hour_of
+from postroom.storage.keys import hour_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

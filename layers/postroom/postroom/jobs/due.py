@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from postroom.jobs.bucket import Bucket
-from postroom.store.keys import CHUNKS, SEGMENTS, hour_of
-from postroom.store.rounds import Before, is_chunk_due, is_segment_due
+from postroom.storage.keys import CHUNKS, SEGMENTS, hour_of
+from postroom.storage.mail.rounds import Before, is_chunk_due, is_segment_due
 
 
 def due_hours(bucket: Bucket, *, lag_ms: int, before: Before, now: int) -> Iterator[str]:

@@ -12,9 +12,9 @@ from postroom.jobs.scanning import Table
 from postroom.jobs.settings import ExpireSettings
 from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Tally
-from postroom.store.mailboxes import Mailboxes
-from postroom.store.quotas import Usages
-from postroom.store.storage import Storage, Use
+from postroom.storage.containers import Storage, Use
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.limits.quotas import Usages
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from postroom.jobs.patience import Patience
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Tally
-from postroom.store.expiry import Ends, Periods, ends_of
-from postroom.store.keys import partition
-from postroom.store.mailboxes import DM3, Mailbox, Mailboxes
-from postroom.store.mailboxes import PREFIX as MAILBOX
-from postroom.store.quotas import Usages
-from postroom.store.register import Row
+from postroom.storage.directory.mailboxes import DM3, Mailbox, Mailboxes
+from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
+from postroom.storage.keys import partition
+from postroom.storage.limits.quotas import Usages
+from postroom.storage.mail.expiry import Ends, Periods, ends_of
+from postroom.storage.mail.register import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Which mailboxes are under legal hold: nothing of them expires, and their bytes stay."""
 
 from postroom.jobs.scanning import Table
-from postroom.store.mailboxes import HELD
+from postroom.storage.directory.mailboxes import HELD
 
 
 def held_mailboxes(directory: Table) -> frozenset[str]:

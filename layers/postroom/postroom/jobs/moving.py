@@ -9,8 +9,8 @@ from postroom.jobs.bucket import Bucket
 from postroom.jobs.evidence import Evidence, bits
 from postroom.jobs.registers import Registers
 from postroom.jobs.tally import Tally
-from postroom.store.cutting import Kept, cut
-from postroom.store.segments import Place, lay_out_encoded
+from postroom.storage.mail.chunks import Kept, cut
+from postroom.storage.mail.segments import Place, lay_out_encoded
 
 _JSON_LINES: Final = "application/jsonl"
 _PARTS: Final = 16

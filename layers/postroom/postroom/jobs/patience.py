@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.jobs.pace import Pace
 from postroom.jobs.tally import Tally
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 
 PIECE_BYTES: Final = 256 * 1024
 

@@ -14,7 +14,7 @@ from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.settings import JobSettings, Where
 from postroom.jobs.tally import Tally
-from postroom.store.segments import Objects
+from postroom.storage.mail.segments import Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

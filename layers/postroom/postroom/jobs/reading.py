@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 import orjson
 
-from postroom.store.keys import ROW_PREFIX, RowKey
-from postroom.store.past import Copy
-from postroom.store.segments import Place
+from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.mail.past import Copy
+from postroom.storage.mail.segments import Place
 
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """In bytes; the door takes 5 MB at most. More is not held in memory."""

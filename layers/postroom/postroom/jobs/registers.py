@@ -4,16 +4,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from postroom.errors import NotNowError, OurError
+from postroom.core.errors import NotNowError, OurError
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
 from postroom.jobs.tally import Tally
+from postroom.net.aws import RefusedError, conditional, passing_faults
 from postroom.reasons import Reason
-from postroom.store.aws import RefusedError, conditional, passing_faults
-from postroom.store.head import Heads
-from postroom.store.keys import ROW_PREFIX, RowKey
-from postroom.store.register import LIVE, Register, Row, read_row
-from postroom.store.segments import Place
+from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.mail.head import Heads
+from postroom.storage.mail.register import LIVE, Register, Row, read_row
+from postroom.storage.mail.segments import Place
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

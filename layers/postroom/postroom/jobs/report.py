@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from postroom.jobs.tally import Counts
 
 if TYPE_CHECKING:
-    from postroom.ijson import JsonValue
+    from postroom.core.ijson import JsonValue
 
 REPORTS: Final = "jobs/reports/"
 

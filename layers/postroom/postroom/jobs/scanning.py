@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from postroom.jobs.patience import Patience
-from postroom.store.aws import passing_faults
+from postroom.net.aws import passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

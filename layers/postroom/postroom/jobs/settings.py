@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Final, NamedTuple, TypeVar
 
-from postroom.errors import SettingsError
-from postroom.settings import DAY_SECONDS, RETAIN_CEILING_SECONDS, SQS_LONGEST_LIFE_SECONDS
-from postroom.store.expiry import FLOOR_DAYS, Periods
+from postroom.core.errors import SettingsError
+from postroom.core.settings import DAY_SECONDS, RETAIN_CEILING_SECONDS, SQS_LONGEST_LIFE_SECONDS
+from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 
 S = TypeVar("S", bound="JobSettings")
 

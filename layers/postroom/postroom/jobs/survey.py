@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.jobs.ahead import ahead
 from postroom.jobs.bucket import Bucket, Found
 from postroom.jobs.evidence import Evidence, bits
@@ -13,11 +13,11 @@ from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
-from postroom.store.cutting import Kept
-from postroom.store.keys import SEGMENTS, hour_of
-from postroom.store.past import PAST, Stand, stand_of
-from postroom.store.register import Row
-from postroom.store.rounds import moves
+from postroom.storage.keys import SEGMENTS, hour_of
+from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.past import PAST, Stand, stand_of
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.rounds import moves
 
 _GROUP_BYTES: Final = 1_000_000
 """Of objects that are read together, so that look-ups are of many rows."""

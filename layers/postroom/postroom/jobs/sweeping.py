@@ -7,9 +7,9 @@ from typing import Final
 from postroom.jobs.bucket import MOST_DELETED, Bucket, Found, Share
 from postroom.jobs.expiring import Went
 from postroom.jobs.tally import Tally
-from postroom.store.expiry import GARBAGE_MS, HANDED_ON_DAYS, is_hour_over
-from postroom.store.keys import CHUNKS, CLAIMS, REPLIES, SEGMENTS, hour_of
-from postroom.store.storage import PREFIX
+from postroom.storage.containers import PREFIX
+from postroom.storage.keys import CHUNKS, CLAIMS, REPLIES, SEGMENTS, hour_of
+from postroom.storage.mail.expiry import GARBAGE_MS, HANDED_ON_DAYS, is_hour_over
 
 _OURS: Final = (SEGMENTS, CHUNKS, CLAIMS, REPLIES, PREFIX)
 

@@ -9,9 +9,9 @@ import orjson
 from postroom.jobs.reach import logs_client, s3_client
 from postroom.jobs.report import REPORTS, Report
 from postroom.jobs.settings import JobSettings
-from postroom.store.aws import passing_faults
-from postroom.store.rounds import Before
-from postroom.store.segments import Objects
+from postroom.net.aws import passing_faults
+from postroom.storage.mail.rounds import Before
+from postroom.storage.mail.segments import Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient

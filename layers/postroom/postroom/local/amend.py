@@ -6,7 +6,7 @@ stage's throttling. All derived from the template; each may be repeated.
 
 from typing import Any
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local.clients import Clients
 from postroom.local.intrinsics import Resource
 

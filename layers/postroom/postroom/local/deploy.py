@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from postroom.errors import OurError, SettingsError
+from postroom.core.errors import OurError, SettingsError
 from postroom.local.amend import amend
 from postroom.local.clients import Clients
 from postroom.local.intrinsics import Evaluator, Resource

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local import leash
 from postroom.local.clients import REGION, Clients
 from postroom.local.ports import HOST, free_port, require_free

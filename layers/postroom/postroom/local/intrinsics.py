@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local.clients import REGION
 from postroom.local.translate import Template
 

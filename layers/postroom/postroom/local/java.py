@@ -5,7 +5,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 
 
 def java_home() -> Path | None:

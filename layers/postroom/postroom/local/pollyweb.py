@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from postroom.errors import OurError
-from postroom.ijson import JsonValue
+from postroom.core.errors import OurError
+from postroom.core.ijson import JsonValue
 from postroom.local.guest import run_guest
 
 # The domain signs by Ed25519, the same each time: what `sign` shows is what `send` posts.

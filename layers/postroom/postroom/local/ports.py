@@ -2,7 +2,7 @@
 
 import socket
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 
 HOST = "127.0.0.1"
 

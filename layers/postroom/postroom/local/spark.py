@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local.java import java_home
 
 _SUBMIT: Final = (

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, NoReturn
 
-from postroom.errors import OurError
+from postroom.core.errors import OurError
 from postroom.local import translate
 from postroom.local.authority import Authority
 from postroom.local.clients import REGION, Clients

@@ -10,7 +10,7 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import intrinsics_multi_constructor
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.local.clients import clean_session
 from postroom.local.package import zip_folder
 

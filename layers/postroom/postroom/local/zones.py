@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from dns.dnssectypes import Algorithm
 from dns.rdatatype import AAAA, DNSKEY, DS, NS, SOA, A, RdataType
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.names.dns.records import DnskeyRecord, RrsigRecord
 
 TTL_SECONDS = 300

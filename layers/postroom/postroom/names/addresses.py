@@ -5,7 +5,7 @@ import dns.name
 import dns.rdata
 from dns.rdatatype import AAAA, CNAME, A, RdataType
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.names.dns import Ask, Question
 from postroom.names.dns.answer import Answer, Malformed
 from postroom.names.dns.records import AaaaRecord, ARecord, CnameRecord

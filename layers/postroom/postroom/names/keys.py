@@ -11,8 +11,8 @@ import dns.exception
 import dns.name
 from dns.rdatatype import TXT
 
-from postroom.errors import NotNowError, TheirError
-from postroom.names.cache import Cache, Kept
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.expiring_cache import Cache, Kept
 from postroom.names.dns import Ask
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dnssec import (

@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 
 import yaml
 
-from postroom.errors import NotNowError
-from postroom.https import NoSuchHostError, Response, can_be_reached
-from postroom.names.cache import Cache, Kept
+from postroom.core.errors import NotNowError
+from postroom.core.expiring_cache import Cache, Kept
 from postroom.names.documents import FAULTS, Strings
-from postroom.nlweb.names import read_host_name
+from postroom.net.https import NoSuchHostError, Response, can_be_reached
+from postroom.protocols.nlweb.names import read_host_name
 from postroom.reasons import Reason
 
 MAX_MANIFEST_BYTES = 16384
@@ -34,7 +34,7 @@ NO_FEEDBACK = Feedback(None, "the manifest has no Feedback", said=True)
 
 
 class Gets(Protocol):
-    """What a manifest is fetched with; `postroom.https.HttpsClient` is one."""
+    """What a manifest is fetched with; `postroom.net.https.HttpsClient` is one."""
 
     def get(self, url: str, accept: str) -> Response:
         """Raises NoSuchHostError or another NotNowError."""

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-from postroom.dm3.names import normalize
-from postroom.dm3.profile import (
+from postroom.core.errors import TheirError
+from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.ijson import JsonValue
+from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.profile import (
     ServiceProfile,
     UserProfile,
     profile_of_uri,
     read_service_profile,
     read_user_profile,
 )
-from postroom.errors import TheirError
-from postroom.ijson import JsonValue
-from postroom.names.cache import Cache, Kept
-from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
 from postroom.reasons import Reason
 
 P = TypeVar("P")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, Protocol
 
-from postroom.dm3.names import normalize
-from postroom.errors import NotNowError, SettingsError, TheirError
-from postroom.ijson import parse
+from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.ijson import parse
+from postroom.protocols.dm3.names import normalize
 from postroom.reasons import Reason
 
 PROFILE_KEY: Final = "network.dm3.profile"

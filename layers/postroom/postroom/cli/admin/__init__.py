@@ -14,7 +14,7 @@ from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_json
 
 if TYPE_CHECKING:
-    from postroom.ijson import JsonValue
+    from postroom.core.ijson import JsonValue
 
 app = typer.Typer(help="For whoever runs a deployment: what it lacks.", no_args_is_help=True)
 

@@ -7,9 +7,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from postroom.cli.admin.found import Place, Unseen
 from postroom.cli.exits import UsageFault
-from postroom.errors import NotNowError
-from postroom.store.aws import error_code, is_passing
-from postroom.store.own_faults import DENIED, MISSING
+from postroom.core.errors import NotNowError
+from postroom.core.own_faults import DENIED, MISSING
+from postroom.net.aws import error_code, is_passing
 
 Found = TypeVar("Found")
 

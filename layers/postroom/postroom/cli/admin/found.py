@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from postroom.core.ijson import JsonValue
+from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import Check, Status
-from postroom.ijson import JsonValue
-from postroom.settings import DAY_SECONDS
-from postroom.store.directory import Domain
+from postroom.storage.directory.domains import Domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
 from postroom.jobs.library import LIBRARIES, library
 from postroom.jobs.telling import last_told
-from postroom.nlweb.names import MAX_NAME
-from postroom.nlweb.schema import DIALECTS
-from postroom.store.directory import Domain
+from postroom.protocols.nlweb.names import MAX_NAME
+from postroom.protocols.nlweb.schema import DIALECTS
+from postroom.storage.directory.domains import Domain
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -5,8 +5,8 @@ from typing import Final
 
 from postroom.cli.admin.found import Alarm, Function, Libraries, Place, Source, Stack, Subscription, ago
 from postroom.cli.admin.starting import what_stops
+from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import Check, Status, bad, good, warning
-from postroom.settings import DAY_SECONDS
 
 FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
 BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}

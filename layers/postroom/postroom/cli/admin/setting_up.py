@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from postroom.cli.admin.found import Held, Place, Served, Stack
-from postroom.dm3.service import read_service_keys
+from postroom.core.errors import PostroomError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.doctor.checks import Check, Status, bad, good, skipped, warning
 from postroom.doctor.keys import KeyFound
-from postroom.errors import PostroomError
-from postroom.ijson import JsonValue
-from postroom.nlweb.keys import PrivateKey, PublicKey
-from postroom.nlweb.names import MAX_NAME, read_selector
-from postroom.nlweb.schema import POLLYWEB, Dialect
+from postroom.protocols.dm3.service import read_service_keys
+from postroom.protocols.nlweb.names import MAX_NAME, read_selector
+from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
 from postroom.reasons import Reason
-from postroom.store.directory import Domain
+from postroom.storage.directory.domains import Domain
 
 NEEDED: Final = (
     "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction",

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from postroom.counter.wiring import service_name
-from postroom.errors import SettingsError
-from postroom.post.cors import Cors
-from postroom.post.wiring.doors import properties_of
-from postroom.post.wiring.resolvers import build_resolvers
-from postroom.post.wiring.senders import anchors_of
-from postroom.settings import read_settings
+from postroom.core.errors import SettingsError
+from postroom.core.settings import read_settings
+from postroom.http.cors import Cors
+from postroom.runtime.inbox import properties_of
+from postroom.runtime.mailbox import service_name
+from postroom.runtime.resolvers import build_resolvers
+from postroom.runtime.senders import anchors_of
 
 
 def what_stops(environment: Mapping[str, str]) -> str | None:

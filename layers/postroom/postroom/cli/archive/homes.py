@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.owner import find_way, load_owners_key, open_mailbox
-from postroom.errors import TheirError
+from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
     from postroom.client.archive import Home
@@ -59,7 +59,7 @@ def open_home(
 
 def _read_service(text: str, service: tuple[str, str] | None) -> tuple[str, str]:
     """The URL of a post office, and a mailbox there."""
-    from postroom.counter.names import read_mailbox_name
+    from postroom.api.mailbox_names import read_mailbox_name
 
     if text == _SERVICE:
         if service is None:

@@ -10,7 +10,7 @@ import typer
 from postroom.cli.archive.homes import FORMS, open_home
 from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
 from postroom.cli.owner import load_owners_key
-from postroom.errors import TheirError
+from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
     from postroom.client.archive import Archive, Home
@@ -23,7 +23,7 @@ KeyFile = Annotated[
 
 def mailbox_name(text: str) -> str:
     """The one spelling of a mailbox's name."""
-    from postroom.counter.names import read_mailbox_name
+    from postroom.api.mailbox_names import read_mailbox_name
 
     try:
         return read_mailbox_name(text)
@@ -38,8 +38,8 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
     """
     from postroom.client.archive import Archive
     from postroom.client.archive.deed import check_deed, find_deed
-    from postroom.dm3.keys import UserKeys
-    from postroom.dm3.storage_key import KEY_TEXT, StorageKey
+    from postroom.protocols.dm3.keys import UserKeys
+    from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 
     loaded = load_owners_key(key)
     signer = loaded.signing if isinstance(loaded, UserKeys) else loaded
@@ -72,7 +72,7 @@ def telling() -> Iterator[None]:
     from postroom.client.archive import RecordError
     from postroom.client.archive.deed import NotThisHomeError
     from postroom.client.archive.moving import NotCopiedError
-    from postroom.dm3.containers import ContainerError
+    from postroom.protocols.dm3.containers import ContainerError
 
     try:
         yield

@@ -48,7 +48,7 @@ def pull(
     """
     from postroom.client.archive.pull import pull as bring
     from postroom.client.archive.receiving import Receiver
-    from postroom.dm3.keys import UserKeys
+    from postroom.protocols.dm3.keys import UserKeys
 
     keys = load_owners_key(key)
     with telling(), open_home(home, key, local, ca_file, service=(at, name)) as place:

@@ -12,17 +12,17 @@ from postroom.cli.inputs import AsJson
 from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, print_table, safe
 from postroom.cli.progress import progress
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.dm3.stored import Entry
+    from postroom.protocols.dm3.stored import Entry
 
 
 def list_conversations(
     key: KeyFile, home: HomeName, ca_file: CaFile = None, local: Local = None, as_json: AsJson = False
 ) -> None:
     """List with whom there are conversations: how many messages, and when the newest was written."""
-    from postroom.dm3.stored import SET_ASIDE
+    from postroom.protocols.dm3.stored import SET_ASIDE
 
     found: list[dict[str, JsonValue]] = []
     with (
@@ -46,8 +46,8 @@ def list_conversations(
 
 
 def _described(partner: str, entries: "list[Entry]") -> dict[str, JsonValue]:
-    from postroom.dm3.explain import shown_time
-    from postroom.dm3.stored import Tombstone
+    from postroom.protocols.dm3.explain import shown_time
+    from postroom.protocols.dm3.stored import Tombstone
 
     messages = [entry for entry in entries if not isinstance(entry, Tombstone)]
     newest = shown_time(messages[-1].timestamp_ms) if messages else "-"

@@ -89,7 +89,7 @@ def _used(archive: "Archive") -> "Iterator[Index]":
 
 
 def _print(hits: "list[Hit]", *, as_json: bool) -> None:
-    from postroom.dm3.explain import shown_time
+    from postroom.protocols.dm3.explain import shown_time
 
     if as_json:
         print_json([

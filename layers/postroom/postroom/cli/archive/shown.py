@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 from postroom.cli.output import safe
 
 if TYPE_CHECKING:
-    from postroom.dm3.stored import Entry, Received, StoredEnvelope
+    from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope
 
 _LONGEST: Final = 400
 
 
 def lines_of(entry: "Entry") -> Iterator[str]:
     """The lines of a message; what is in it comes from strangers."""
-    from postroom.dm3.explain import shown_time
-    from postroom.dm3.stored import Received, StoredEnvelope
+    from postroom.protocols.dm3.explain import shown_time
+    from postroom.protocols.dm3.stored import Received, StoredEnvelope
 
     match entry:
         case StoredEnvelope():

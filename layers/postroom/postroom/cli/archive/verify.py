@@ -17,13 +17,13 @@ from postroom.cli.network import CaFile, Resolver, TrustAnchor, build_key_direct
 from postroom.cli.office import DeploymentName, open_office
 from postroom.cli.output import print_json, safe
 from postroom.cli.progress import progress
-from postroom.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, TheirError
 
 if TYPE_CHECKING:
     from postroom.client.archive import SigningKeys, Verified
-    from postroom.dm3.keys import PublicSigningKey
+    from postroom.crypto.rsa_ed25519 import PublicKey
     from postroom.names.keys import KeyDirectory
-    from postroom.nlweb.keys import PublicKey
+    from postroom.protocols.dm3.keys import PublicSigningKey
 
 Registries = Annotated[
     list[Path] | None,

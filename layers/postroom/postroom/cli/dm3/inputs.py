@@ -10,14 +10,14 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.office import Office, open_office
-from postroom.errors import SettingsError, TheirError
-from postroom.settings import Settings
+from postroom.core.errors import SettingsError, TheirError
+from postroom.core.settings import Settings
 
 if TYPE_CHECKING:
-    from postroom.dm3.keys import UserKeys
-    from postroom.dm3.message import MessageType
     from postroom.names.profiles import Profiles
     from postroom.names.registry import Registry
+    from postroom.protocols.dm3.keys import UserKeys
+    from postroom.protocols.dm3.message import MessageType
 
 REGISTRY_OBJECT = Settings().dm3_registry
 """Where a deployment keeps its registry, in its bucket."""
@@ -37,7 +37,7 @@ RegistryFile = Annotated[
 
 def dm3_name(text: str) -> str:
     """A name, normalised (ENSIP-15)."""
-    from postroom.dm3.names import normalize
+    from postroom.protocols.dm3.names import normalize
 
     try:
         return normalize(text)
@@ -54,7 +54,7 @@ def message_hash(text: str) -> str:
 
 def message_types(names: Sequence[str]) -> "tuple[MessageType, ...]":
     """The message types that are called so, in either case. Raises UsageFault."""
-    from postroom.dm3.message import MessageType
+    from postroom.protocols.dm3.message import MessageType
 
     known = {str(each): each for each in MessageType}
     for name in names:
@@ -65,8 +65,8 @@ def message_types(names: Sequence[str]) -> "tuple[MessageType, ...]":
 
 def load_user_keys(path: Path) -> "UserKeys":
     """A user's keys from their file. Raises UsageFault, which does not show them."""
-    from postroom.dm3.keys import read_user_keys
-    from postroom.ijson import parse
+    from postroom.core.ijson import parse
+    from postroom.protocols.dm3.keys import read_user_keys
 
     try:
         return read_user_keys(parse(path.read_bytes(), max_bytes=MAX_KEY_FILE_BYTES))

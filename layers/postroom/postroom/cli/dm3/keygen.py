@@ -13,13 +13,13 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.office import DeploymentName, Office, StackName, open_office
 from postroom.cli.output import print_json, write_private
-from postroom.errors import TheirError
-from postroom.ijson import JsonValue
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.dm3.keys import PublicSigningKey, UserKeys
-    from postroom.dm3.profile import ServiceProfile
-    from postroom.dm3.service import ServiceKeys
+    from postroom.protocols.dm3.keys import PublicSigningKey, UserKeys
+    from postroom.protocols.dm3.profile import ServiceProfile
+    from postroom.protocols.dm3.service import ServiceKeys
 
 _RPC_PATHS = ("/rpc", "/dm3")
 
@@ -97,8 +97,8 @@ def _make_user(
     force: bool,
     as_json: bool,
 ) -> None:
-    from postroom.dm3.profile import UserProfile
     from postroom.names.registry import PROFILE_KEY
+    from postroom.protocols.dm3.profile import UserProfile
 
     keys = _user_keys(wallet_signature, algorithm)
     profile = UserProfile(keys.encryption.public, keys.signing.public, tuple(services))
@@ -107,7 +107,7 @@ def _make_user(
 
 
 def _user_keys(wallet_signature: str | None, algorithm: SigningAlgorithm | None) -> "UserKeys":
-    from postroom.dm3.keys import UserKeys
+    from postroom.protocols.dm3.keys import UserKeys
 
     if wallet_signature is None:
         return UserKeys.random(str(algorithm or SigningAlgorithm.SECP256K1))
@@ -125,9 +125,9 @@ def _user_keys(wallet_signature: str | None, algorithm: SigningAlgorithm | None)
 def _make_service(
     office: Office, url: str | None, algorithm: SigningAlgorithm | None, *, rotate: bool, as_json: bool
 ) -> None:
-    from postroom.dm3.dialect import rpc_url
-    from postroom.dm3.service import ServiceKeys, read_service_keys
     from postroom.names.registry import SERVICE_KEY
+    from postroom.protocols.dm3.dialect import rpc_url
+    from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
 
     if url is None:
         raise UsageFault("say --url URL: where the delivery service is, such as https://ds.example")
@@ -174,7 +174,7 @@ def _print(
     further: dict[str, JsonValue],
     as_json: bool,
 ) -> None:
-    from postroom.dm3.profile import data_uri
+    from postroom.protocols.dm3.profile import data_uri
 
     if as_json:
         print_json({

@@ -10,12 +10,12 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json, print_table
-from postroom.errors import TheirError
-from postroom.ijson import JsonValue
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.dm3.extension import FilterRules
-    from postroom.store.directory import Dm3Mailbox
+    from postroom.protocols.dm3.extension import FilterRules
+    from postroom.storage.directory.domains import Dm3Mailbox
 
 app = typer.Typer(help="Mailboxes of the delivery service.", no_args_is_help=True)
 
@@ -51,8 +51,8 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Open a mailbox, or replace all of its settings."""
-    from postroom.dm3.extension import FilterRules, ProfileExtension
-    from postroom.store.directory import Dm3Mailbox
+    from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+    from postroom.storage.directory.domains import Dm3Mailbox
 
     types = message_types(type_ or ())
     try:

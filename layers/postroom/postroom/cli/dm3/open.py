@@ -13,8 +13,8 @@ from postroom.cli.office import DeploymentName
 from postroom.cli.output import print_json, safe
 
 if TYPE_CHECKING:
-    from postroom.dm3.explain import Opened
-    from postroom.dm3.message import Attachment, Message
+    from postroom.protocols.dm3.explain import Opened
+    from postroom.protocols.dm3.message import Attachment, Message
 
 _LONGEST_SHOWN = 100
 
@@ -31,7 +31,7 @@ def open_letter(
     as_json: AsJson = False,
 ) -> None:
     """Open a letter and check all that it says. Exit code 0: all is well; 1: it is not; 3: could not find out."""
-    from postroom.dm3.explain import explain
+    from postroom.protocols.dm3.explain import explain
 
     if local is None and registry is None:
         local = stack_of_this_folder("opening")
@@ -54,7 +54,7 @@ class _NoRegistry:
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> NoReturn:  # noqa: ARG002 - nothing is kept
         """Raises NotNowError."""
-        from postroom.errors import NotNowError
+        from postroom.core.errors import NotNowError
         from postroom.reasons import Reason
 
         raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, f"no registry is named that has {key} of {name}: --registry")
@@ -67,7 +67,7 @@ def _print(told: "Opened") -> None:
 
 
 def _print_message(message: "Message", digest: str) -> None:
-    from postroom.dm3.explain import shown_time
+    from postroom.protocols.dm3.explain import shown_time
 
     metadata = message.metadata
     lines = {

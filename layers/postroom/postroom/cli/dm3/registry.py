@@ -12,7 +12,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.office import DeploymentName, StackName, open_office
 from postroom.cli.output import print_either, print_json
-from postroom.errors import TheirError
+from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,12 +21,12 @@ from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_https, choose_network, open_resolvers
 from postroom.cli.office import DeploymentName
 from postroom.cli.output import print_json, safe
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.client.dm3 import Attempt, Letter, Sent
-    from postroom.dm3.keys import UserKeys
-    from postroom.dm3.message import Attachment, MessageType
+    from postroom.protocols.dm3.keys import UserKeys
+    from postroom.protocols.dm3.message import Attachment, MessageType
 
 
 def send(
@@ -91,7 +91,7 @@ def _letter(
     keys: "UserKeys",
 ) -> "Letter":
     from postroom.client.dm3 import Letter
-    from postroom.dm3.message import MessageType
+    from postroom.protocols.dm3.message import MessageType
 
     if text == "-" and reply_to == "-":
         raise UsageFault("the text and --reply-to cannot both be read from standard input")
@@ -115,10 +115,10 @@ def _answer(
 ) -> "Letter":
     """A letter back to the sender of an envelope. Raises TheirError where it cannot be opened."""
     from postroom.client.dm3 import reply
-    from postroom.dm3.envelope import message_hash as hash_of
-    from postroom.dm3.envelope import open_message, read_envelope
-    from postroom.dm3.names import normalize
-    from postroom.ijson import parse
+    from postroom.core.ijson import parse
+    from postroom.protocols.dm3.envelope import message_hash as hash_of
+    from postroom.protocols.dm3.envelope import open_message, read_envelope
+    from postroom.protocols.dm3.names import normalize
 
     data = read_input(reply_to)
     envelope = read_envelope(parse(data, max_bytes=len(data)))

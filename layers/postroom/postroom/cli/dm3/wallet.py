@@ -23,7 +23,7 @@ def wallet_message(
 
     The line break at its end is not part of it.
     """
-    from postroom.dm3.keys import wallet_message as text_for
+    from postroom.protocols.dm3.keys import wallet_message as text_for
 
     try:
         text = text_for(address, nonce)

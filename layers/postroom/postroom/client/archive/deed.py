@@ -11,10 +11,10 @@ import orjson
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.home import ConflictError, Home
-from postroom.dm3.containers import ContainerError
-from postroom.dm3.dialect import container_key
-from postroom.dm3.storage_key import StorageKey
-from postroom.errors import PostroomError
+from postroom.core.errors import PostroomError
+from postroom.protocols.dm3.containers import ContainerError
+from postroom.protocols.dm3.dialect import container_key
+from postroom.protocols.dm3.storage_key import StorageKey
 
 KEY: Final = container_key("the deed of a postroom archive")
 

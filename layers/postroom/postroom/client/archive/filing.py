@@ -2,7 +2,7 @@
 
 Several devices may write at once, and each may die between any two calls. To store, a device
 
-1. reads the conversation, then the chunks that matter (dm3/shelving.py),
+1. reads the conversation, then the chunks that matter (protocols/dm3/shelving.py),
 2. writes the chunks that change, each on condition that it is as it was read; a new one, that it is not there yet,
 3. writes the conversation on the same condition, even where nothing changed in it, and
 4. deletes chunks that no longer count; who adds a partner lists them in the root, last.
@@ -22,7 +22,8 @@ from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, Home
-from postroom.dm3.containers import (
+from postroom.core.errors import NotNowError
+from postroom.protocols.dm3.containers import (
     Chunk,
     ChunkIdentifier,
     ContainerError,
@@ -34,11 +35,10 @@ from postroom.dm3.containers import (
     read_conversation,
     read_root,
 )
-from postroom.dm3.settling import asked_for, merge_copies, names_of, settle
-from postroom.dm3.shelving import batches, is_dead, shelve
-from postroom.dm3.storage_key import StorageKey
-from postroom.dm3.stored import Entry, place
-from postroom.errors import NotNowError
+from postroom.protocols.dm3.settling import asked_for, merge_copies, names_of, settle
+from postroom.protocols.dm3.shelving import batches, is_dead, shelve
+from postroom.protocols.dm3.storage_key import StorageKey
+from postroom.protocols.dm3.stored import Entry, place
 from postroom.reasons import Reason
 
 MAX_ROUNDS: Final = 100

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
-from postroom.dm3.containers import ContainerError
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
+from postroom.protocols.dm3.containers import ContainerError
 from postroom.reasons import Reason
 
 _LOCK: Final = ".lock"

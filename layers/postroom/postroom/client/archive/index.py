@@ -15,8 +15,8 @@ from typing import Final
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.filing import drive
-from postroom.dm3.containers import conversation_key
-from postroom.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
+from postroom.protocols.dm3.containers import conversation_key
+from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 
 _VERSION: Final = 1
 _SCHEMA: Final = """

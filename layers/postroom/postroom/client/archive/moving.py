@@ -21,10 +21,10 @@ from postroom.client.archive.archive import Archive
 from postroom.client.archive.deed import Deed, NotThisHomeError, check_deed, put_deed, read_deed
 from postroom.client.archive.filing import drive
 from postroom.client.archive.home import ConflictError, Home
-from postroom.dm3.containers import chunk_key, conversation_key
-from postroom.dm3.settling import merge_copies
-from postroom.dm3.stored import Entry
-from postroom.errors import PostroomError
+from postroom.core.errors import PostroomError
+from postroom.protocols.dm3.containers import chunk_key, conversation_key
+from postroom.protocols.dm3.settling import merge_copies
+from postroom.protocols.dm3.stored import Entry
 
 Met = Callable[[str], object]
 """Is told of each conversation that was copied."""

@@ -14,9 +14,9 @@ from postroom.client.archive.archive import Archive
 from postroom.client.archive.deed import check_deed, take_home
 from postroom.client.archive.receiving import OtherKeyError, Receiver, Waiting
 from postroom.client.mailbox import MessageGoneError
-from postroom.dm3.containers import ContainerError
-from postroom.dm3.stored import Received, StoredEnvelope, conversation_partner
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
+from postroom.protocols.dm3.containers import ContainerError
+from postroom.protocols.dm3.stored import Received, StoredEnvelope, conversation_partner
 
 BATCH_MESSAGES: Final = 500
 BATCH_CHARACTERS: Final = 4_000_000

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
-from postroom.dm3.containers import ContainerError
-from postroom.store.aws import error_code, passing_faults
+from postroom.net.aws import error_code, passing_faults
+from postroom.protocols.dm3.containers import ContainerError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

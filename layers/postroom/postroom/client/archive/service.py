@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
 from postroom.client.mailbox import ChangedMeanwhileError, ContainerTooLargeError, Mailbox, UnavailableError
-from postroom.dm3.containers import ContainerError
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
+from postroom.protocols.dm3.containers import ContainerError
 from postroom.reasons import Reason
 
 

@@ -15,10 +15,10 @@ from postroom.client.archive.archive import Archive, copy
 from postroom.client.archive.deed import check_deed, take_home
 from postroom.client.archive.home import check_key
 from postroom.client.archive.memory import MemoryHome
-from postroom.dm3.containers import ContainerError
-from postroom.dm3.sealing import decode_base64
-from postroom.errors import PostroomError, TheirError
-from postroom.ijson import JsonValue, parse
+from postroom.core.errors import PostroomError, TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.protocols.dm3.containers import ContainerError
+from postroom.protocols.dm3.sealing import decode_base64
 
 
 class RecordError(PostroomError):

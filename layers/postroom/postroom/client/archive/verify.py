@@ -13,14 +13,14 @@ from itertools import pairwise
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.filing import Filing, Steps, again, drive
 from postroom.client.archive.receiving import read_nlweb
-from postroom.dm3.containers import Chunk, ChunkIdentifier, ContainerError, chunk_key, conversation_key
-from postroom.dm3.dialect import plain_message_hash_fits, verify_struct
-from postroom.dm3.keys import PublicSigningKey
-from postroom.dm3.postmark import Postmark, is_signed_by
-from postroom.dm3.stored import SET_ASIDE, Received, StoredEnvelope, Tombstone, conversation_partner, place
-from postroom.errors import TheirError
-from postroom.nlweb.keys import PublicKey
-from postroom.nlweb.verify import check_signature
+from postroom.core.errors import TheirError
+from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ContainerError, chunk_key, conversation_key
+from postroom.protocols.dm3.dialect import plain_message_hash_fits, verify_struct
+from postroom.protocols.dm3.keys import PublicSigningKey
+from postroom.protocols.dm3.postmark import Postmark, is_signed_by
+from postroom.protocols.dm3.stored import SET_ASIDE, Received, StoredEnvelope, Tombstone, conversation_partner, place
+from postroom.protocols.nlweb.verify import check_signature
 
 
 @dataclass(frozen=True, slots=True)

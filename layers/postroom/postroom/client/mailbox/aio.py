@@ -13,6 +13,9 @@ from typing import Any, Generic, Literal, Self, TypeVar
 import httpx
 from msgspec import UNSET, UnsetType
 
+from postroom.api import schemas
+from postroom.api.mailbox_names import read_mailbox_name
+from postroom.api.schemas import MAX_CONTAINER_BYTES
 from postroom.client.mailbox.containers import Containers, Kept
 from postroom.client.mailbox.core import Core, Settings, change_of
 from postroom.client.mailbox.exchange import Answer, Request, Steps, T
@@ -23,10 +26,7 @@ from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.client.mailbox.targets import Targets
-from postroom.counter import shapes
-from postroom.counter.names import read_mailbox_name
-from postroom.counter.shapes import MAX_CONTAINER_BYTES
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -95,16 +95,16 @@ class AsyncMailbox:
         """One message that waits. Raises MessageGoneError where it does not any more."""
         return AsyncMessage(self, await self._make(self._core.message(message_id)))
 
-    async def acknowledge(self, messages: "Iterable[AsyncMessage | str]") -> shapes.Acknowledged:
+    async def acknowledge(self, messages: "Iterable[AsyncMessage | str]") -> schemas.Acknowledged:
         """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
         ids = (each if isinstance(each, str) else each.id for each in messages)
         return await self._make(self._core.acknowledge(ids))
 
-    async def conversations(self) -> shapes.Conversations:
+    async def conversations(self) -> schemas.Conversations:
         """Whom waiting messages are exchanged with."""
         return await self._make(self._core.conversations())
 
-    async def status(self) -> shapes.Status:
+    async def status(self) -> schemas.Status:
         """How much waits."""
         return await self._make(self._core.status())
 
@@ -140,7 +140,7 @@ class AsyncMailbox:
         token: str,
         correlation: str = "",
         dialect: Literal["nlweb", "pollyweb"] = "nlweb",
-    ) -> shapes.Queued:
+    ) -> schemas.Queued:
         """Have the post office sign a message in the name of the mailbox, a domain, and send it to the domain `to`.
 
         `token`: your own, for this message: said again with the same content, it is sent once, so whoever was told
@@ -149,12 +149,12 @@ class AsyncMailbox:
         """
         return await self._make(self._core.send(to, subject, body, token, correlation, dialect))
 
-    def sent(self) -> AsyncIterator[shapes.SentMessage]:
+    def sent(self) -> AsyncIterator[schemas.SentMessage]:
         """What was sent, newest first, and what became of each."""
         pages = SentPages(self._core)
         return AsyncListed(lambda: self._make(pages.next_page()), lambda told: told)
 
-    async def sent_one(self, correlation: str) -> shapes.SentMessage:
+    async def sent_one(self, correlation: str) -> schemas.SentMessage:
         """One message that was sent, by its Correlation, and what became of it. Raises NotSentError."""
         return await self._make(self._core.sent_one(correlation))
 
@@ -166,21 +166,21 @@ class AsyncMailbox:
         """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
         return await self._make(self._core.envelope(message_id))
 
-    async def targets(self) -> list[shapes.Target]:
+    async def targets(self) -> list[schemas.Target]:
         """Who is told that something waits."""
         return await self._make(self._targets.all())
 
-    async def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> shapes.Target:
+    async def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> schemas.Target:
         """Tell somebody else, once `verify_target` was handed the code that is sent there. A webhook's `secret` is
         shown now, and not again: where an answer was lost, the next try is refused (`reason` is TargetExists), and
         `rotate_target` gives a secret."""
-        return await self._make(self._targets.add(shapes.NewTarget(kind, to)))
+        return await self._make(self._targets.add(schemas.NewTarget(kind, to)))
 
-    async def verify_target(self, target_id: str, code: str = "") -> shapes.Target:
+    async def verify_target(self, target_id: str, code: str = "") -> schemas.Target:
         """Begin to tell a target, by the code that was sent to it; without one, another is sent."""
         return await self._make(self._targets.verify(target_id, code))
 
-    async def rotate_target(self, target_id: str) -> shapes.Target:
+    async def rotate_target(self, target_id: str) -> schemas.Target:
         """Give a webhook a new secret; the old one signs for a day beside it.
 
         Asked once, whatever `retries` say: who is told UnavailableError may have rotated it. Another rotation within
@@ -188,7 +188,7 @@ class AsyncMailbox:
         """
         return await self._make(self._targets.rotate(target_id))
 
-    async def resume_target(self, target_id: str) -> shapes.Target:
+    async def resume_target(self, target_id: str) -> schemas.Target:
         """Tell a target again that failed for days, and was paused for it."""
         return await self._make(self._targets.resume(target_id))
 
@@ -196,11 +196,11 @@ class AsyncMailbox:
         """Tell a target no more."""
         await self._make(self._targets.remove(target_id))
 
-    async def storage(self) -> shapes.StorageUse:
+    async def storage(self) -> schemas.StorageUse:
         """How much the host keeps for its owner, and may."""
         return await self._make(self._containers.use())
 
-    async def containers(self) -> list[shapes.Container]:
+    async def containers(self) -> list[schemas.Container]:
         """What it keeps, by key."""
         return await self._make(self._containers.all())
 
@@ -246,7 +246,7 @@ class AsyncMailbox:
 class AsyncMessage(Shown):
     """A message that waited when it was fetched."""
 
-    def __init__(self, mailbox: AsyncMailbox, told: shapes.Message) -> None:
+    def __init__(self, mailbox: AsyncMailbox, told: schemas.Message) -> None:
         super().__init__(told)
         self._mailbox = mailbox
 

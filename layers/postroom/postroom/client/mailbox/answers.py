@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from postroom.api.schemas import Problem
 from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
     MailboxError,
@@ -20,7 +21,6 @@ from postroom.client.mailbox.errors import (
     UntrustedHostError,
 )
 from postroom.client.mailbox.exchange import Answer, NoAnswer, Response
-from postroom.counter.shapes import Problem
 from postroom.reasons import Reason
 
 T = TypeVar("T")

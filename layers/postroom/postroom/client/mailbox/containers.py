@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from postroom.api import schemas
+from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_PART_BYTES
 from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
@@ -16,8 +18,6 @@ from postroom.client.mailbox.errors import (
 )
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
-from postroom.counter import shapes
-from postroom.counter.shapes import MAX_CONTAINER_BYTES, MAX_PART_BYTES
 from postroom.reasons import Reason
 
 ROUNDS: Final = 10
@@ -64,10 +64,10 @@ class Containers:
             request = Request("PUT", self._at(key), headers={**_BYTES, **condition}, body=data)
         else:
             parts = yield from self._bring(data)
-            body = msgspec.json.encode(shapes.Parts(parts))
+            body = msgspec.json.encode(schemas.Parts(parts))
             request = Request("PUT", f"{self._at(key)}/parts", headers={**_JSON, **condition}, body=body)
         answer = yield from self._session.ask(request)
-        return decode(shapes.Container, answer).etag
+        return decode(schemas.Container, answer).etag
 
     def delete(self, key: str) -> Steps[None]:
         """See that nothing is under a key."""
@@ -82,21 +82,21 @@ class Containers:
             return
         raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was deleted.")
 
-    def all(self) -> Steps[list[shapes.Container]]:
+    def all(self) -> Steps[list[schemas.Container]]:
         """All that are kept, by key."""
-        found: list[shapes.Container] = []
+        found: list[schemas.Container] = []
         more, after = True, ""
         while more:
             query = {"after": after} if after else {}
             answer = yield from self._session.ask(Request("GET", f"{self._base}/containers", query))
-            page = decode(shapes.Containers, answer)
+            page = decode(schemas.Containers, answer)
             found += page.containers
             more, after = page.more, page.cursor
         return found
 
-    def use(self) -> Steps[shapes.StorageUse]:
+    def use(self) -> Steps[schemas.StorageUse]:
         """How much is kept, and may be."""
-        return decode(shapes.StorageUse, (yield from self._session.ask(Request("GET", self._base))))
+        return decode(schemas.StorageUse, (yield from self._session.ask(Request("GET", self._base))))
 
     def _get(self, key: str, most_bytes: int) -> Steps[Kept]:
         """One attempt, part by part."""
@@ -122,7 +122,7 @@ class Containers:
         for start in range(0, len(data), MAX_PART_BYTES):
             body = data[start : start + MAX_PART_BYTES]
             answer = yield from self._session.ask(Request("POST", f"{self._base}/parts", headers=_BYTES, body=body))
-            parts.append(decode(shapes.NewPart, answer).part)
+            parts.append(decode(schemas.NewPart, answer).part)
         return parts
 
     def _at(self, key: str) -> str:

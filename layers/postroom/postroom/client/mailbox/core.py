@@ -12,15 +12,15 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from postroom.api import schemas
+from postroom.api.operations import MERGE_PATCH
+from postroom.api.schemas import MAX_ACKNOWLEDGED
 from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
-from postroom.counter import shapes
-from postroom.counter.operations import MERGE_PATCH
-from postroom.counter.shapes import MAX_ACKNOWLEDGED
-from postroom.ijson import JsonValue
-from postroom.nlweb.names import read_uuid
+from postroom.core.ijson import JsonValue
+from postroom.protocols.nlweb.names import read_uuid
 from postroom.reasons import Reason
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -41,7 +41,7 @@ class Settings:
     etag: str = ""
     blocks: list[str] | None = None
     subjects: dict[str, str] | None = None
-    operators_subjects: dict[str, shapes.OperatorsSubject] | None = None
+    operators_subjects: dict[str, schemas.OperatorsSubject] | None = None
 
 
 class Core:
@@ -51,17 +51,17 @@ class Core:
         self._session = session
         self._base = f"/mailboxes/{quote(session.name, safe='')}"
 
-    def page(self, after: str, wait: float, conversation: str) -> Steps[shapes.Page]:
+    def page(self, after: str, wait: float, conversation: str) -> Steps[schemas.Page]:
         """Messages after a cursor; where none is there, the first that comes within `wait` seconds."""
         # Rounded up: who comes back too early comes once more.
         milliseconds = math.ceil(wait * 1000)
         query = {"after": after, "conversation": conversation, "wait": str(milliseconds / 1000) if wait else ""}
         given = {name: value for name, value in query.items() if value}
-        return decode(shapes.Page, (yield from self._get("/messages", query=given, wait=wait)))
+        return decode(schemas.Page, (yield from self._get("/messages", query=given, wait=wait)))
 
-    def message(self, message_id: str) -> Steps[shapes.Message]:
+    def message(self, message_id: str) -> Steps[schemas.Message]:
         """One by its id."""
-        return decode(shapes.Message, (yield from self._get(_path_of(message_id))))
+        return decode(schemas.Message, (yield from self._get(_path_of(message_id))))
 
     def envelope(self, message_id: str) -> Steps[str]:
         """The envelope of a message as it was received, part by part."""
@@ -77,28 +77,28 @@ class Core:
         except UnicodeDecodeError:
             raise UnexpectedAnswerError(f"The parts of the envelope of {message_id} do not fit together.") from None
 
-    def acknowledge(self, message_ids: Iterable[str]) -> Steps[shapes.Acknowledged]:
+    def acknowledge(self, message_ids: Iterable[str]) -> Steps[schemas.Acknowledged]:
         """Say which are safe at home; in the answer none is left to be said again."""
         ids = list(dict.fromkeys(message_ids))
-        done = shapes.Acknowledged([], [], [])
+        done = schemas.Acknowledged([], [], [])
         for start in range(0, len(ids), MAX_ACKNOWLEDGED):
             left = ids[start : start + MAX_ACKNOWLEDGED]
             yield from self._session.retried(partial(self._acknowledge, left, done))
         return done
 
-    def conversations(self) -> Steps[shapes.Conversations]:
+    def conversations(self) -> Steps[schemas.Conversations]:
         """Whom waiting messages are exchanged with."""
-        return decode(shapes.Conversations, (yield from self._get("/conversations")))
+        return decode(schemas.Conversations, (yield from self._get("/conversations")))
 
-    def status(self) -> Steps[shapes.Status]:
+    def status(self) -> Steps[schemas.Status]:
         """How much waits."""
-        return decode(shapes.Status, (yield from self._get("/status")))
+        return decode(schemas.Status, (yield from self._get("/status")))
 
     def settings(self) -> Steps[Settings]:
         """What the owner set."""
         return _settings((yield from self._get("/settings")))
 
-    def change_settings(self, settings: Settings, change: shapes.SettingsChange) -> Steps[Settings]:
+    def change_settings(self, settings: Settings, change: schemas.SettingsChange) -> Steps[Settings]:
         """Change what is in `change` (RFC 7396), if all is still as in `settings`."""
         headers = {"Content-Type": MERGE_PATCH, "If-Match": settings.etag}
         request = Request("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
@@ -116,7 +116,7 @@ class Core:
         token: str,
         correlation: str,
         dialect: Literal["nlweb", "pollyweb"],
-    ) -> Steps[shapes.Queued]:
+    ) -> Steps[schemas.Queued]:
         """Hand a message to the outbox. Raises ValueError, TypeError where the body is no JSON."""
         message: dict[str, JsonValue] = {"token": token, "to": to, "subject": subject, "dialect": dialect}
         if body is not UNSET:
@@ -125,18 +125,18 @@ class Core:
             message["correlation"] = correlation
         data = json.dumps(message, allow_nan=False).encode()
         request = Request("POST", f"{self._base}/outbox", headers=_JSON, body=data)
-        return decode(shapes.Queued, (yield from self._session.ask(request)))
+        return decode(schemas.Queued, (yield from self._session.ask(request)))
 
-    def sent(self, after: str) -> Steps[shapes.SentMessages]:
+    def sent(self, after: str) -> Steps[schemas.SentMessages]:
         """What was sent, after a cursor."""
-        return decode(shapes.SentMessages, (yield from self._get("/outbox", query={"after": after} if after else {})))
+        return decode(schemas.SentMessages, (yield from self._get("/outbox", query={"after": after} if after else {})))
 
-    def sent_one(self, correlation: str) -> Steps[shapes.SentMessage]:
+    def sent_one(self, correlation: str) -> Steps[schemas.SentMessage]:
         """One message of the outbox."""
         if not read_uuid(correlation):
             # In an address it might name something else.
             raise NotSentError(f"{correlation[:100]!r} is no UUID.", reason=str(Reason.NOT_SENT))
-        return decode(shapes.SentMessage, (yield from self._get(f"/outbox/{correlation}")))
+        return decode(schemas.SentMessage, (yield from self._get(f"/outbox/{correlation}")))
 
     def sign_out(self) -> Steps[None]:
         """Let no token count that was given before, to whatever device."""
@@ -148,15 +148,15 @@ class Core:
     ) -> Steps[Response]:
         return self._session.ask(Request("GET", self._base + path, query or {}, headers or {}, wait=wait))
 
-    def _acknowledge(self, left: list[str], done: shapes.Acknowledged, pause: float) -> Steps[None]:
+    def _acknowledge(self, left: list[str], done: schemas.Acknowledged, pause: float) -> Steps[None]:
         """Acknowledge what is `left`, and leave in it what could not be done now. Raises UnavailableError then."""
         request = Request(
             "POST",
             f"{self._base}/acknowledgements",
             headers=_JSON,
-            body=msgspec.json.encode(shapes.Acknowledgements(left)),
+            body=msgspec.json.encode(schemas.Acknowledgements(left)),
         )
-        became = decode(shapes.Acknowledged, (yield from self._session.attempt(request, pause)))
+        became = decode(schemas.Acknowledged, (yield from self._session.attempt(request, pause)))
         done.acknowledged.extend(became.acknowledged)
         done.unknown.extend(became.unknown)
         left[:] = became.again
@@ -171,12 +171,12 @@ def _path_of(message_id: str) -> str:
     return f"/messages/{message_id}"
 
 
-def change_of(**members: Any) -> shapes.SettingsChange:
+def change_of(**members: Any) -> schemas.SettingsChange:
     """A change of the members that are not None."""
-    return shapes.SettingsChange(**{name: value for name, value in members.items() if value is not None})
+    return schemas.SettingsChange(**{name: value for name, value in members.items() if value is not None})
 
 
 def _settings(answer: Response) -> Settings:
-    told = msgspec.structs.asdict(decode(shapes.Settings, answer))
+    told = msgspec.structs.asdict(decode(schemas.Settings, answer))
     given = {name: value for name, value in told.items() if value is not UNSET}
     return Settings(**given, etag=answer.headers.get("etag", ""))

@@ -1,6 +1,6 @@
 """What can go wrong at a mailbox, and what to do then. Whatever it is: what was not acknowledged is still there."""
 
-from postroom.errors import PostroomError
+from postroom.core.errors import PostroomError
 
 
 class MailboxError(PostroomError):

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from postroom.client.mailbox.exchange import NoAnswer, Request, Response
-from postroom.errors import OurError, SettingsError, TheirError
-from postroom.nlweb.names import read_receiver
+from postroom.core.errors import OurError, SettingsError, TheirError
+from postroom.protocols.nlweb.names import read_receiver
 
 MAX_ANSWER_BYTES: Final = 12_000_000
 """More than API Gateway gives (10 MB), and enough to stop a host that never ends."""

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from postroom.client.mailbox.session import Signer
-from postroom.dm3.keys import UserKeys, read_user_keys
-from postroom.errors import OurError, TheirError
-from postroom.ijson import parse
-from postroom.nlweb.keys import PrivateKey
+from postroom.core.errors import OurError, TheirError
+from postroom.core.ijson import parse
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.keys import UserKeys, read_user_keys
 
 Key: TypeAlias = Signer | UserKeys | str | os.PathLike[str]
 """What signs, or the path of a file: PEM, or what `postroom dm3 keygen` writes."""

@@ -1,9 +1,9 @@
 """What was sent, page by page, the newest first. Sans-I/O."""
 
+from postroom.api.schemas import SentMessage
 from postroom.client.mailbox.core import Core
 from postroom.client.mailbox.exchange import Steps
 from postroom.client.mailbox.passes import News
-from postroom.counter.shapes import SentMessage
 
 
 class SentPages:

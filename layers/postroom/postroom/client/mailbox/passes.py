@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from postroom.api.schemas import MAX_WAIT_SECONDS, Message, Page
 from postroom.client.mailbox.core import Core
 from postroom.client.mailbox.exchange import Steps
-from postroom.counter.shapes import MAX_WAIT_SECONDS, Message, Page
 
 REST_SECONDS: Final = 20.0
 """Between passes where messages stay: each of them lists them all again."""

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import msgspec
 
+from postroom.api.challenges import MAX_TOKEN_CHARACTERS, Purpose
+from postroom.api.schemas import SignedChallenge
 from postroom.client.challenge import ChallengeError, check_challenge
 from postroom.client.mailbox.answers import check, decode
 from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.mailbox.exchange import Request, Response, Steps
-from postroom.counter.shapes import SignedChallenge
-from postroom.counter.tokens import MAX_TOKEN_CHARACTERS, Purpose
 from postroom.reasons import Reason
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from postroom.api import schemas
 from postroom.client.mailbox.errors import UnreadableMessageWarning
-from postroom.counter import shapes
 
 _LONGEST_EXCERPT: Final = 200
 
@@ -17,7 +17,7 @@ _LONGEST_EXCERPT: Final = 200
 class Shown:
     """What is known of a message without asking for more."""
 
-    def __init__(self, told: shapes.Message) -> None:
+    def __init__(self, told: schemas.Message) -> None:
         self._told = told
         self._envelope = None if told.envelope is UNSET else told.envelope
 

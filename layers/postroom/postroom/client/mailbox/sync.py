@@ -12,6 +12,9 @@ from typing import Any, Generic, Literal, Self, TypeVar
 import httpx
 from msgspec import UNSET, UnsetType
 
+from postroom.api import schemas
+from postroom.api.mailbox_names import read_mailbox_name
+from postroom.api.schemas import MAX_CONTAINER_BYTES
 from postroom.client.mailbox.containers import Containers, Kept
 from postroom.client.mailbox.core import Core, Settings, change_of
 from postroom.client.mailbox.exchange import Answer, Request, Steps, T
@@ -22,10 +25,7 @@ from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.client.mailbox.targets import Targets
-from postroom.counter import shapes
-from postroom.counter.names import read_mailbox_name
-from postroom.counter.shapes import MAX_CONTAINER_BYTES
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -101,15 +101,15 @@ class Mailbox:
         """One message that waits. Raises MessageGoneError where it does not any more."""
         return Message(self, self._make(self._core.message(message_id)))
 
-    def acknowledge(self, messages: "Iterable[Message | str]") -> shapes.Acknowledged:
+    def acknowledge(self, messages: "Iterable[Message | str]") -> schemas.Acknowledged:
         """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
         return self._make(self._core.acknowledge(each if isinstance(each, str) else each.id for each in messages))
 
-    def conversations(self) -> shapes.Conversations:
+    def conversations(self) -> schemas.Conversations:
         """Whom waiting messages are exchanged with."""
         return self._make(self._core.conversations())
 
-    def status(self) -> shapes.Status:
+    def status(self) -> schemas.Status:
         """How much waits."""
         return self._make(self._core.status())
 
@@ -145,7 +145,7 @@ class Mailbox:
         token: str,
         correlation: str = "",
         dialect: Literal["nlweb", "pollyweb"] = "nlweb",
-    ) -> shapes.Queued:
+    ) -> schemas.Queued:
         """Have the post office sign a message in the name of the mailbox, a domain, and send it to the domain `to`.
 
         `token`: your own, for this message: said again with the same content, it is sent once, so whoever was told
@@ -154,12 +154,12 @@ class Mailbox:
         """
         return self._make(self._core.send(to, subject, body, token, correlation, dialect))
 
-    def sent(self) -> Iterator[shapes.SentMessage]:
+    def sent(self) -> Iterator[schemas.SentMessage]:
         """What was sent, newest first, and what became of each."""
         pages = SentPages(self._core)
         return Listed(lambda: self._make(pages.next_page()), lambda told: told)
 
-    def sent_one(self, correlation: str) -> shapes.SentMessage:
+    def sent_one(self, correlation: str) -> schemas.SentMessage:
         """One message that was sent, by its Correlation, and what became of it. Raises NotSentError."""
         return self._make(self._core.sent_one(correlation))
 
@@ -171,21 +171,21 @@ class Mailbox:
         """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
         return self._make(self._core.envelope(message_id))
 
-    def targets(self) -> list[shapes.Target]:
+    def targets(self) -> list[schemas.Target]:
         """Who is told that something waits."""
         return self._make(self._targets.all())
 
-    def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> shapes.Target:
+    def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> schemas.Target:
         """Tell somebody else, once `verify_target` was handed the code that is sent there. A webhook's `secret` is
         shown now, and not again: where an answer was lost, the next try is refused (`reason` is TargetExists), and
         `rotate_target` gives a secret."""
-        return self._make(self._targets.add(shapes.NewTarget(kind, to)))
+        return self._make(self._targets.add(schemas.NewTarget(kind, to)))
 
-    def verify_target(self, target_id: str, code: str = "") -> shapes.Target:
+    def verify_target(self, target_id: str, code: str = "") -> schemas.Target:
         """Begin to tell a target, by the code that was sent to it; without one, another is sent."""
         return self._make(self._targets.verify(target_id, code))
 
-    def rotate_target(self, target_id: str) -> shapes.Target:
+    def rotate_target(self, target_id: str) -> schemas.Target:
         """Give a webhook a new secret; the old one signs for a day beside it.
 
         Asked once, whatever `retries` say: who is told UnavailableError may have rotated it. Another rotation within
@@ -193,7 +193,7 @@ class Mailbox:
         """
         return self._make(self._targets.rotate(target_id))
 
-    def resume_target(self, target_id: str) -> shapes.Target:
+    def resume_target(self, target_id: str) -> schemas.Target:
         """Tell a target again that failed for days, and was paused for it."""
         return self._make(self._targets.resume(target_id))
 
@@ -201,11 +201,11 @@ class Mailbox:
         """Tell a target no more."""
         self._make(self._targets.remove(target_id))
 
-    def storage(self) -> shapes.StorageUse:
+    def storage(self) -> schemas.StorageUse:
         """How much the host keeps for its owner, and may."""
         return self._make(self._containers.use())
 
-    def containers(self) -> list[shapes.Container]:
+    def containers(self) -> list[schemas.Container]:
         """What it keeps, by key."""
         return self._make(self._containers.all())
 
@@ -252,7 +252,7 @@ class Mailbox:
 class Message(Shown):
     """A message that waited when it was fetched."""
 
-    def __init__(self, mailbox: Mailbox, told: shapes.Message) -> None:
+    def __init__(self, mailbox: Mailbox, told: schemas.Message) -> None:
         super().__init__(told)
         self._mailbox = mailbox
 

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from postroom.api import schemas
 from postroom.client.mailbox.answers import decode
 from postroom.client.mailbox.errors import RefusedError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
-from postroom.counter import shapes
 from postroom.reasons import Reason
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -24,28 +24,28 @@ class Targets:
         self._session = session
         self._base = f"/mailboxes/{quote(session.name, safe='')}/notifications"
 
-    def all(self) -> Steps[list[shapes.Target]]:
+    def all(self) -> Steps[list[schemas.Target]]:
         """Each of them."""
-        return decode(shapes.Notifications, (yield from self._ask("GET", ""))).targets
+        return decode(schemas.Notifications, (yield from self._ask("GET", ""))).targets
 
-    def add(self, target: shapes.NewTarget) -> Steps[shapes.Target]:
+    def add(self, target: schemas.NewTarget) -> Steps[schemas.Target]:
         """One more; a code is sent there."""
-        return decode(shapes.Target, (yield from self._ask("POST", "", msgspec.json.encode(target))))
+        return decode(schemas.Target, (yield from self._ask("POST", "", msgspec.json.encode(target))))
 
-    def verify(self, target_id: str, code: str) -> Steps[shapes.Target]:
+    def verify(self, target_id: str, code: str) -> Steps[schemas.Target]:
         """Hand the code back; empty: let another one be sent."""
-        body = msgspec.json.encode(shapes.Code(code))
-        return decode(shapes.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/verify", body)))
+        body = msgspec.json.encode(schemas.Code(code))
+        return decode(schemas.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/verify", body)))
 
-    def rotate(self, target_id: str) -> Steps[shapes.Target]:
+    def rotate(self, target_id: str) -> Steps[schemas.Target]:
         """A new secret."""
         # Not tried again: where an answer was lost, a second rotation would end the secret that the receiver has.
         request = Request("POST", f"{self._base}{_path_of(target_id)}/rotate")
-        return decode(shapes.Target, (yield from self._session.attempt(request, 0.0)))
+        return decode(schemas.Target, (yield from self._session.attempt(request, 0.0)))
 
-    def resume(self, target_id: str) -> Steps[shapes.Target]:
+    def resume(self, target_id: str) -> Steps[schemas.Target]:
         """Tell again who was paused."""
-        return decode(shapes.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/resume")))
+        return decode(schemas.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/resume")))
 
     def remove(self, target_id: str) -> Steps[None]:
         """Tell them no more."""

@@ -11,7 +11,7 @@ import httpcore
 
 from postroom.names.dns.servers import Server
 from postroom.names.dns.wire import MAX_ANSWER_BYTES, TooLong, Unusable
-from postroom.timed import TimedStream, seconds_left
+from postroom.net.timed import TimedStream, seconds_left
 
 _MEDIA_TYPE = b"application/dns-message"
 _DEADLINE: contextvars.ContextVar[float] = contextvars.ContextVar("deadline")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.names.dns.answer import Answer
 from postroom.names.dns.question import Ask, Elsewhere, Question
 from postroom.names.dns.servers import Server, parse_servers

@@ -7,7 +7,7 @@ import ipaddress
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 
 Scheme = Literal["udp", "tcp", "https"]
 

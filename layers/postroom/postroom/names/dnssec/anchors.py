@@ -8,7 +8,7 @@ import dns.exception
 import dns.name
 import dns.zonefile
 
-from postroom.errors import SettingsError
+from postroom.core.errors import SettingsError
 from postroom.names.dns.records import DnskeyRecord, DsRecord
 
 IANA_ROOT = """\

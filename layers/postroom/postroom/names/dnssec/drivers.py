@@ -5,7 +5,7 @@ from typing import TypeVar
 import dns.name
 from dns.rdatatype import RdataType
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.names.dns.answer import Answer
 from postroom.names.dns.question import Ask, Question
 from postroom.names.dnssec.anchors import TrustAnchors

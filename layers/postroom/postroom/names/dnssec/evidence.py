@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 import dns.dnssectypes
 
-from postroom.ijson import JsonValue
+from postroom.core.ijson import JsonValue
 from postroom.names.dnssec.denial import Denier
 
 MAX_JSON_BYTES = 2048

@@ -12,7 +12,7 @@ import dns.rdata
 from dns.rdataclass import IN
 from dns.rdatatype import CNAME, DNAME, SOA, RdataType
 
-from postroom.errors import NotNowError
+from postroom.core.errors import NotNowError
 from postroom.names.dns.records import CnameRecord, DnameRecord, SoaRecord
 from postroom.names.dnssec.anchors import TrustAnchors
 from postroom.names.dnssec.budget import Exceeded

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import dns.name
 from dns.rdatatype import RdataType
 
-from postroom.names.cache import Cache, Kept
+from postroom.core.expiring_cache import Cache, Kept
 from postroom.names.dnssec.evidence import Link
 from postroom.names.dnssec.proven import Proof, ProvenDenials, Zone
 

@@ -1,0 +1,236 @@
+"""All that the counter answers: one list, from which requests are led on and the OpenAPI document is written."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+
+from postroom.api.schemas import (
+    Acknowledged,
+    Acknowledgements,
+    ChallengeQuery,
+    Code,
+    Container,
+    Containers,
+    ContainersQuery,
+    Conversations,
+    Message,
+    NewMessage,
+    NewPart,
+    NewTarget,
+    Notifications,
+    Page,
+    PageQuery,
+    Parts,
+    Queued,
+    ReferenceAcknowledgements,
+    SentMessage,
+    SentMessages,
+    SentQuery,
+    Settings,
+    SettingsChange,
+    SignedChallenge,
+    SignedOut,
+    SignedProfile,
+    Status,
+    StorageUse,
+    Target,
+)
+from postroom.reasons import Reason
+
+NAME, ID, KEY = "{name}", "{id}", "{key}"
+IF_MATCH, IF_NONE_MATCH, RANGE = "If-Match", "If-None-Match", "Range"
+ETAG_PATTERN: Final = r'(?:W/)?"[\x21\x23-\x7e]*"'
+ETAGS_PATTERN: Final = rf"{ETAG_PATTERN}(?:[ \t]*,[ \t]*{ETAG_PATTERN})*"
+JSON: Final = "application/json"
+BYTES: Final = "application/octet-stream"
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A method of an address. `path`: its segments, `NAME`, `ID` and `KEY` stand for any. `does`: a method of `Desk`.
+
+    `answer`: the shape of a 200; None: it is JSON of no shape of ours, or none at all. An answer or a `body` that is
+    `bytes` is no JSON. `conditions`: headers that it takes beside. `ranged`: a Range is answered with a part.
+    """
+
+    method: str
+    path: str
+    does: str
+    summary: str
+    answer: type[Struct | bytes] | None = None
+    query: type[Struct] | None = None
+    body: type[Struct | bytes] | None = None
+    body_type: str = JSON
+    signed_in: bool = True
+    refusals: tuple[Reason, ...] = ()
+    tag: str = "mailbox"
+    matches: bool = False
+    """Whether it must have If-Match."""
+    conditions: tuple[str, ...] = ()
+    ranged: bool = False
+
+    def match(self, segments: list[str]) -> dict[str, str] | None:
+        """What stands for `NAME`, `ID` and `KEY` in these segments of an address; None: it is another one's."""
+        own = self.path.split("/")[1:]
+        if len(own) != len(segments):
+            return None
+        found = {}
+        for pattern, segment in zip(own, segments, strict=True):
+            if pattern in (NAME, ID, KEY):
+                found[pattern] = segment
+            elif pattern != segment:
+                return None
+        return found
+
+
+_OF_SIGNATURE: Final = (Reason.CHALLENGE_INVALID, Reason.NOT_THE_OWNER)
+_OF_OPENING: Final = (Reason.OPENING_NOT_OFFERED, Reason.OPENING_REFUSED, Reason.TOO_MANY_REQUESTS)
+_OF_SENDING: Final = (
+    Reason.NOT_A_SENDER, Reason.TOKEN_REUSED, Reason.CORRELATION_REUSED,
+    Reason.WRONG_SHAPE, Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON,
+)  # fmt: skip
+_OF_A_TARGET: Final = (
+    Reason.NOTIFICATION_NOT_OFFERED, Reason.TARGET_INVALID, Reason.TARGET_EXISTS, Reason.TOO_MANY_TARGETS,
+)  # fmt: skip
+_OF_WRITING: Final = (Reason.NOT_A_REQUEST, Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.CONTAINER_TOO_LARGE)
+_CONTAINER: Final = "/storage/{name}/containers/{key}"
+OPERATIONS: Final = (
+    Operation(
+        "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
+        query=ChallengeQuery, signed_in=False, tag="sign-in",
+    ),
+    Operation(
+        "POST", "/auth/{name}", "token", "A token, good for an hour, for who signed a challenge by the mailbox's key.",
+        body=SignedChallenge, signed_in=False, refusals=_OF_SIGNATURE, tag="sign-in",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/sign-out", "sign_out", "Let no token count that was given before.",
+        SignedOut, tag="sign-in",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}", "open", "Open a mailbox of dm3 letters, where its profile names this service; a "
+        "token, as for signing in.",
+        body=SignedChallenge, signed_in=False, refusals=(*_OF_SIGNATURE, *_OF_OPENING), tag="sign-in",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/messages", "messages", "What waits, oldest first.",
+        Page, query=PageQuery, refusals=(Reason.CURSOR_INVALID,),
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/messages/{id}", "message", "One message that waits.",
+        Message, refusals=(Reason.MESSAGE_UNKNOWN, Reason.MESSAGE_UNREADABLE),
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope", "Its envelope as it was received, or a part.",
+        ranged=True, refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE, Reason.MESSAGE_UNREADABLE),
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/acknowledgements", "acknowledge", "Say which messages are safe at home.",
+        Acknowledged, body=Acknowledgements,
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/conversations", "conversations", "Whom waiting messages are exchanged with.",
+        Conversations,
+    ),
+    Operation("GET", "/mailboxes/{name}/status", "status", "How much waits.", Status),
+    Operation("GET", "/mailboxes/{name}/settings", "settings", "What the owner set.", Settings),
+    Operation(
+        "PATCH", "/mailboxes/{name}/settings", "change_settings", "Change settings.",
+        Settings, body=SettingsChange, body_type=MERGE_PATCH, matches=True,
+        refusals=(
+            Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.SETTING_INVALID, Reason.SUBJECT_OF_OPERATOR,
+        ),
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/outbox", "send", "Send a message of NLWeb, in the name of the mailbox's domain.",
+        Queued, body=NewMessage, refusals=_OF_SENDING, tag="outbox",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/outbox", "sent", "What was sent, newest first, and what became of it.",
+        SentMessages, query=SentQuery, refusals=(Reason.CURSOR_INVALID,), tag="outbox",
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "The message that was sent under this Correlation.",
+        SentMessage, refusals=(Reason.NOT_SENT,), tag="outbox",
+    ),
+    Operation("GET", "/storage/{name}", "storage", "How much is kept, and may be.", StorageUse, tag="storage"),
+    Operation(
+        "GET", "/storage/{name}/containers", "containers", "What is kept, by key.",
+        Containers, query=ContainersQuery, refusals=(Reason.CURSOR_INVALID,), tag="storage",
+    ),
+    Operation(
+        "GET", _CONTAINER, "container", "A container, or a part of it.",
+        bytes, ranged=True, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
+        refusals=(
+            Reason.NOT_A_REQUEST, Reason.CONTAINER_UNKNOWN, Reason.CHANGED_MEANWHILE, Reason.RANGE_UNSATISFIABLE,
+        ),
+    ),
+    Operation(
+        "PUT", _CONTAINER, "put_container", "Keep a container, if there is what If-Match or If-None-Match: * says.",
+        Container, body=bytes, body_type=BYTES, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
+        refusals=(*_OF_WRITING, Reason.STORAGE_FULL),
+    ),
+    Operation(
+        "DELETE", _CONTAINER, "delete_container", "Keep a container no longer.", matches=True, tag="storage",
+        refusals=(Reason.NOT_A_REQUEST, Reason.CONTAINER_UNKNOWN, Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE),
+    ),
+    Operation(
+        "POST", "/storage/{name}/parts", "add_part", "Bring a part of a container that is larger than a request.",
+        NewPart, body=bytes, body_type=BYTES, tag="storage",
+        refusals=(Reason.CONTAINER_TOO_LARGE, Reason.STORAGE_FULL),
+    ),
+    Operation(
+        "PUT", f"{_CONTAINER}/parts", "join_parts", "Keep a container that is made of parts.",
+        Container, body=Parts, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
+        refusals=(*_OF_WRITING, Reason.PART_UNKNOWN),
+    ),
+    Operation(
+        "GET", "/mailboxes/{name}/notifications", "targets", "Who is told that something waits.",
+        Notifications, tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications", "add_target", "Tell somebody else; a code is sent there.",
+        Target, body=NewTarget, refusals=_OF_A_TARGET, tag="notifications",
+    ),
+    Operation(
+        "DELETE", "/mailboxes/{name}/notifications/{id}", "remove_target", "Tell them no more.",
+        refusals=(Reason.TARGET_UNKNOWN,), tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications/{id}/verify", "verify_target",
+        "Begin to tell, by the code that was sent; or let another one be sent.",
+        Target, body=Code, refusals=(Reason.TARGET_UNKNOWN, Reason.CODE_WRONG), tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications/{id}/rotate", "rotate_target",
+        "A new secret; the old one signs for a day, beside it.",
+        Target, refusals=(Reason.TARGET_UNKNOWN, Reason.NOT_A_REQUEST), tag="notifications",
+    ),
+    Operation(
+        "POST", "/mailboxes/{name}/notifications/{id}/resume", "resume_target",
+        "Tell again who failed for days, and was paused for it.",
+        Target, refusals=(Reason.TARGET_UNKNOWN,), tag="notifications",
+    ),
+    Operation(
+        "GET", "/delivery/messages/incoming/{name}", "incoming", "What waits, as dm3's reference asks.",
+        tag="dm3",
+    ),
+    Operation(
+        "POST", "/delivery/messages/{name}/syncAcknowledgements", "acknowledge_by_hash",
+        "Acknowledge, as dm3's reference does.", body=ReferenceAcknowledgements, tag="dm3",
+    ),
+    Operation(
+        "POST", "/profile/{name}", "submit_profile", "Open a mailbox of dm3 letters, as dm3's reference does: by the "
+        "profile that is published at the name. The answer is an empty string, and no token.",
+        body=SignedProfile, signed_in=False, refusals=_OF_OPENING, tag="dm3",
+    ),
+    Operation("GET", "/openapi.json", "openapi", "This document.", signed_in=False, tag="about"),
+)  # fmt: skip
+
+
+def find_operations(path: str) -> list[tuple[Operation, dict[str, str]]]:
+    """The operations of an address, by whatever method, and what stands in it. A slash at its end says nothing."""
+    segments = path.removesuffix("/").split("/")[1:]
+    return [(each, found) for each in OPERATIONS if (found := each.match(segments)) is not None]

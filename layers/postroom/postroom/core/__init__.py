@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, strict JSON, canonical texts, settings, caches."""

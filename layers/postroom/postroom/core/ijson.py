@@ -1,0 +1,188 @@
+"""The strict door parser: I-JSON (RFC 7493) or a refusal, before anything else is looked at.
+
+`jiter` decides: it alone of the fast parsers refuses duplicate member names (compared after escapes are
+decoded) and lone surrogates. It lets pass what a walk over the parsed value then refuses: numbers beyond
+IEEE doubles, integers that are not exact as doubles, and deep nesting.
+
+Most texts need neither. A text that is, byte for byte, what `orjson` writes for its own value is written without
+white space or needless escapes, as most senders write, and is proven to be I-JSON:
+
+- *Names* are unique: of a name that occurs twice the value keeps one, so one would be missing.
+- *Numbers* are finite (orjson writes infinities as null), and OPT_STRICT_INTEGER refuses inexact integers.
+- *Strings* are valid Unicode, because orjson writes no others.
+- *Nesting* is no deeper than there are brackets; if there are many, the walk counts.
+
+One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 8785 canonicalises them, and
+nothing here depends on their absence.
+"""
+
+import re
+from itertools import islice
+from math import inf
+from typing import Any, TypeAlias, cast
+
+import jiter
+import orjson
+
+from postroom.core.errors import OurError, TheirError
+from postroom.reasons import Reason
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+
+MAX_EXACT_INTEGER = 2**53 - 1
+"""The largest magnitude at which every integer is exact as an IEEE double (RFC 7493 §2.2)."""
+
+MAX_DEPTH = 64
+"""Levels of nesting, unless the caller says otherwise: whoever walks the value later may do so by recursion."""
+
+MAX_VALUES = 100_000
+"""Elements and members of one text, counted before it is parsed: a text of nothing else takes a hundred times its
+length in memory. The commas and opening brackets outside of strings are as many, and one more for each empty
+container."""
+
+_PARSER_DEPTH = 200
+"""jiter's own limit of nesting, which cannot be set."""
+
+_GLANCE = 64
+"""Bytes in which a text that is written with white space is known by it."""
+
+# Possessive (*+): a string of megabytes must not be remembered character by character. One that does not end goes to
+# the end of the text: were it no string, each quotation mark in it would be tried as the beginning of one.
+_SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|([,\[{])', re.DOTALL)
+
+_BOM = b"\xef\xbb\xbf"
+_DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
+_SURROGATE = "an escape stands for half a surrogate pair; strings must be valid Unicode (RFC 7493 §2.1)"
+_BIG_INTEGER = "an integer is beyond ±(2^53-1) and cannot be exact as an IEEE double (RFC 7493 §2.2)"
+_BIG_NUMBER = "a number is beyond the range of IEEE doubles (RFC 7493 §2.2)"
+_NO_NUMBER = "NaN or Infinity stands for a number; numbers must be finite (RFC 8259 §6)"
+
+# Where no value begins, or what follows a minus sign is no digit; jiter counts bytes.
+_PLACE = re.compile(r"(?:expected value|invalid number) at line ([0-9]+) column ([0-9]+)")
+_NO_NUMBERS = (b"NaN", b"Infinity")
+
+# What jiter says when it refuses JSON that is not I-JSON; whatever else it says means: not JSON.
+_NOT_I_JSON = {
+    "Detected duplicate key": _DUPLICATE,
+    "lone leading surrogate": _SURROGATE,
+    "unexpected end of hex escape": _SURROGATE,
+    "number out of range": _BIG_NUMBER,
+}
+
+
+def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> JsonValue:
+    """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
+
+    It may hold `max_values` values. A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`,
+    whatever it holds. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, never
+    what, the sender wrote.
+    """
+    if max_depth > _PARSER_DEPTH:
+        raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
+    if len(data) > max_bytes:
+        raise TheirError(Reason.TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
+    if _has_too_many_values(data, max_values):
+        raise TheirError(Reason.NOT_I_JSON, f"more than {max_values} values in one text")
+    value, proven = _parse_plain(data)
+    if not proven:
+        try:
+            value = _parse(data)
+        except ValueError as error:
+            raise _refusal(data, str(error), max_depth) from None
+        proven = _has_plain_numbers(value)
+    # To look for what is not there is much faster than to count it, and few messages hold a list.
+    if not proven or data.count(b"{") + (data.count(b"[") if b"[" in data else 0) > max_depth:
+        _check(value, max_depth)
+    return value
+
+
+def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
+    """The value, and whether it is proven to be I-JSON, but for its nesting."""
+    if data.find(b'": ', 0, _GLANCE) >= 0:
+        return None, False  # whoever writes white space once does it everywhere: not worth a try
+    try:
+        value: JsonValue = orjson.loads(data)
+        if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == data:
+            return value, True
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        pass
+    return None, False  # and not the value: it would be in memory twice while the text is parsed again
+
+
+def _has_too_many_values(data: bytes, most: int) -> bool:
+    # Most texts are shorter, or hold few commas even if those in strings count.
+    if len(data) <= most or data.count(b",") + data.count(b"[") + data.count(b"{") <= most:
+        return False
+    separators = (found for found in _SEPARATORS.finditer(data) if found[1])
+    return next(islice(separators, most, None), None) is not None
+
+
+def _parse(data: bytes) -> JsonValue:
+    return cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"))
+
+
+def _has_plain_numbers(value: JsonValue) -> bool:
+    """Whether all numbers are proven to be finite, and exact if they are integers: orjson writes infinities as null."""
+    try:
+        return b"null" not in orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+    except orjson.JSONEncodeError:
+        return False
+
+
+def _check(value: JsonValue, max_depth: int) -> None:
+    """Refuse what jiter lets pass, level by level; `type` rather than `isinstance` because it is faster."""
+    level: list[Any] = [value]
+    levels_left = max_depth
+    while level:
+        below: list[Any] = []
+        for member in level:
+            kind = type(member)
+            if kind is str:
+                continue  # most of what there is
+            if kind is dict or kind is list:
+                if not levels_left:
+                    raise _too_deep(max_depth)
+                below += member.values() if kind is dict else member
+            elif kind is int:
+                if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
+                    raise TheirError(Reason.NOT_I_JSON, _BIG_INTEGER)
+            elif kind is float and not -inf < member < inf:
+                raise TheirError(Reason.NOT_I_JSON, _BIG_NUMBER)
+        level = below
+        levels_left -= 1
+
+
+def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
+    """Put jiter's refusal into our words; of its own only the place is kept, for it may quote the sender."""
+    if said.startswith("recursion limit exceeded"):
+        return _too_deep(max_depth)
+    place = said.rpartition(" at ")[2]
+    for start, sentence in _NOT_I_JSON.items():
+        if said.startswith(start):
+            return TheirError(Reason.NOT_I_JSON, f"{sentence}, at {place}")
+    if data.startswith(_BOM):
+        return TheirError(Reason.NOT_JSON, "it begins with a byte order mark; a JSON text must not")
+    if not data.strip(b" \t\r\n"):
+        return TheirError(Reason.NOT_JSON, "there is nothing in it; a JSON text was expected")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return TheirError(Reason.NOT_JSON, f"not UTF-8, at byte {error.start}")
+    if said.startswith("trailing characters"):
+        return TheirError(Reason.NOT_JSON, f"something follows the end of the JSON text, at {place}")
+    if _stopped_at_no_number(data, said):
+        return TheirError(Reason.NOT_I_JSON, f"{_NO_NUMBER}, at {place}")
+    return TheirError(Reason.NOT_JSON, f"not JSON, at {place}")
+
+
+def _stopped_at_no_number(data: bytes, said: str) -> bool:
+    """Whether it was NaN or Infinity that jiter did not go on from: Python writes them, and reads them."""
+    place = _PLACE.fullmatch(said)
+    if place is None:
+        return False
+    line, column = int(place[1]), int(place[2])
+    return data.split(b"\n", line)[line - 1].startswith(_NO_NUMBERS, column - 1)
+
+
+def _too_deep(max_depth: int) -> TheirError:
+    return TheirError(Reason.NOT_I_JSON, f"nested deeper than {max_depth} levels")

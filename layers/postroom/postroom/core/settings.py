@@ -1,0 +1,193 @@
+"""The settings of a deployment: declared once in template.yaml, parsed once here, typed, units in the names.
+
+A wrong setting stops the start with a sentence that names it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from postroom.core.errors import SettingsError
+
+DAY_SECONDS: Final = 86_400
+SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
+"""The longest a queue message lives after its last send."""
+SQS_LONGEST_DELAY_SECONDS: Final = 900
+DM3_SIZE_CEILING_BYTES: Final = 5_000_000
+"""As JSON text within JSON within an event of Lambda, which takes 6 MB."""
+RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
+"""dm3 lets a mailbox forget after 30 days at the earliest; what we remember must be gone before that."""
+
+_MAY_BE_ZERO: Final = frozenset(
+    {
+        "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
+        "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds",
+        "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
+        "storage_max_bytes", "storage_max_containers",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, by the name of its environment variable in lower case.
+
+    Tables, bucket, queues and secret are names, URLs and ARNs that the template fills in for the functions that
+    may use them; a function that asks for one it was not given fails at start. Of the origins for CORS `*` is any
+    page and `none` is no page, and so it is with the pattern for topics: a variable that is empty takes its default.
+    """
+
+    post_table: str = ""
+    seen_table: str = ""
+    directory_table: str = ""
+    limits_table: str = ""
+    outbox_table: str = ""
+    storage_table: str = ""
+    bucket: str = ""
+    claims_queue_url: str = ""
+    retry_queue_url: str = ""
+    suspects_queue_url: str = ""
+    letters_queue_url: str = ""
+    courier_queue_url: str = ""
+    courier_letters_queue_url: str = ""
+    signing_keys_secret: str = ""
+    dm3_keys_secret: str = ""
+    token_keys_secret: str = ""
+    webhook_keys_secret: str = ""
+
+    nlweb_max_age_seconds: int = DAY_SECONDS
+    nlweb_max_skew_seconds: int = 120
+    nlweb_max_body_bytes: int = 1024 * 1024
+    mailbox_max_messages: int = 0
+    mailbox_max_bytes: int = 0
+    horizon_seconds: int = 7 * DAY_SECONDS
+    retain_seconds: int = 22 * DAY_SECONDS
+    directory_cache_seconds: int = 30
+    sync_lease_seconds: int = 30
+    allow_rsa_1024: bool = False
+
+    dm3_size_limit_bytes: int = 4_000_000
+    dm3_message_ttl_days: int = 0
+    dm3_cors_origins: str = "*"
+    dm3_registry: str = "registry/names.yaml"
+    dm3_registry_seconds: int = 30
+    dm3_lookup_seconds: float = 1.0
+    dm3_unverified_seconds: int = 3600
+    dm3_self_registration: str = ""
+
+    counter_cors_origins: str = "*"
+    counter_requests_a_second: int = 20
+    storage_max_bytes: int = 1024 * 1024 * 1024
+    storage_max_containers: int = 10_000
+    outbox_keep_seconds: int = 30 * DAY_SECONDS
+    outbox_give_up_seconds: int = 23 * 3600
+
+    notify_interval_seconds: int = 60
+    notify_pause_seconds: int = 3 * DAY_SECONDS
+    notify_topic_arn: str = "none"
+
+    resolvers: str = "tcp://9.9.9.9,tcp://1.1.1.1,tcp://8.8.8.8"
+    trust_anchors: str = ""
+    negative_trust_anchors: str = ""
+    dnssec_accept_sha1: bool = False
+    dnssec_skew_seconds: int = 0
+    dns_try_seconds: float = 2.0
+    dns_budget_seconds: float = 6.0
+    key_cache_min_seconds: int = 60
+    key_cache_max_seconds: int = 3600
+
+    outbound_port: int = 443
+    outbound_ca_file: str = ""
+    outbound_allow_private: bool = False
+    outbound_connect_seconds: float = 5.0
+    outbound_total_seconds: float = 15.0
+    feedback_per_domain_and_hour: int = 60
+    feedback_give_up_seconds: int = DAY_SECONDS
+    graph_domain: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, alone or together."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, str | bool) or value > 0 or (value == 0 and field.name in _MAY_BE_ZERO):
+                continue
+            form = "at least 0" if field.name in _MAY_BE_ZERO else "more than 0"
+            raise SettingsError(f"{field.name.upper()} is {value}; it must be {form}")
+        least = self.horizon_seconds + SQS_LONGEST_LIFE_SECONDS + DAY_SECONDS
+        if not least <= self.retain_seconds < RETAIN_CEILING_SECONDS:
+            raise SettingsError(
+                f"RETAIN_SECONDS is {self.retain_seconds}; it must be at least HORIZON_SECONDS + 15 days ({least}), "
+                f"so that no copy in a queue outlives what we remember, and under 30 days ({RETAIN_CEILING_SECONDS})"
+            )
+        for name in ("nlweb_max_skew_seconds", "dnssec_skew_seconds"):
+            if not 0 <= getattr(self, name) <= DAY_SECONDS:
+                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be 0 to {DAY_SECONDS}")
+        if not 1 <= self.outbound_port <= 65535:
+            raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
+        if self.outbox_keep_seconds < self.outbox_give_up_seconds + DAY_SECONDS:
+            raise SettingsError(
+                f"OUTBOX_KEEP_SECONDS is {self.outbox_keep_seconds}; it must be at least OUTBOX_GIVE_UP_SECONDS and "
+                f"a day ({self.outbox_give_up_seconds + DAY_SECONDS}), or messages were forgotten while they wait"
+            )
+        if self.notify_interval_seconds > SQS_LONGEST_DELAY_SECONDS:
+            raise SettingsError(
+                f"NOTIFY_INTERVAL_SECONDS is {self.notify_interval_seconds}; it must be at most "
+                f"{SQS_LONGEST_DELAY_SECONDS}, the longest delay of SQS"
+            )
+        if self.key_cache_min_seconds > self.key_cache_max_seconds:
+            raise SettingsError(
+                f"KEY_CACHE_MIN_SECONDS is {self.key_cache_min_seconds}; "
+                f"it must be at most KEY_CACHE_MAX_SECONDS ({self.key_cache_max_seconds})"
+            )
+
+        if self.dm3_size_limit_bytes > DM3_SIZE_CEILING_BYTES:
+            raise SettingsError(
+                f"DM3_SIZE_LIMIT_BYTES is {self.dm3_size_limit_bytes}; it must be at most {DM3_SIZE_CEILING_BYTES}: "
+                "AWS Lambda takes requests of 6 MB"
+            )
+
+    def need(self, *names: str) -> None:
+        """Raises SettingsError for the first of `names` that is empty."""
+        for name in names:
+            if not getattr(self, name):
+                raise SettingsError(
+                    f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew"
+                )
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings in `environment`; what is absent or empty takes its default. Raises SettingsError."""
+    given: dict[str, Any] = {}
+    for field in fields(Settings):
+        text = environment.get(field.name.upper(), "").strip()
+        if not text:
+            continue
+        read, form = _READERS[type(field.default)]
+        try:
+            given[field.name] = read(text)
+        except (ValueError, KeyError):
+            raise SettingsError(f"{field.name.upper()} is {text[:80]!r}; it must be {form}") from None
+    return Settings(**given)
+
+
+def _whole(text: str) -> int:
+    # int and float read more than people write: 1_000, ٣, nan, 1e999.
+    if not re.fullmatch(r"-?[0-9]{1,12}", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _decimal(text: str) -> float:
+    if not re.fullmatch(r"-?[0-9]{1,12}(?:\.[0-9]{1,12})?", text):
+        raise ValueError(text)
+    return float(text)
+
+
+_TRUTH: Final = {"true": True, "false": False}
+_READERS: Final[dict[type, tuple[Callable[[str], object], str]]] = {
+    str: (str, "a text"),
+    int: (_whole, "a whole number"),
+    float: (_decimal, "a number"),
+    bool: (lambda text: _TRUTH[text.lower()], "true or false"),
+}

@@ -1,0 +1,341 @@
+"""The cost model: what was counted of one message, times the mail of a month, times prices. Values in, values out."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from postroom.cost import counted
+from postroom.cost.nights import Nights, run_of, segments_kept_days
+from postroom.cost.prices import Prices
+from postroom.storage.queues import MAX_BODY_BYTES
+
+MILLION: Final = 1_000_000
+GB: Final = 2**30
+_MONTH_DAYS: Final = 30
+_MONTH_SECONDS: Final = _MONTH_DAYS * 86_400
+_MONTH_HOURS: Final = _MONTH_DAYS * 24
+_SQS_REQUEST_BYTES: Final = 65_536
+_RECEIVED_AT_ONCE: Final = 10
+"""Messages that one request of SQS receives, or deletes."""
+_EVENT_BYTES: Final = 6 * 1024 * 1024
+"""What Lambda hands to a function at once, at most."""
+_HTTP_API_REQUEST_BYTES: Final = 512 * 1024
+_HTTP_API_FIRST: Final = 300 * MILLION
+_HEADER_BYTES: Final = 500
+"""Of a request to the door and of its answer, each about so much."""
+_LOG_EVENT_BYTES: Final = 26
+"""What CloudWatch counts with every line."""
+_PLATFORM_LINES: Final = 3
+_PLATFORM_BYTES: Final = 268
+"""START, END and REPORT, which Lambda writes of every invocation."""
+_ROW_BYTES_BESIDE: Final = 100
+"""What DynamoDB counts as stored with every item."""
+_PROCESSOR_MEMORY_MB: Final = 1769
+"""A function of so much memory has one whole processor, and others their share of it."""
+_POLLERS: Final = 5
+_POLL_SECONDS: Final = 20
+"""Lambda asks a queue in which there is nothing by so many long polls at once."""
+_DOOR_WAIT_MS: Final = 10.0
+_BATCH_WAIT_MS: Final = 50.0
+"""For AWS to answer: SendMessage; two rounds of PutItem, and PutObject between them. Estimates."""
+_ROUNDED_UP_MS: Final = 0.5
+"""Lambda bills whole milliseconds: half of one more, on average, for each invocation."""
+_TELL_MS: Final = 500.0
+"""For the courier to look a buffer, or a receiver, up and to post to it. An estimate."""
+_SEND_WAIT_MS: Final = 50.0
+"""For AWS to answer the counter: three writes and a SendMessage, one after the other. An estimate."""
+
+
+class Front(StrEnum):
+    """What stands before the door."""
+
+    HTTP_API = "http-api"
+    FUNCTION_URL = "function-url"
+    CLOUDFRONT = "cloudfront"
+    """And a Function URL behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """The mail of a month, and how it comes. `sent`: messages of owners that go out, of `size` bytes, too.
+
+    `messages`: that the door takes in. `size`: bytes of an envelope. `batch`: messages in one batch of the worker's.
+    `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of those that are filed.
+    `door_ms`, `worker_ms`: what Lambda bills for a message; None: worked out from what was measured.
+    """
+
+    messages: int
+    size: int
+    batch: float
+    discarded: float = 0.0
+    duplicates: float = 0.0
+    acknowledged: float = 1.0
+    front: Front = Front.HTTP_API
+    door_ms: float | None = None
+    worker_ms: float | None = None
+    sent: int = 0
+    nights: Nights = field(default_factory=Nights)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line of the bill. `amount`, in `unit`s, and `usd` are of a month. `standing`: not by the message; `sent`: by
+    the message that goes out; `jobs`: by the message, after it was filed."""
+
+    name: str
+    amount: float
+    unit: str
+    usd: float
+    standing: bool = False
+    sent: bool = False
+    jobs: bool = False
+
+
+def gathered(messages: int, window_seconds: float) -> float:
+    """The batch that `window_seconds` gather of a month's mail that comes evenly: the first message, and the next."""
+    return 1 + messages / _MONTH_SECONDS * window_seconds
+
+
+def largest_batch(size: int) -> float:
+    """How many messages of so many bytes Lambda hands out at once."""
+    return max(1.0, min(float(counted.LARGEST_BATCH), _EVENT_BYTES / max(1, _claim_bytes(size))))
+
+
+def parts(batch: float, size: int) -> float:
+    """In how many parts a batch of messages of so many bytes is worked off: what goes beyond PART_BYTES ends one."""
+    in_a_part = 1 + counted.PART_BYTES // (size * counted.CHARACTER_BYTES)
+    return min(batch, math.ceil(batch / in_a_part))
+
+
+def bill(mail: Mail, prices: Prices) -> list[Item]:
+    """Every line of a month's bill. What was not counted or is under a cent a month is not in it (docs/cost.md)."""
+    return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
+            *_told(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
+            *_standing(mail, prices)]  # fmt: skip
+
+
+def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
+    posted = mail.messages * (mail.size + _HEADER_BYTES) / GB
+    answered = mail.messages * (counted.ANSWER_BYTES + _HEADER_BYTES) / GB
+    out = prices.out_per_gb
+    match mail.front:
+        case Front.HTTP_API:
+            requests = mail.messages * max(1, math.ceil(mail.size / _HTTP_API_REQUEST_BYTES))
+            usd = min(requests, _HTTP_API_FIRST) / MILLION * prices.http_api_per_million
+            usd += max(0, requests - _HTTP_API_FIRST) / MILLION * prices.http_api_beyond_per_million
+            yield Item("HTTP API", requests, "requests", usd)
+        case Front.CLOUDFRONT:
+            out = prices.cloudfront_out_per_gb
+            usd = mail.messages / MILLION * prices.cloudfront_per_million
+            yield Item("CloudFront", mail.messages, "requests", usd)
+            yield Item("CloudFront to the function", posted, "GB", posted * prices.cloudfront_to_origin_per_gb)
+    yield Item("answers going out", answered, "GB", answered * out)
+    milliseconds = mail.door_ms
+    if milliseconds is None:
+        processor = _processor_ms(mail.size, counted.DOOR_CPU_MS, counted.DOOR_CPU_MS_PER_MB)
+        milliseconds = _DOOR_WAIT_MS + _billed(processor, counted.DOOR_MEMORY_MB)
+    yield from _function("door", mail.messages, milliseconds, counted.DOOR_MEMORY_MB, prices)
+
+
+def _queue(mail: Mail, prices: Prices) -> Iterator[Item]:
+    claim = _claim_bytes(mail.size)
+    at_once = min(_RECEIVED_AT_ONCE, mail.batch)
+    sends = mail.messages * _sqs_requests(claim)
+    received = mail.messages / at_once * (_sqs_requests(claim * at_once) + 1)
+    yield Item("SQS: send", sends, "requests", sends / MILLION * prices.sqs_per_million)
+    yield Item("SQS: receive, delete", received, "requests", received / MILLION * prices.sqs_per_million)
+
+
+def _worker(mail: Mail, prices: Prices) -> Iterator[Item]:
+    if mail.worker_ms is not None:
+        milliseconds = mail.worker_ms * mail.batch
+    else:
+        processor = _processor_ms(mail.size, counted.WORKER_CPU_MS, counted.WORKER_CPU_MS_PER_MB)
+        milliseconds = _BATCH_WAIT_MS + mail.batch * _billed(processor, counted.WORKER_MEMORY_MB)
+    batches = mail.messages / mail.batch
+    yield from _function("worker", batches, milliseconds, counted.WORKER_MEMORY_MB, prices)
+
+
+def _store(mail: Mail, prices: Prices) -> Iterator[Item]:
+    filed = _filed(mail)
+    repeated, refused = mail.messages * mail.duplicates, mail.messages * mail.discarded
+    write = prices.dynamodb_writes_per_million / MILLION
+    for name, writes in (
+        ("DynamoDB: file", filed * counted.FILE_WRITES),
+        ("DynamoDB: duplicates", repeated * counted.DUPLICATE_WRITES),
+        ("DynamoDB: discards", refused * counted.DISCARD_WRITES),
+        ("DynamoDB: acknowledge", filed * mail.acknowledged * counted.ACKNOWLEDGE_WRITES),
+    ):
+        yield Item(name, writes, "write units", writes * write)
+    reads = repeated * counted.DUPLICATE_READS
+    yield Item("DynamoDB: duplicates, read", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million)
+    # A batch of duplicates and discards alone writes no segment; there are hardly any.
+    puts = (filed > 0) * mail.messages / mail.batch * parts(mail.batch, mail.size) * counted.BATCH_PUTS
+    gets = 0.0
+    if _is_oversize(mail.size):
+        puts += mail.messages * counted.OVERSIZE_PUTS
+        gets += mail.messages * counted.OVERSIZE_GETS
+    yield Item("S3: put", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand)
+    yield Item("S3: get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand)
+    seen = filed * (counted.SEEN_BYTES + _ROW_BYTES_BESIDE) * (counted.RETAIN_DAYS + counted.MAX_AGE_DAYS)
+    # A row that is not acknowledged stays: in the month, and in each that follows.
+    fetched = filed * mail.acknowledged
+    days = (fetched + refused) * counted.RETAIN_DAYS + (filed - fetched) * _MONTH_DAYS
+    rows = days * (counted.ROW_BYTES + _ROW_BYTES_BESIDE)
+    stored = (seen + rows) / _MONTH_DAYS / GB
+    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
+    yield Item("DynamoDB: rows kept, and their recovery", stored, "GB", stored * per_gb)
+    lines = filed * (mail.size + counted.LINE_BYTES_BESIDE) / GB
+    yield Item("S3: a month's mail kept for a month", lines, "GB", lines * prices.s3_per_gb_month)
+
+
+def _told(mail: Mail, prices: Prices) -> Iterator[Item]:
+    """The courier's, if every sender of what is discarded has a buffer."""
+    notices = mail.messages * mail.discarded
+    requests = notices * (counted.DISCARD_SENDS + 2 / counted.COURIER_BATCH)
+    yield Item("SQS: notices of discards", requests, "requests", requests / MILLION * prices.sqs_per_million)
+    writes, reads = notices * counted.TELL_WRITES, notices * counted.TELL_READS
+    usd = (writes * prices.dynamodb_writes_per_million + reads * prices.dynamodb_reads_per_million) / MILLION
+    yield Item("DynamoDB: telling of discards", writes + reads, "units", usd)
+    batches = notices / counted.COURIER_BATCH
+    yield from _function("courier", batches, counted.COURIER_BATCH * _TELL_MS, counted.DOOR_MEMORY_MB, prices)
+
+
+def _logs(mail: Mail, prices: Prices) -> Iterator[Item]:
+    batches = mail.messages / mail.batch
+    refused = mail.messages * mail.discarded
+    own = _filed(mail) * counted.FILED_LOG_BYTES
+    own += mail.messages * mail.duplicates * (counted.DUPLICATE_LOG_BYTES + _LOG_EVENT_BYTES)
+    own += refused * (counted.DISCARD_LOG_BYTES + _LOG_EVENT_BYTES)
+    for name, size in (
+        ("logs of the door", mail.messages * _lines(counted.DOOR_LOG_LINES, counted.DOOR_LOG_BYTES)),
+        ("logs of the worker", batches * _lines(counted.BATCH_LOG_LINES, counted.BATCH_LOG_BYTES) + own),
+        ("what Lambda logs of each invocation",
+         (mail.messages + batches + refused / counted.COURIER_BATCH) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)),
+    ):  # fmt: skip
+        # Kept for a month, and at most as large as they came: CloudWatch compresses them.
+        yield Item(name, size / GB, "GB", size / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
+
+
+def _compacted(mail: Mail, prices: Prices) -> Iterator[Item]:
+    """What compaction costs beyond that it runs, and what it saves. Of chunks, what their first month asks for."""
+    filed, runs = _filed(mail), mail.nights.runs_a_day * _MONTH_DAYS
+    if not filed:
+        return
+    run = run_of(filed / _MONTH_DAYS, mail.size, parts(mail.batch, mail.size) / mail.batch, mail.nights)
+    hours = runs * (run.survey.dpu_hours + run.move.dpu_hours)
+    reads, writes = runs * run.reads, runs * run.writes
+    gets, puts = runs * run.gets, runs * (run.puts + run.lists)
+    chunks = runs * run.survivors * (mail.size + counted.LINE_BYTES_BESIDE) / GB
+    gone = filed * (mail.size + counted.LINE_BYTES_BESIDE) / GB * (1 - segments_kept_days(mail.nights) / _MONTH_DAYS)
+    for name, amount, unit, usd in (
+        ("running", hours, "DPU hours", hours * prices.glue_per_dpu_hour),
+        ("DynamoDB, looking up", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million),
+        ("DynamoDB, moving", writes, "write units", writes / MILLION * prices.dynamodb_writes_per_million),
+        ("S3, get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand),
+        ("S3, put and list", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand),
+        ("S3, chunks kept for a month", chunks, "GB", chunks * prices.s3_per_gb_month),
+        ("S3, segments that are gone", -gone, "GB", -gone * prices.s3_per_gb_month),
+    ):
+        yield Item(f"compaction: {name}", amount, unit, usd, jobs=True)
+
+
+def _sent(mail: Mail, prices: Prices) -> Iterator[Item]:
+    """What owners send: taken in by the counter, carried by the courier, taken by its receiver at the first try."""
+    of_each = (*_sent_through_counter(mail, prices), *_sent_by_courier(mail, prices), *_sent_kept(mail, prices))
+    for item in of_each:
+        yield replace(item, sent=True)
+
+
+def _sent_through_counter(mail: Mail, prices: Prices) -> Iterator[Item]:
+    requests = mail.sent * max(1, math.ceil(mail.size / _HTTP_API_REQUEST_BYTES))
+    yield Item("outbox: HTTP API", requests, "requests", requests / MILLION * prices.http_api_per_million)
+    milliseconds = _SEND_WAIT_MS + _billed(counted.SENT_CPU_MS, counted.DOOR_MEMORY_MB)
+    yield from _function("counter, sending", mail.sent, milliseconds, counted.DOOR_MEMORY_MB, prices)
+
+
+def _sent_by_courier(mail: Mail, prices: Prices) -> Iterator[Item]:
+    queued = mail.size + counted.SENT_BYTES_BESIDE
+    at_once = counted.COURIER_BATCH
+    requests: float = mail.sent * counted.SENT_SENDS * _sqs_requests(queued)
+    requests += mail.sent / at_once * (_sqs_requests(queued * at_once) + 1)
+    yield Item("outbox: SQS", requests, "requests", requests / MILLION * prices.sqs_per_million)
+    milliseconds = at_once * _TELL_MS
+    yield from _function("courier, sending", mail.sent / at_once, milliseconds, counted.DOOR_MEMORY_MB, prices)
+    out = mail.sent * (mail.size + counted.SENT_ANSWER_BYTES + 2 * _HEADER_BYTES) / GB
+    yield Item("outbox: going out", out, "GB", out * prices.out_per_gb)
+
+
+def _sent_kept(mail: Mail, prices: Prices) -> Iterator[Item]:
+    per_message = counted.SENT_WRITES * prices.dynamodb_writes_per_million
+    per_message += counted.SENT_READS * prices.dynamodb_reads_per_million
+    units = mail.sent * (counted.SENT_WRITES + counted.SENT_READS)
+    yield Item("outbox: DynamoDB", units, "units", mail.sent * per_message / MILLION)
+    kept = mail.sent * (counted.SENT_ROW_BYTES + counted.SENT_ROWS * _ROW_BYTES_BESIDE)
+    stored = kept * counted.OUTBOX_KEEP_DAYS / _MONTH_DAYS / GB
+    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
+    yield Item("outbox: rows kept, and their recovery", stored, "GB", stored * per_gb)
+    batches = mail.sent / counted.COURIER_BATCH
+    logs: float = mail.sent * _lines(counted.SENT_COUNTER_LOG_LINES, counted.SENT_COUNTER_LOG_BYTES)
+    logs += mail.sent * _lines(1, counted.SENT_LOG_BYTES)
+    logs += batches * _lines(counted.SENT_BATCH_LOG_LINES, counted.SENT_BATCH_LOG_BYTES)
+    logs += (mail.sent + batches) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)
+    yield Item("outbox: logs", logs / GB, "GB", logs / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
+
+
+def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
+    polls = counted.QUEUES_POLLED * _POLLERS * _MONTH_SECONDS / _POLL_SECONDS
+    yield Item("SQS: polls of empty queues", polls, "requests", polls / MILLION * prices.sqs_per_million, standing=True)
+    rounds = _MONTH_DAYS * 24 * 60 / counted.KEEPER_ROUND_MINUTES
+    for item in _function("keeper", rounds, counted.KEEPER_SECONDS * 1000, counted.DOOR_MEMORY_MB, prices):
+        yield Item(item.name, item.amount, item.unit, item.usd, standing=True)
+    compactions, expiries = mail.nights.runs_a_day * _MONTH_DAYS, _MONTH_DAYS / 7 * counted.EXPIRE_RUNS_A_WEEK
+    least = counted.JOB_LEAST_WORKERS * max(counted.JOB_START_SECONDS, counted.JOB_LEAST_SECONDS) / 3600
+    hours = (compactions + expiries) * least
+    yield Item("Glue: starting the jobs", hours, "DPU hours", hours * prices.glue_per_dpu_hour, standing=True)
+    reported = counted.JOB_METRICS * (compactions + expiries) / _MONTH_HOURS
+    yield Item("CloudWatch metrics of the jobs", reported, "metrics", reported * prices.metric_per_month, standing=True)
+    metrics = len(counted.STEADY_METRICS)
+    metrics += counted.DUPLICATE_METRICS * (mail.duplicates > 0) + counted.DISCARD_METRICS * (mail.discarded > 0)
+    metrics += counted.SENT_METRICS * (mail.sent > 0)
+    yield Item("CloudWatch metrics", metrics, "metrics", metrics * prices.metric_per_month, standing=True)
+    yield Item("CloudWatch alarms", counted.ALARMS, "metrics", counted.ALARMS * prices.alarm_per_month, standing=True)
+    yield Item("secrets", counted.SECRETS, "secrets", counted.SECRETS * prices.secret_per_month, standing=True)
+
+
+def _function(name: str, invocations: float, milliseconds: float, memory_mb: int, prices: Prices) -> Iterator[Item]:
+    yield Item(f"Lambda: {name}", invocations, "invocations", invocations / MILLION * prices.lambda_per_million)
+    seconds = invocations * (milliseconds + _ROUNDED_UP_MS) / 1000 * memory_mb / 1024
+    yield Item(f"Lambda: {name}, running", seconds, "GB s", seconds * prices.lambda_per_gb_second)
+
+
+def _filed(mail: Mail) -> float:
+    return mail.messages * (1 - mail.discarded - mail.duplicates)
+
+
+def _is_oversize(size: int) -> bool:
+    return size + counted.CLAIM_BYTES_BESIDE > MAX_BODY_BYTES
+
+
+def _claim_bytes(size: int) -> int:
+    """Of the queue message; one that is oversize holds next to nothing."""
+    return 0 if _is_oversize(size) else size + counted.CLAIM_BYTES_BESIDE
+
+
+def _sqs_requests(size: float) -> int:
+    return max(1, math.ceil(size / _SQS_REQUEST_BYTES))
+
+
+def _processor_ms(size: int, small: float, per_mb: float) -> float:
+    """Of a message of so many bytes: `small` was measured of one of SMALL_BYTES, `per_mb` of what is beyond."""
+    return small + max(0, size - counted.SMALL_BYTES) / MILLION * per_mb
+
+
+def _billed(cpu_ms: float, memory_mb: int) -> float:
+    return cpu_ms * _PROCESSOR_MEMORY_MB / memory_mb
+
+
+def _lines(lines: int, size: int) -> int:
+    return lines * _LOG_EVENT_BYTES + size

@@ -1,0 +1,69 @@
+"""What AWS takes for what: prices.toml, or a file of the operator's in its form."""
+
+import tomllib
+from dataclasses import dataclass, fields
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from postroom.core.errors import SettingsError
+
+OURS: Final = Path(__file__).parent / "prices.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The prices of one region, in US dollars. `noted`: the day on which somebody looked."""
+
+    noted: date
+    http_api_per_million: float
+    http_api_beyond_per_million: float
+    cloudfront_per_million: float
+    cloudfront_to_origin_per_gb: float
+    cloudfront_out_per_gb: float
+    out_per_gb: float
+    lambda_per_million: float
+    lambda_per_gb_second: float
+    sqs_per_million: float
+    dynamodb_writes_per_million: float
+    dynamodb_reads_per_million: float
+    dynamodb_per_gb_month: float
+    dynamodb_recovery_per_gb_month: float
+    s3_puts_per_thousand: float
+    s3_gets_per_thousand: float
+    s3_per_gb_month: float
+    logs_per_gb: float
+    logs_per_gb_month: float
+    metric_per_month: float
+    alarm_per_month: float
+    secret_per_month: float
+    glue_per_dpu_hour: float
+
+
+NAMES: Final = tuple(field.name for field in fields(Prices) if field.name != "noted")
+
+
+def read_prices(file: Path, region: str) -> Prices:
+    """The prices of a region. Raises SettingsError, which names the file and what is wrong in it; OSError."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SettingsError(f"{file} is no TOML: {error}") from None
+    noted, regions = document.get("noted"), document.get("regions")
+    if not isinstance(noted, date) or not isinstance(regions, dict) or not regions:
+        raise SettingsError(f"{file} must say when the prices were `noted` (a date), and hold tables [regions.…]")
+    if region not in regions:
+        raise SettingsError(f"{file} has no prices of {region!r}; it has those of {', '.join(regions)}")
+    table = regions[region]
+    if not isinstance(table, dict):
+        raise SettingsError(f"{file}: [regions.{region}] must be a table of prices")
+    wrong = [name for name in NAMES if not _is_price(table.get(name))] + [name for name in table if name not in NAMES]
+    if wrong:
+        raise SettingsError(
+            f"{file}: [regions.{region}] must hold a price, 0 or more, under each known name: {wrong[0]}"
+        )
+    return Prices(noted, **{name: float(table[name]) for name in NAMES})
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")

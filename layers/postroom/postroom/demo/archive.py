@@ -1,0 +1,55 @@
+"""What becomes of Bob's mail at home, in the story."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from postroom.client.archive import Archive, FolderHome, MemoryHome, export_record, import_record
+from postroom.client.archive.index import Hit, Index
+from postroom.client.archive.pull import pull
+from postroom.client.archive.receiving import Receiver
+from postroom.demo.names import ALICE, BOB
+from postroom.demo.office import until
+from postroom.demo.owners import bobs_device
+from postroom.demo.told import Say, Told, expect
+from postroom.demo.town import Town
+from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
+
+_TEXT: Final = "The plans are in the blue folder"
+_LOOKED_FOR: Final = "blue folder"
+
+
+def kept_at_home(town: Town, write: Callable[[str], None], say: Say) -> list[Told]:
+    """A letter comes home, is found there, and goes to a third device in a file. `write`: alice.eth to him."""
+    signing = town.names.users[BOB].signing
+    storage_key = StorageKey.from_signature(signing.sign(KEY_TEXT))
+    write(_TEXT)
+    with TemporaryDirectory() as folder, bobs_device(town) as mailbox:
+        home = FolderHome(Path(folder, "mail"))
+        archive = Archive.of(home, BOB, signing.sign(BOB.encode()), storage_key)
+        receiver = Receiver(BOB, town.names.users[BOB], town.names.profiles)
+        index = Index(archive, Path(folder, "index"))
+
+        def found() -> list[Hit]:
+            pull(mailbox, archive, receiver)
+            index.update()
+            return index.search(_LOOKED_FOR, 10)
+
+        [hit, *_] = until("the letter comes home", lambda: found() or None)
+        left = town.receiver.filed(BOB)
+        expect(not left, "what came home waits no more", left)
+        say(f"{BOB} pulls: fetched, opened, verified, stored in a folder, and only then acknowledged; nothing is left")
+        stored = [path.read_bytes() for path in Path(folder, "mail").rglob("*") if path.is_file()]
+        expect(not any(_LOOKED_FOR.encode() in data for data in stored), "the folder holds it sealed", folder)
+        expect((hit.author, hit.text) == (ALICE, _TEXT), "it is found", hit)
+        say(f'the folder holds {len(stored)} sealed files; he searches for "{_LOOKED_FOR}": {hit.author}: {hit.text}')
+        file = BytesIO()
+        export_record(archive, file)
+        tablet = replace(archive, home=MemoryHome())
+        import_record(file.getvalue(), tablet)
+        expect(tablet.open(ALICE) == archive.open(ALICE), "the third device has the same", tablet.conversations())
+        say(f"exported into a file of {file.tell()} bytes, sealed as well; a third device reads the same from it")
+    return [Told("11", "mail at home", "kept, then acknowledged", "found by its words; carried in a file")]

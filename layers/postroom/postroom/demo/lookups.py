@@ -1,0 +1,28 @@
+"""Why a sender's key is not believed: what anybody finds who looks it up, and what proves that."""
+
+import time
+
+import dns.name
+from dns.rdatatype import TXT
+
+from postroom.core.errors import OurError
+from postroom.local.stack import LocalStack
+from postroom.names.dns import Resolvers
+from postroom.names.dnssec import Bogus, Evidence, Insecure, TrustAnchors, validate
+from postroom.names.dnssec.evidence import zones
+
+
+def why_not_believed(stack: LocalStack, name: str) -> list[str]:
+    """The verdict, and then its proof, or how far the chain of keys holds. Raises OurError for a key that is proven."""
+    with Resolvers(f"udp://{stack.dns.address}") as resolvers:
+        anchors = TrustAnchors.parse(stack.tree.anchor_text)
+        verdict = validate(dns.name.from_text(name), TXT, anchors, resolvers.asking(), time.time())
+    match verdict:
+        case Insecure(why, _, Evidence(chain=chain, deniers=(denier, *_))):
+            return [
+                f"insecure: {why}",
+                f"proven by {zones(chain)}, whose {denier.rdtype} at {denier.owner} lists no DS",
+            ]
+        case Bogus(why, chain):
+            return [f"bogus: {why}", f"keys are proven as far as {zones(chain)}"]
+    raise OurError(f"{name} should not be believed, and is {verdict}")

@@ -1,0 +1,100 @@
+"""The wallet names of the story: alice.eth and bob.eth, and ds.eth, the delivery service of our receiver's deployment.
+
+A registry that the operator pins stands in for ENS. Bob's mailbox lets alice.eth in, and not mallory.eth.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Final
+
+from postroom.core.errors import NotNowError
+from postroom.core.settings import Settings
+from postroom.demo.office import Office
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, write_envelope
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.keys import UserKeys, read_user_keys
+from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
+
+ALICE: Final = "alice.eth"
+BOB: Final = "bob.eth"
+MALLORY: Final = "mallory.eth"
+SERVICE: Final = "ds.eth"
+
+
+class Names:
+    """Everybody with a wallet name. `host`: where the delivery service answers. `keys`: a folder for users' keys."""
+
+    def __init__(self, office: Office, host: str, keys: Path) -> None:
+        self.office = office
+        self._keys = keys
+        self.users = {name: self._settle(name) for name in (ALICE, BOB, MALLORY)}
+        service = self._service_keys().profile(f"https://{host}")
+        texts = {name: {PROFILE_KEY: self._uri(user)} for name, user in self.users.items()}
+        texts[SERVICE] = {SERVICE_KEY: data_uri(service.as_json())}
+        self.profiles = Profiles(MemoryRegistry(texts), time.time)
+        self.registry_file = self._keys / "registry.json"
+        self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
+        # A town whose state survived keeps what its operator made of it.
+        if not self._has_registry():
+            self._open()
+
+    def _has_registry(self) -> bool:
+        try:
+            self.office.objects.get(Settings().dm3_registry)
+        except KeyError:
+            return False
+        return True
+
+    def _open(self) -> None:
+        self.office.objects.replace(Settings().dm3_registry, self.registry_file.read_bytes(), "application/json")
+        rules = FilterRules(block=(MALLORY,))
+        extension = ProfileExtension(message_types=("NEW", "REPLY", "REACTION"), rules=rules)
+        self.office.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
+
+    def key_file(self, name: str) -> Path:
+        """Where the private keys of a name are kept."""
+        return self._keys / f"{name}.json"
+
+    def forgery(self, text: str, now_ms: int) -> Envelope:
+        """An envelope from alice.eth to bob.eth, as it says; but mallory.eth wrote and signed it."""
+        keys, bob = self.users[MALLORY], self.profiles.user(BOB)
+        metadata = MessageMetadata(BOB, ALICE, now_ms)
+        return write_envelope(
+            sign_message(text, metadata, keys.signing),
+            delivery=DeliveryInformation(BOB, ALICE),
+            receiver_key=bob.encryption_key,
+            service_key=self.profiles.service(SERVICE).encryption_key,
+            signing=keys.signing,
+        )
+
+    def _settle(self, name: str) -> UserKeys:
+        path = self.key_file(name)
+        if path.exists():
+            return read_user_keys(json.loads(path.read_bytes()))
+        keys = UserKeys.random()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(keys.as_json()), encoding="utf-8")
+        return keys
+
+    def _uri(self, keys: UserKeys) -> str:
+        return data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())
+
+    def _service_keys(self) -> ServiceKeys:
+        deployment = self.office.deployment
+        secret = DeliveryServiceKeys(
+            deployment.client("secretsmanager"), deployment.outputs["DeliveryServiceKeysSecret"], time.time
+        )
+        try:
+            return secret.get()
+        except NotNowError:
+            made = ServiceKeys.generate()
+            secret.put(made)
+            return made

@@ -1,0 +1,59 @@
+"""What a night's compaction does to a mailbox, in the story: what its owner sees before and after is the same."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from postroom.demo.office import Office
+from postroom.demo.told import Say, Told, expect
+from postroom.local.account import LocalAccount
+from postroom.local.job_runs import run
+from postroom.storage.keys import CHUNKS, SEGMENTS
+from postroom.storage.mail.reader import Filed, runs_of
+
+_OBJECTS: Final = 5
+"""That the conversation lies in at least, before."""
+
+
+def compacted(office: Office, conversation: str, write: Callable[[], None], say: Say) -> list[Told]:
+    """The job of the night, without its lag. `write`: one more message of the conversation, filed by itself."""
+    while len({filed.row.place for filed in office.filed(office.domain, conversation)}) < _OBJECTS:
+        write()
+    before, (segments, size) = office.filed(office.domain, conversation), _objects(office, SEGMENTS)
+    asked = _requests(before)
+    say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} lie in {asked} of them")
+    say(f"to read the conversation takes {asked} requests to S3; the job of the night runs, without its lag …")
+    local = LocalAccount(office.deployment.client.endpoint, office.deployment.account)
+    report = run(office.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
+    after, (left, left_size) = office.filed(office.domain, conversation), _objects(office, SEGMENTS)
+    written, written_size = _objects(office, CHUNKS)
+    expect(_shown(after) == _shown(before), "the owner sees what he saw", after)
+    chunks = {filed.row.place.object for filed in after if filed.row.place}
+    expect(all(name.startswith(CHUNKS) for name in chunks), "it lies in chunks", chunks)
+    expect(left < segments, "segments that nobody needs are gone", left)
+    asks = _requests(after)
+    expect(asks < asked, "fewer requests", asks)
+    say(f"  Spark took {report['seconds']} s: lines {report['lines']}, dropped {report.get('dropped', {})}")
+    say(f"now: {left} segments ({left_size:,} bytes), {written} chunk ({written_size:,} bytes)")
+    say(f"the same messages in the same order; requests to S3 to read the conversation: {asks}")
+    return [
+        Told("13", "the job of the night", f"{segments} segments, {left} left", f"requests to read: {asked} → {asks}")
+    ]
+
+
+def _shown(filed: Sequence[Filed]) -> list[object]:
+    return [(each.row.key, each.line.envelope, each.line.receipt) for each in filed]
+
+
+def _objects(office: Office, prefix: str) -> tuple[int, int]:
+    """How many there are of a kind, and their bytes."""
+    pages = (
+        office.deployment.client("s3")
+        .get_paginator("list_objects_v2")
+        .paginate(Bucket=office.deployment.outputs["Bucket"], Prefix=prefix)
+    )
+    sizes = [entry["Size"] for page in pages for entry in page.get("Contents", [])]
+    return len(sizes), sum(sizes)
+
+
+def _requests(filed: Sequence[Filed]) -> int:
+    return len(runs_of([each.row for each in filed]))

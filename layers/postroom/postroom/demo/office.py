@@ -1,0 +1,115 @@
+"""One deployment of ours, looked at from the operator's desk: what is filed, what was discarded, what still waits."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from postroom.core.errors import OurError
+from postroom.local.stack import Deployment
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.operators import Operators
+from postroom.storage.mail.head import is_head
+from postroom.storage.mail.reader import Filed, Reader
+from postroom.storage.mail.register import Register, Row, read_row
+from postroom.storage.mail.segments import Objects
+from postroom.storage.secrets.signing_keys import SigningKeys
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeFilterType
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 300.0
+"""Far more than anything takes, for a machine may have much else to do; who was told of mail is told of more after a
+minute."""
+_POLL_SECONDS = 0.1
+_WORK_QUEUES = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl")
+
+
+@dataclass(frozen=True)
+class Office:
+    """A deployment and its domain."""
+
+    domain: str
+    deployment: Deployment
+
+    @property
+    def operators(self) -> Operators:
+        """Its directory, to write."""
+        return Operators(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
+
+    @property
+    def mailboxes(self) -> Mailboxes:
+        """Who picks its mail up, to write."""
+        return Mailboxes(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
+
+    @property
+    def objects(self) -> Objects:
+        """Its bucket."""
+        return Objects(self.deployment.client("s3"), self.deployment.outputs["Bucket"])
+
+    @property
+    def signing_keys(self) -> SigningKeys:
+        """Its own keys."""
+        secrets = self.deployment.client("secretsmanager")
+        return SigningKeys(secrets, self.deployment.outputs["SigningKeysSecret"], time.time)
+
+    def rows(self) -> list[Row]:
+        """All registers, in the order of arrival."""
+        pages = (
+            self.deployment.client("dynamodb")
+            .get_paginator("scan")
+            .paginate(TableName=self.deployment.outputs["PostTable"], ConsistentRead=True)
+        )
+        return sorted(
+            (read_row(item) for page in pages for item in page["Items"] if not is_head(item)),
+            key=lambda row: row.key.sk,
+        )
+
+    def filed(self, mailbox: str, conversation: str = "") -> Sequence[Filed]:
+        """The messages of a mailbox, with their receipts."""
+        dynamodb, table = self.deployment.client("dynamodb"), self.deployment.outputs["PostTable"]
+        reader = Reader(dynamodb, table, Register(dynamodb, table), self.objects)
+        conversations = frozenset({conversation} if conversation else ())
+        return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversations=conversations)))
+
+    def waiting(self, *queues: str) -> int:
+        """How many messages are in queues (by output name; none given: all that work is done from)."""
+        sqs = self.deployment.client("sqs")
+        names: list[QueueAttributeFilterType] = [
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesDelayed",
+        ]
+        total = 0
+        for queue in queues or _WORK_QUEUES:
+            attributes = sqs.get_queue_attributes(
+                QueueUrl=self.deployment.outputs[queue],
+                AttributeNames=names,
+            )["Attributes"]
+            total += sum(int(value) for value in attributes.values())
+        return total
+
+    def settle(self) -> None:
+        """Wait until nothing is under way any more."""
+        until("all queues are empty", lambda: True if self.waiting() == 0 else None)
+
+
+def until(what: str, look: Callable[[], T | None], seconds: float = PATIENCE_SECONDS) -> T:
+    """Look again and again until there is something. Raises OurError(`what`) after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found is not None:
+            return found
+        if time.monotonic() > end:
+            raise OurError(f"waited {seconds:.0f} s in vain until {what}")
+        time.sleep(_POLL_SECONDS)
+
+
+def envelope_of(message: Filed) -> dict[str, dict[str, str]]:
+    """The envelope of a filed message."""
+    value: dict[str, dict[str, str]] = json.loads(message.line.envelope)
+    return value

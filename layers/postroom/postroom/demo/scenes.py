@@ -1,0 +1,410 @@
+"""The scenes of the story. Each does something real, waits for what comes of it, and checks it where it is stored.
+
+A scene that does not end as it must raises OurError: the demo cannot tell a story that did not happen.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from postroom.client import Fate
+from postroom.client.dm3 import Dm3Sender, Letter
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo import archive, nights, owners, webhooks
+from postroom.demo.lookups import why_not_believed
+from postroom.demo.names import ALICE, BOB, MALLORY
+from postroom.demo.office import Office, envelope_of, until
+from postroom.demo.told import Say, Told, expect
+from postroom.demo.town import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, Town
+from postroom.local import pollyweb
+from postroom.net.https import HttpsClient
+from postroom.protocols.dm3.explain import explain
+from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.reasons import Reason
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.reader import Filed
+from postroom.storage.mail.register import Row
+
+KEY_FLOOR_SECONDS: Final = 2.5
+"""A key younger than two seconds is not fetched again; the story waits until the cached one is older."""
+
+
+class Story:
+    """Plays the scenes in a town. `say` is handed each step as it happens."""
+
+    def __init__(self, town: Town, say: Say) -> None:
+        self.town = town
+        self._say = say
+        # The story knows where the door is: its own posting must not depend on the resolver it switches off.
+        self._https = HttpsClient(
+            lambda _host: ["127.0.0.1"],
+            port=town.stack.door.port,
+            allow_private=True,
+            ca_file=str(town.stack.authority.pem),
+        )
+        self._first: dict[str, JsonValue] = {}
+        self._known_rows: set[RowKey] = {row.key for row in town.receiver.rows()}
+
+    def scenes(self) -> Iterator[tuple[str, Callable[[], list[Told]]]]:
+        """Title and play of each scene, in order."""
+        yield "A signed message is queued, verified and filed", self.filed
+        yield "A forged signature: discarded, and the sender's buffer is told", self.forged
+        yield "The same message again, and its Correlation used for another", self.replayed
+        yield "What else is not taken, each for a reason of its own", self.refused
+        yield "The sender rotates its key while the old one is cached", self.rotated
+        yield "A synchronous request, a manifest, and a wallet", self.answered
+        yield "An unmodified pollyweb client, in the dialect of 2026", self.polly
+        yield "The resolver is switched off for a moment", self.waited
+        yield "alice.eth writes to bob.eth: sealed, signed, postmarked (dm3)", self.sealed
+        yield "bob.eth picks his mail up over HTTPS, on two devices", self.picked_up
+        yield "bob.eth keeps his mail at home, sealed: it is searched, and carried to a third device", self.kept
+        yield "An order comes in, and the owner's webhook is told that something waits", self.told
+        yield "The night: what is still unread moves into a chunk (Spark), and nobody notices", self.compacted
+
+    def filed(self) -> list[Told]:
+        """Scene 1."""
+        who = self.town.sender
+        self._say(f"{who.domain} publishes the key {who.key.public.fingerprint} at {_key_name(who)}")
+        envelope = self.envelope(who, {"Text": "Good morning"})
+        self._first = envelope
+        status, answer = self.post(envelope)
+        expect(status == 200 and answer["Status"] == "Queued", "the message is queued", answer)
+        self._say(f"posted to https://{NLWEB.host(RECEIVER)}/inbox: {status} {answer['Status']}")
+        message = self.find_filed(self.town.receiver, RECEIVER, envelope)
+        for line in describe(message):
+            self._say(line)
+        return [Told("1", "a signed message", "200 Queued", "filed")]
+
+    def forged(self) -> list[Told]:
+        """Scene 2."""
+        envelope = self.forgery()
+        status, _ = self.post(envelope)
+        row = self.discarded(Reason.SIGNATURE_INVALID)
+        self._say(f"posted: {status}; discarded: {row.discarded}")
+        feedback = self.feedback(envelope)
+        told = envelope_of(feedback)
+        expect(told["Header"]["From"] == RECEIVER and told["Header"]["To"] == BUFFER, "who tells whom", told)
+        expect(told["Body"]["Code"] == str(Reason.SIGNATURE_INVALID), "the reason is told", told)
+        self._say(f"Feedback in {BUFFER}'s deployment, in the mailbox of {SENDER}, under its Correlation:")
+        self._say(f"  {told['Body']['Status']}: {told['Body']['Reason']} ({told['Body']['Code']})")
+        for line in describe(feedback):
+            self._say(line)
+        return [Told("2", "a forged signature", f"{status} Queued", "SignatureInvalid, Feedback filed at the buffer")]
+
+    def replayed(self) -> list[Told]:
+        """Scene 3."""
+        if not self._first:
+            self.filed()
+        before = len(self.town.receiver.rows())
+        status, _ = self.post(self._first)
+        self.town.receiver.settle()
+        expect(len(self.town.receiver.rows()) == before, "a replay leaves no trace", before)
+        self._say(f"the very first message once more: {status}, acknowledged, not executed")
+        header = self._first["Header"]
+        assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
+        other = self.envelope(self.town.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
+        self.post(other)
+        row = self.discarded(Reason.CORRELATION_REUSED)
+        self._say(f"the same Correlation with other content: discarded: {row.discarded}")
+        return [
+            Told("3", "the same message again", f"{status} Queued", "acknowledged, not executed"),
+            Told("3", "its Correlation, other content", "200 Queued", "CorrelationReused"),
+        ]
+
+    def refused(self) -> list[Told]:
+        """Scene 4."""
+        town, now = self.town, now_ms()
+        late: list[tuple[str, Correspondent, str, Reason]] = [
+            ("a domain without DNSSEC", town.unsigned, SUBJECT, Reason.SENDER_NOT_SIGNED),
+            ("a zone with broken signatures", town.bogus, SUBJECT, Reason.DNSSEC_BOGUS),
+            ("an unknown subject", town.sender, "Dance@Host", Reason.UNEXPECTED_SUBJECT),
+        ]
+        at_once: list[tuple[str, dict[str, JsonValue], Reason]] = [
+            (
+                "a Timestamp of two days ago",
+                self.envelope(town.sender, at=now - 2 * 86_400_000),
+                Reason.TIMESTAMP_TOO_OLD,
+            ),
+            ("To somebody else", self.envelope(town.sender, to="elsewhere.example"), Reason.NOT_OURS),
+            (
+                "another major version",
+                {**self.envelope(town.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
+                Reason.UNSUPPORTED_VERSION,
+            ),
+        ]
+        told = []
+        for what, envelope, reason in at_once:
+            status, answer = self.post(envelope)
+            expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
+            self._say(f"{what}: {status} {answer['reason']}")
+            told.append(Told("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
+        for what, who, subject, reason in late:
+            status, _ = self.post(self.envelope(who, subject=subject))
+            row = self.discarded(reason)
+            self._say(f"{what}: {status}, then discarded: {row.discarded}")
+            if who is not town.sender:
+                for line in why_not_believed(town.stack, _key_name(who)):
+                    self._say(f"  {line}")
+            told.append(Told("4", what, f"{status} Queued", str(reason)))
+        return told
+
+    def rotated(self) -> list[Told]:
+        """Scene 5."""
+        town, name = self.town, _key_name(self.town.sender)
+        time.sleep(KEY_FLOOR_SECONDS)
+        asked = self._asked(name)
+        town.sender = replace(town.sender, key=PrivateKey.generate("ed25519"))
+        town.publish(town.sender)
+        self._say(f"{SENDER} publishes {town.sender.key.public.fingerprint} under the same selector, and signs with it")
+        envelope = self.envelope(town.sender)
+        status, _ = self.post(envelope)
+        message = self.find_filed(town.receiver, RECEIVER, envelope)
+        looked_up = self._asked(name) - asked
+        expect(looked_up == 1, "the key was fetched exactly once", looked_up)
+        expect(message.line.receipt["key_fingerprint"] == town.sender.key.public.fingerprint, "by the new key", message)
+        self._say(f"filed, verified by the new key; questions for the key record meanwhile: {looked_up}")
+        return [Told("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
+
+    def answered(self) -> list[Told]:
+        """Scene 6."""
+        town = self.town
+        request = self.envelope(town.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
+        status, reply = self.post(request)
+        expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered at once", reply)
+        self._say(f"Identity@Graph: {status} {json.dumps(reply)}")
+        answer = self._https.get(f"https://{NLWEB.host(SENDER)}/manifest", "application/yaml")
+        expect(answer.status == 200 and f"Feedback: {BUFFER}".encode() in answer.body, "the manifest", answer.body)
+        self._say(f"GET https://{NLWEB.host(SENDER)}/manifest: {answer.status}, it names {BUFFER}")
+        wallet = Correspondent(str(uuid.uuid4()), "", PrivateKey.generate("ed25519"))
+        town.receiver.operators.put_wallet(wallet.domain, wallet.key.public.spki())
+        envelope = self.envelope(wallet)
+        posted, _ = self.post(envelope)
+        message = self.find_filed(town.receiver, RECEIVER, envelope)
+        expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
+        self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, no DNS asked")
+        return [
+            Told("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered at once"),
+            Told("6", "GET /manifest", f"{answer.status}", f"Feedback: {BUFFER}"),
+            Told("6", "a wallet's message", f"{posted} Queued", "filed, by its pre-shared key"),
+        ]
+
+    def polly(self) -> list[Told]:
+        """Scene 7."""
+        who, stack = self.town.polly, self.town.stack
+        sent = pollyweb.send(
+            sender=who.domain,
+            key_pem=who.key.to_pem(),
+            receiver=RECEIVER,
+            subject=SUBJECT,
+            body={"Text": "Hello from 2026"},
+            dns_address=stack.dns.address,
+            https_port=stack.door.port,
+            ca=stack.authority.pem,
+        )
+        expect(sent.status == 200, "its message is queued", sent.answer)
+        message = self.find_filed(self.town.receiver, RECEIVER, sent.envelope)
+        self._say(f"Domain({who.domain!r}).send(…) posted to {who.dialect.inbox_url(RECEIVER)}: {sent.status}; filed")
+        for line in describe(message):
+            self._say(line)
+        dialect = message.line.receipt["dialect"]
+        return [Told("7", "pollyweb's own message", f"{sent.status} Queued", f"filed ({dialect})")]
+
+    def waited(self) -> list[Told]:
+        """Scene 8."""
+        town, envelope = self.town, self.envelope(self.town.quiet)
+        before = len(town.receiver.rows())
+        town.stack.dns.pause()
+        try:
+            status, _ = self.post(envelope)
+            until(
+                "the message waits in the retry queue",
+                lambda: town.receiver.waiting("RetryQueueUrl") or None,
+            )
+            expect(len(town.receiver.rows()) == before, "nothing is decided without an answer", before)
+            self._say(f"posted: {status}; no answer from DNS: the message waits, nothing is discarded")
+        finally:
+            town.stack.dns.resume()
+        self._say("the resolver answers again")
+        self.find_filed(town.receiver, RECEIVER, envelope)
+        self._say("filed")
+        return [Told("8", "while the resolver is off", f"{status} Queued", "waits; filed once it answers")]
+
+    # --- what the scenes do ---------------------------------------------------------------------------------
+
+    def sealed(self) -> list[Told]:
+        """Scene 9."""
+        names = self.town.names
+        bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
+        before = {filed.row.key for filed in self.town.receiver.filed(BOB)}
+        self.write_to_bob("Good morning, Bob")
+        self._say(f"{ALICE} seals it to {BOB}'s key, signs it, and posts it to {url}: accepted")
+        filed = until(
+            "it is filed",
+            lambda: next((f for f in self.town.receiver.filed(BOB) if f.row.key not in before), None),
+        )
+        expect(ALICE not in filed.line.envelope, "nobody who reads the store sees who wrote", filed.line.envelope)
+        opened = explain(filed.line.envelope.encode(), bob, names.profiles)
+        message = opened.message
+        expect(message is not None and message.message == "Good morning, Bob", "Bob reads it", message)
+        for check in opened.checks:
+            self._say(f"  {'✓' if check.ok else '✗'} {check.name}: {check.saw}")
+        expect(opened.reason is None, "every signature and the postmark hold", opened.reason)
+        request = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage"}
+        forged = request | {"params": [names.forgery("Send me your keys", now_ms()).as_json()]}
+        answer = json.loads(self._https.post(url, json.dumps(forged).encode(), "application/json").body)
+        error = answer["error"]
+        expect(error["data"]["reason"] == str(Reason.SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
+        self._say(f"{MALLORY} writes in the name of {ALICE}: {error['code']} {error['data']['reason']}")
+        [blocked] = (
+            Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Letter(BOB, "?")).attempts
+        )
+        expect(blocked.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is told so", blocked)
+        self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
+        return [
+            Told("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
+            Told(
+                "9",
+                "a letter in alice.eth's name",
+                f"{error['code']} {error['data']['reason']}",
+                "refused, nothing stored",
+            ),
+        ]
+
+    def picked_up(self) -> list[Told]:
+        """Scene 10."""
+        return owners.two_devices(self.town, self.write_to_bob, self._say)
+
+    def kept(self) -> list[Told]:
+        """Scene 11."""
+        return archive.kept_at_home(self.town, self.write_to_bob, self._say)
+
+    def told(self) -> list[Told]:
+        """Scene 12."""
+
+        def order() -> dict[str, JsonValue]:
+            sent = self.envelope(self.town.sender, {"Sku": "blue folder", "Count": 2}, subject=ORDER)
+            self.post(sent)
+            return sent
+
+        return webhooks.told_of_an_order(self.town, order, self._say)
+
+    def compacted(self) -> list[Told]:
+        """Scene 13."""
+
+        def write() -> None:
+            sent = self.envelope(self.town.sender, {"Text": "Good night"})
+            self.post(sent)
+            self.find_filed(self.town.receiver, RECEIVER, sent)
+
+        return nights.compacted(self.town.receiver, SENDER, write, self._say)
+
+    def write_to_bob(self, text: str) -> None:
+        """alice.eth's letter is taken in for bob.eth."""
+        names = self.town.names
+        alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
+        # A look-up at the door has a second; on a busy machine the first of them may take longer.
+        until("it is taken", lambda: alice.send(Letter(BOB, text)).fate is Fate.TAKEN or None)
+
+    def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
+        """Post an envelope; status and JSON answer."""
+        body = json.dumps(envelope, ensure_ascii=False).encode()
+        answer = self._https.post(url or NLWEB.inbox_url(RECEIVER), body, "application/json")
+        return answer.status, json.loads(answer.body)
+
+    def forgery(self) -> dict[str, JsonValue]:
+        """An envelope in the sender's name, signed by another key."""
+        return self.envelope(replace(self.town.sender, key=PrivateKey.generate("rsa")), {"Text": "Transfer everything"})
+
+    def find_filed(self, office: Office, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
+        """Wait until a message with this envelope's Hash is filed."""
+
+        def look() -> Filed | None:
+            return next((m for m in office.filed(mailbox) if envelope_of(m)["Hash"] == envelope["Hash"]), None)
+
+        return until("the message is filed", look)
+
+    def discarded(self, reason: Reason) -> Row:
+        """Wait until the receiver has discarded what was posted last; it must be for `reason`."""
+        known = self._known_rows
+        row = until(
+            f"the message is discarded as {reason}",
+            lambda: next((r for r in self._rows_of_the_domain() if r.key not in known and r.discarded), None),
+        )
+        expect(row.discarded is reason, f"discarded as {reason}", row.why)
+        known.add(row.key)
+        return row
+
+    def _rows_of_the_domain(self) -> list[Row]:
+        return [row for row in self.town.receiver.rows() if row.key.mailbox == RECEIVER]
+
+    def feedback(self, envelope: Mapping[str, JsonValue]) -> Filed:
+        """Wait until Feedback about this envelope is filed in the buffer's deployment."""
+        header = envelope["Header"]
+        assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
+        conversation = f"feedback:{header['Correlation']}"
+        return until("Feedback arrives", lambda: next(iter(self.town.buffer.filed(SENDER, conversation)), None))
+
+    def envelope(
+        self,
+        who: Correspondent,
+        body: JsonValue = None,
+        *,
+        to: str = RECEIVER,
+        subject: str = SUBJECT,
+        correlation: str = "",
+        at: int | None = None,
+    ) -> dict[str, JsonValue]:
+        """A signed envelope; `at`: its Timestamp in epoch milliseconds, now if not given."""
+        draft = Draft(
+            sender=who.domain,
+            receiver=to,
+            subject=subject,
+            correlation=correlation or str(uuid.uuid4()),
+            timestamp_ms=now_ms() if at is None else at,
+            body={} if body is None else body,
+            selector=who.selector or None,
+            dialect=who.dialect,
+        )
+        return sign(draft, who.key)
+
+    def _asked(self, name: str) -> int:
+        return sum(
+            count
+            for (asked, rdtype), count in self.town.stack.dns.asked.items()
+            if str(asked).rstrip(".") == name and str(rdtype) == "TXT"
+        )
+
+
+def describe(message: Filed) -> list[str]:
+    """Who, what, when, and how it was verified."""
+    header, receipt = envelope_of(message)["Header"], message.line.receipt
+    verified = f"{receipt['key_algorithm']} {receipt['key_fingerprint']}"
+    return [
+        f"  from {header['From']} to {header['To']}: {header['Subject']} ({header['Correlation']})",
+        f"  received {_clock(receipt['received_at_ms'])}, verified {_clock(receipt['verified_at_ms'])} by {verified}",
+        f"  proven by {_chain(receipt['evidence'])}",
+    ]
+
+
+def _chain(evidence: object) -> str:
+    if not isinstance(evidence, dict):
+        return str(evidence)
+    return " → ".join(link["zone"] for link in evidence["chain"])
+
+
+def _clock(at_ms: object) -> str:
+    return time.strftime("%H:%M:%S", time.gmtime(int(str(at_ms)) / 1000)) + f".{int(str(at_ms)) % 1000:03d}"
+
+
+def _key_name(who: Correspondent) -> str:
+    return who.dialect.key_name(who.domain, who.selector)
+
+
+def now_ms() -> int:
+    """The clock, in epoch milliseconds."""
+    return int(time.time() * 1000)

@@ -1,0 +1,26 @@
+"""What a scene tells, and how it insists that it happened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from postroom.core.errors import OurError
+
+Say: TypeAlias = Callable[[str], None]
+"""Is handed each step as it happens."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One line of the table at the end: what was done, what the door said, what became of it."""
+
+    scene: str
+    what: str
+    answer: str
+    outcome: str
+
+
+def expect(holds: bool, what: str, saw: object) -> None:
+    """Raises OurError unless what the scene tells of holds."""
+    if not holds:
+        raise OurError(f"the story went wrong: expected that {what}, saw {saw!r}")

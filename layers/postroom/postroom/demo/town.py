@@ -1,0 +1,119 @@
+"""The town of the story: three domains with signed zones, one deployment for the receiver, one for the buffer.
+
+sender.example     signs with pk1; its manifest names buffer.example; its host is served by the buffer
+receiver.example   ours: the deployment under test
+buffer.example     a second deployment of the same template; keeps Feedback for sender.example
+unsigned.example   signs its messages, but its zone is not signed
+bogus.example      its zone's signatures are broken
+quiet.example      like sender.example, but nobody has asked for its key yet
+polly.example      speaks the dialect of 2026; its selector is the one the pollyweb client counts from
+
+and the wallet names of `names`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
+from postroom.demo.names import SERVICE, Names
+from postroom.demo.office import Office
+from postroom.local.stack import LocalStack
+from postroom.local.zones import Mode
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Domain
+
+SENDER: Final = "sender.example"
+RECEIVER: Final = "receiver.example"
+BUFFER: Final = "buffer.example"
+UNSIGNED: Final = "unsigned.example"
+BOGUS: Final = "bogus.example"
+QUIET: Final = "quiet.example"
+POLLY: Final = "polly.example"
+SUBJECT: Final = "Hello@Host"
+ORDERS: Final = f"orders.{RECEIVER}"
+ORDER: Final = "Order@Shop"
+"""The Subject of what goes into ORDERS, a mailbox of its own."""
+_SERVED: Final = (SENDER, RECEIVER, BUFFER)
+"""Who has a post office; the others only send."""
+_HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\ndm3 IN A 127.0.0.1\n"
+DM3_HOST: Final = f"dm3.{RECEIVER}"
+"""Where ds.eth, the delivery service of the receiver's deployment, answers."""
+
+
+@dataclass(frozen=True)
+class Correspondent:
+    """A domain that sends: its key, and the selector its public half is published under."""
+
+    domain: str
+    selector: str
+    key: PrivateKey
+    dialect: Dialect = NLWEB
+
+
+class Town:
+    """Everybody in it. `keys`: a folder for the private keys; those that are there already are used again."""
+
+    def __init__(self, stack: LocalStack, keys: Path) -> None:
+        self.stack = stack
+        self._keys = keys
+        self.receiver = Office(RECEIVER, stack.deploy("receiver", {"Dm3SelfRegistration": SERVICE}))
+        self.buffer = Office(BUFFER, stack.deploy("buffer"))
+        self.sender = self._settle(SENDER, "rsa")
+        self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)
+        self.bogus = self._settle(BOGUS, "ed25519", mode=Mode.BOGUS)
+        self.quiet = self._settle(QUIET, "ed25519")
+        self.polly = self._settle(POLLY, "ed25519", dialect=POLLYWEB, selector="pw1")
+        for office in (self.receiver, self.buffer):
+            ours = self._settle(office.domain, "ed25519")
+            office.signing_keys.put(office.domain, ours.selector, ours.key)
+            self._open(office, office.domain)
+        self._open(self.buffer, SENDER)
+        # A town whose state survived keeps what its operator made of it.
+        if RECEIVER not in self.receiver.operators.domains():
+            self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+            self.receiver.operators.put_subject(RECEIVER, SubjectRule(ORDER, Treatment.MAILBOX, ORDERS))
+            self.receiver.operators.put_domain(Domain(RECEIVER))
+        self.receiver.deployment.serve_host(DM3_HOST)
+        self.names = Names(self.receiver, DM3_HOST, keys)
+        if BUFFER not in self.buffer.operators.domains():
+            self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
+            self.buffer.operators.put_domain(Domain(BUFFER))
+
+    def publish(self, who: Correspondent, mode: Mode = Mode.SIGNED) -> None:
+        """Publish (or replace) the zone of a domain: its hosts and its key record."""
+        name = who.dialect.key_name(who.domain, who.selector)
+        record = zone_line(name, record_text(who.key.public))
+        hosts = _HOSTS if who.domain in _SERVED else ""
+        self.stack.tree.put(who.domain, f"{hosts}{record}\n", mode)
+
+    def key_file(self, domain: str) -> Path:
+        """Where the private key of a domain is kept."""
+        return self._keys / f"{domain}.pem"
+
+    def _settle(
+        self,
+        domain: str,
+        algorithm: Algorithm,
+        *,
+        mode: Mode = Mode.SIGNED,
+        dialect: Dialect = NLWEB,
+        selector: str = "pk1",
+    ) -> Correspondent:
+        path = self.key_file(domain)
+        if path.exists():
+            key = PrivateKey.from_pem(path.read_bytes())
+        else:
+            key = PrivateKey.generate(algorithm)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_bytes(key.to_pem())
+        who = Correspondent(domain, selector, key, dialect)
+        self.publish(who, mode)
+        return who
+
+    def _open(self, office: Office, domain: str) -> None:
+        for dialect in (NLWEB, POLLYWEB):
+            office.deployment.serve_host(dialect.host(domain))

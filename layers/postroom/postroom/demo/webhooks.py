@@ -1,0 +1,70 @@
+"""Who would rather be told than ask, in the story."""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from postroom.client import Mailbox
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.office import until
+from postroom.demo.told import Say, Told, expect
+from postroom.demo.town import ORDERS, RECEIVER, Town
+from postroom.local.gateway import Answer, Request
+from postroom.protocols.nlweb.schema import NLWEB
+
+HOOK: Final = "hook.example"
+
+
+class Receiver:
+    """A webhook's receiver, as anybody would write one. `secret`: what it was given; `told`: what it took for ours."""
+
+    def __init__(self) -> None:
+        self.secret = ""
+        self.told: list[dict[str, Any]] = []
+
+    def __call__(self, request: Request) -> Answer:
+        """Takes what is signed by its secret (Standard Webhooks), and nothing else."""
+        try:
+            self.told.append(Webhook(self.secret).verify(request.body, dict(request.headers)))
+        except WebhookVerificationError:
+            return Answer(HTTPStatus.UNAUTHORIZED, (), b"")
+        return Answer(HTTPStatus.NO_CONTENT, (), b"")
+
+    def first(self, kind: str) -> dict[str, Any] | None:
+        """The first of a type."""
+        return next((each for each in self.told if each["type"] == kind), None)
+
+
+def told_of_an_order(town: Town, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[Told]:
+    """A webhook is verified, and told once an order came in. `order`: sends one."""
+    key, receiver = PrivateKey.generate("ed25519"), Receiver()
+    town.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])
+    town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
+    town.stack.door.serve_handler(HOOK, receiver)
+    door = ("127.0.0.1", town.stack.door.port)
+    url = f"https://{NLWEB.host(RECEIVER)}"
+    try:
+        with Mailbox(url, ORDERS, key, ca_file=town.stack.authority.pem, connect=door) as mailbox:
+            for old in mailbox.targets():
+                mailbox.remove_target(old.id)
+            target = mailbox.add_target("webhook", f"https://{HOOK}/mail")
+            receiver.secret = target.secret
+            code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
+            say(f"the owner of {ORDERS} names https://{HOOK}/mail, which is sent a code, and hands the code back")
+            verified = mailbox.verify_target(target.id, code)
+            expect(verified.state == "active", "the target is active", verified)
+            sent = order()
+            waiting = until("the webhook is told", lambda: receiver.first("postroom.waiting"))
+            expect(waiting["data"] == {"mailbox": ORDERS}, "it is told that something waits, and no more", waiting)
+            say(f"an order comes in; the webhook verifies the signature, and reads: {json.dumps(waiting['data'])}")
+            [message] = [it for it in mailbox.unread() if it.json == sent]
+            message.acknowledge()
+            say(f"so the owner looks, and picks it up: {message.partner}, {sent['Body']}")
+    finally:
+        town.stack.door.drop_host(HOOK)
+    return [Told("12", "an order", "200 Queued", "the owner's webhook is told; picked up")]

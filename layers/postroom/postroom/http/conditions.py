@@ -1,0 +1,43 @@
+"""The conditions of a write: If-Match and If-None-Match (RFC 9110 §13.1), so that no change gets lost."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from postroom.api.operations import ETAG_PATTERN, ETAGS_PATTERN
+from postroom.core.errors import TheirError
+from postroom.reasons import Reason
+
+_ANY: Final = "*"
+
+
+def check_write(headers: Mapping[str, str], etag: str | None) -> None:
+    """Whether what has this ETag (None: nothing is there) may be written over.
+
+    A writer says what it supposes to be there: If-Match, or If-None-Match: * for nothing. A weak tag matches nothing.
+    Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST.
+    """
+    if "if-match" not in headers and headers.get("if-none-match", "").strip() != _ANY:
+        raise TheirError(Reason.MATCH_NEEDED, "or If-None-Match: * where nothing is yet")
+    check_match(headers, etag)
+    if etag is not None and headers.get("if-none-match", "").strip() == _ANY:
+        raise TheirError(Reason.CHANGED_MEANWHILE, "something is there already")
+
+
+def check_match(headers: Mapping[str, str], etag: str | None) -> None:
+    """Whether If-Match holds, where it is said. Raises TheirError: CHANGED_MEANWHILE, NOT_A_REQUEST."""
+    if "if-match" not in headers:
+        return
+    wanted = _read(headers["if-match"])
+    if etag is None or not (wanted == [_ANY] or etag in wanted):
+        raise TheirError(Reason.CHANGED_MEANWHILE)
+
+
+def _read(header: str) -> list[str]:
+    """The tags of a list, each as it stands there; or `*` alone."""
+    text = header.strip()
+    if text == _ANY:
+        return [_ANY]
+    if not re.fullmatch(ETAGS_PATTERN, text):
+        raise TheirError(Reason.NOT_A_REQUEST, 'a condition is *, or ETags such as "a", "b"')
+    return re.findall(ETAG_PATTERN, text)

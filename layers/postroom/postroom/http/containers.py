@@ -1,0 +1,181 @@
+"""Service storage: containers of archives, kept for owners (dm3 chapter 3; settlement dm3 15).
+
+What comes here is sealed. An answer of Lambda holds 6 MB, in base64 four thirds of what it carries: larger containers
+are read by Range, and come in parts that are joined.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from postroom.api.operations import BYTES
+from postroom.api.schemas import (
+    MAX_CONTAINER_BYTES,
+    MAX_PART_BYTES,
+    Container,
+    Containers,
+    NewPart,
+    Parts,
+    StorageUse,
+)
+from postroom.core.errors import NotNowError, TheirError
+from postroom.http.conditions import check_match, check_write
+from postroom.http.ranges import whole_or_part
+from postroom.http.reply import Reply, not_modified, said_as_bytes
+from postroom.http.request import Asked, check_media_type, is_known
+from postroom.reasons import Reason
+from postroom.storage import containers as store
+
+PART_SECONDS: Final = 3600
+"""So long a part may wait to be joined."""
+_READ_TRIES: Final = 5
+"""Each time a container is gone while it is read, somebody wrote it anew."""
+_KEY: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
+
+T = TypeVar("T")
+
+
+class Storing:
+    """Answers. `clock`: epoch seconds. All of it raises NotNowError(STORE_UNAVAILABLE)."""
+
+    def __init__(self, storage: store.Storage, clock: Callable[[], float]) -> None:
+        self._storage = storage
+        self._clock = clock
+
+    def use(self, mailbox: str) -> StorageUse:
+        """How much a mailbox keeps, and may."""
+        use, most = self._storage.use(mailbox), self._storage.quota
+        return StorageUse(use.containers, use.bytes, most.containers, most.bytes)
+
+    def page(self, mailbox: str, after: str, limit: int) -> Containers:
+        """Containers by key. Raises TheirError(CURSOR_INVALID)."""
+        # A cursor is the key it stands behind.
+        if after and not _KEY.fullmatch(after):
+            raise TheirError(Reason.CURSOR_INVALID)
+        found, more = self._storage.page(mailbox, after, limit)
+        return Containers([_told(each) for each in found], found[-1].key if found else after, more)
+
+    def container(self, mailbox: str, key: str, asked: Asked) -> Reply:
+        """A container, or a part of it, as one writer left it.
+
+        Raises TheirError: CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE, NOT_A_REQUEST.
+        """
+        for _ in range(_READ_TRIES):
+            found = self._find(mailbox, key)
+            etag = _etag(found)
+            check_match(asked.headers, etag)
+            if is_known(asked.headers.get("if-none-match", ""), etag):
+                return not_modified(etag)
+            headers = {"ETag": etag, "Accept-Ranges": "bytes"}
+            if asked.method == "HEAD":
+                return said_as_bytes(b"", headers)
+            try:
+                return self._read(found, asked.headers.get("range", ""), headers)
+            except KeyError:
+                continue
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    def put(self, mailbox: str, key: str, asked: Asked) -> tuple[Container, str]:
+        """Keep the body of a request under a key. The container, and its ETag.
+
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, STORAGE_FULL, CONTAINER_TOO_LARGE, NOT_A_REQUEST,
+        WRONG_CONTENT_TYPE.
+        """
+        old, data = self._writable(mailbox, key, asked.headers), _sealed(asked)
+        new = self._with_room(mailbox, lambda: self._storage.put(mailbox, key, old, data))
+        return _told(new), _etag(new)
+
+    def join(self, mailbox: str, key: str, headers: Mapping[str, str], wanted: Parts) -> tuple[Container, str]:
+        """Keep under a key what the parts have. Where the condition does not hold they are dropped.
+
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, PART_UNKNOWN, CONTAINER_TOO_LARGE, NOT_A_REQUEST.
+        """
+        if len(set(wanted.parts)) < len(wanted.parts):
+            raise TheirError(Reason.NOT_A_REQUEST, "body: a part is named twice")
+        parts = self._storage.find_parts(mailbox, wanted.parts)
+        try:
+            old = self._writable(mailbox, key, headers)
+            self._check_parts(wanted, parts)
+            new = self._storage.join(mailbox, key, old, parts)
+        except TheirError as error:
+            if error.reason is Reason.CHANGED_MEANWHILE:
+                self._storage.drop(parts)
+            raise
+        return _told(new), _etag(new)
+
+    def add_part(self, mailbox: str, asked: Asked) -> NewPart:
+        """Keep the body of a request as a part. Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE,
+        WRONG_CONTENT_TYPE."""
+        data = _sealed(asked)
+        now = int(self._clock())
+        part = self._with_room(mailbox, lambda: self._storage.add_part(mailbox, data, now))
+        return NewPart(part.id, part.piece.size)
+
+    def delete(self, mailbox: str, key: str, headers: Mapping[str, str]) -> None:
+        """Keep a container no longer. Raises TheirError: CONTAINER_UNKNOWN, MATCH_NEEDED, CHANGED_MEANWHILE,
+        NOT_A_REQUEST."""
+        found = self._find(mailbox, key)
+        if "if-match" not in headers:
+            raise TheirError(Reason.MATCH_NEEDED)
+        check_match(headers, _etag(found))
+        self._storage.delete(found)
+
+    def _find(self, mailbox: str, key: str) -> store.Container:
+        found = self._storage.find(mailbox, _check_key(key))
+        if found is None:
+            raise TheirError(Reason.CONTAINER_UNKNOWN)
+        return found
+
+    def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> Reply:
+        def part(first: int, end: int, more: Mapping[str, str], status: int) -> Reply:
+            return said_as_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
+
+        return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
+
+    def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> store.Container | None:
+        """What is under a key, if it may be written over."""
+        old = self._storage.find(mailbox, _check_key(key))
+        check_write(headers, _etag(old) if old else None)
+        return old
+
+    def _check_parts(self, wanted: Parts, found: Sequence[store.Part]) -> None:
+        if len(found) < len(wanted.parts) or any(part.at < self._stale() for part in found):
+            raise TheirError(Reason.PART_UNKNOWN)
+        if sum(part.piece.size for part in found) > MAX_CONTAINER_BYTES:
+            raise TheirError(Reason.CONTAINER_TOO_LARGE, f"a container has at most {MAX_CONTAINER_BYTES} bytes")
+
+    def _with_room(self, mailbox: str, keep: Callable[[], T]) -> T:
+        """Do it, perhaps once parts have made room that nobody will join any more."""
+        try:
+            return keep()
+        except TheirError as error:
+            if error.reason is not Reason.STORAGE_FULL or not self._storage.drop_stale(mailbox, self._stale()):
+                raise
+        return keep()
+
+    def _stale(self) -> int:
+        return int(self._clock()) - PART_SECONDS
+
+
+def _check_key(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise TheirError(Reason.NOT_A_REQUEST, "the key of a container is 0x and the lower-case hex of a SHA-256")
+    return key
+
+
+def _sealed(asked: Asked) -> bytes:
+    """The body of a request, which is bytes."""
+    check_media_type(asked, BYTES)
+    if len(asked.body) > MAX_PART_BYTES:
+        raise TheirError(
+            Reason.CONTAINER_TOO_LARGE, f"a request has at most {MAX_PART_BYTES} bytes; larger containers come in parts"
+        )
+    return asked.body
+
+
+def _etag(container: store.Container) -> str:
+    return f'"{container.version}"'
+
+
+def _told(container: store.Container) -> Container:
+    return Container(container.key, container.size, _etag(container))

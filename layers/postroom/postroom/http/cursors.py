@@ -1,0 +1,39 @@
+"""A cursor: how far a pass through a mailbox has come. Opaque to whoever holds it, and good for one mailbox.
+
+It is no secret and no permission: with a made-up one an owner finds another place in the same mailbox, no more.
+"""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import blake2b
+from typing import Final
+
+from postroom.core.errors import TheirError
+from postroom.reasons import Reason
+from postroom.storage.keys import ROW_PREFIX
+
+_MARK_BYTES: Final = 6
+_PLACE: Final = re.compile(r"[0-9]{13}#[0-9a-z-]{1,64}", re.ASCII)
+
+
+def write_cursor(mailbox: str, sk: str) -> str:
+    """The cursor after the row of this key; empty at the beginning."""
+    return urlsafe_b64encode(_mark(mailbox) + sk.removeprefix(ROW_PREFIX).encode()).decode().rstrip("=") if sk else ""
+
+
+def read_cursor(mailbox: str, cursor: str) -> str:
+    """The key of the row that it stands after. Raises TheirError(CURSOR_INVALID)."""
+    if not cursor:
+        return ""
+    try:
+        data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        place = data[_MARK_BYTES:].decode("ascii")
+    except ValueError:
+        raise TheirError(Reason.CURSOR_INVALID) from None
+    if not _PLACE.fullmatch(place) or write_cursor(mailbox, sk := ROW_PREFIX + place) != cursor:
+        raise TheirError(Reason.CURSOR_INVALID)
+    return sk
+
+
+def _mark(mailbox: str) -> bytes:
+    return blake2b(mailbox.encode(), digest_size=_MARK_BYTES).digest()

@@ -1,0 +1,69 @@
+"""The messages of rows, fetched side by side, for as long as somebody waits for them."""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from typing import Final
+
+from postroom.core.errors import NotNowError
+from postroom.reasons import Reason
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.ids import id_of
+from postroom.storage.mail.reader import Found, Reader, Unreadable, runs_of
+from postroom.storage.mail.register import Row
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Fetching:
+    """`pool`: whose threads ask S3; `clock`: epoch seconds."""
+
+    def __init__(self, reader: Reader, pool: Executor, clock: Callable[[], float]) -> None:
+        self._reader = reader
+        self._pool = pool
+        self._clock = clock
+
+    def fetch(self, rows: Sequence[Row], until: float) -> list[Found]:
+        """What is found of the first of these rows, in their order: of all that could be fetched until then.
+
+        A row that cannot be read is told in the log, too. Raises NotNowError(STORE_UNAVAILABLE), also where nothing
+        could be fetched in that time.
+        """
+        runs = runs_of(rows)
+        running: list[Future[Sequence[Found]]] = [self._pool.submit(self._begin, run, until) for run in runs]
+        found: dict[RowKey, Found] = {}
+        try:
+            for run, future in zip(runs, running, strict=True):
+                each_found = future.result(max(0.0, until - self._clock()))
+                found |= zip((row.key for row in run), each_found, strict=True)
+        except TimeoutError:
+            # What was fetched beyond is fetched once more: a page must not pass over what lies between.
+            pass
+        finally:
+            for future in running:
+                future.cancel()
+        done = []
+        for row in rows:
+            if row.key not in found:
+                break
+            done.append(found[row.key])
+        if rows and not done:
+            raise NotNowError(Reason.STORE_UNAVAILABLE, "the messages could not be read in time")
+        for each in done:
+            if isinstance(each, Unreadable):
+                tell(each)
+        return done
+
+    def _begin(self, run: Sequence[Row], until: float) -> Sequence[Found]:
+        if self._clock() >= until:
+            raise TimeoutError
+        return self._reader.fetch_run(run)
+
+
+def tell(unreadable: Unreadable) -> None:
+    """Somebody must look into this: the message was taken in, and its owner waits for it."""
+    row = unreadable.row
+    _log.error(
+        "message %s of %s is live, and its line is not at %s: the object is gone, or damaged there",
+        id_of(row.key), row.key.mailbox, row.place,
+    )  # fmt: skip

@@ -1,0 +1,216 @@
+"""What waits in a mailbox, as its owner is shown it: pages, single messages, conversations, how much there is."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from postroom.api.schemas import Conversation, Conversations, Message, Status
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.timestamps import write_timestamp
+from postroom.http.cursors import read_cursor, write_cursor
+from postroom.http.fetching import Fetching, tell
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Directory
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.ids import id_of, row_of
+from postroom.storage.mail.reader import Filed, Reader, Unreadable
+from postroom.storage.mail.register import Register, Row
+from postroom.storage.mail.segments import READ_BYTES
+
+MOST_COUNTED: Final = 10_000
+"""Rows that one request looks at to count what waits; they take some 600 read units."""
+MAX_MESSAGE_BYTES: Final = 4_000_000
+"""Of a message in JSON; of a larger one the envelope is fetched by itself, in parts."""
+
+AT_ONCE: Final = 100
+"""Messages that are held at once, where an answer is made of many; fewer, where they are large."""
+MOST_WATCHED: Final = 100
+"""Messages that stay behind a cursor at which somebody waits: each look reads their rows, five read units at most."""
+NOTHING_WAITS: Final = Status(waiting=0, bytes=0, more=False, oldest=None, age_seconds=0)
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page: each message in JSON. `cursor`: where it ends; `more`: whether there is more now.
+
+    `unreadable`: ids of messages that belong here, and cannot be read where they lie.
+    """
+
+    messages: list[bytes]
+    cursor: str
+    more: bool
+    unreadable: list[str]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show, and nothing to come back for."""
+        return not (self.messages or self.unreadable or self.more)
+
+
+ANOTHER_PASS: Final = Shown([], "", more=True, unreadable=[])
+"""There is something behind the cursor: the next page is the first of a new pass."""
+
+
+class Shelves:
+    """Reads; writes nothing. `clock`: epoch seconds. What is fetched, is by `until` at the latest."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        fetching: Fetching,
+        register: Register,
+        directory: Directory,
+        clock: Callable[[], float],
+    ) -> None:
+        self._reader = reader
+        self._fetching = fetching
+        self._register = register
+        self._directory = directory
+        self._clock = clock
+
+    def page(
+        self, mailbox: str, after: str, limit: int, max_bytes: int, partner: frozenset[str], until: float
+    ) -> Shown:
+        """Messages after a cursor, at least one if there are any; fewer than are wished for, where time is over.
+
+        `partner`: how those of one conversation may be filed; empty: of all. Raises TheirError(CURSOR_INVALID),
+        NotNowError.
+        """
+        place = read_cursor(mailbox, after)
+        rows = self._waiting(mailbox, limit + 1, cursor=place, partner=partner)
+        chosen: list[Row] = []
+        size, more = 0, False
+        for row in rows:
+            size += _length(row)
+            if len(chosen) == limit or (chosen and size > max_bytes):
+                more = True
+                break
+            chosen.append(row)
+        messages: list[bytes] = []
+        unreadable: list[str] = []
+        size = done = 0
+        for row, found in zip(chosen, self._fetching.fetch(chosen, until), strict=False):
+            if isinstance(found, Unreadable):
+                unreadable.append(id_of(row.key))
+            elif found is not None:
+                message = encoded(found)
+                size += len(message)
+                # In JSON a line is a little shorter than in its segment, or up to twice as long.
+                if messages and size > max_bytes:
+                    break
+                messages.append(message)
+            # What is gone meanwhile is passed over.
+            place, done = row.key.sk, done + 1
+        return Shown(messages, write_cursor(mailbox, place), more or done < len(chosen), unreadable)
+
+    def behind(self, mailbox: str, after: str, partner: frozenset[str]) -> frozenset[RowKey] | None:
+        """What stays in a mailbox up to a cursor; None: more than is watched. Raises as `page` does."""
+        place = read_cursor(mailbox, after)
+        if not place:
+            return frozenset()
+        found = set()
+        for row in self._waiting(mailbox, MOST_WATCHED + 1, partner=partner):
+            if row.key.sk > place:
+                break
+            found.add(row.key)
+            if len(found) > MOST_WATCHED:
+                return None
+        return frozenset(found)
+
+    def came_behind(self, mailbox: str, after: str, partner: frozenset[str], stays: frozenset[RowKey]) -> bool:
+        """Whether more than `stays` waits up to a cursor. Raises as `page` does."""
+        now = self.behind(mailbox, after, partner)
+        return now is None or bool(now - stays)
+
+    def filed(self, mailbox: str, message_id: str) -> Filed:
+        """One message that waits. Raises TheirError(MESSAGE_UNKNOWN), NotNowError(MESSAGE_UNREADABLE or
+        STORE_UNAVAILABLE)."""
+        key = row_of(message_id, mailbox)
+        row = self._register.find(key) if key else None
+        found = self._reader.fetch(row) if row and row.waits(int(self._clock())) else None
+        if found is None:
+            raise TheirError(Reason.MESSAGE_UNKNOWN)
+        if isinstance(found, Unreadable):
+            tell(found)
+            raise NotNowError(Reason.MESSAGE_UNREADABLE)
+        return found
+
+    def all_filed(self, mailbox: str, until: float, partners: Collection[str] | None = None) -> Iterator[Filed]:
+        """All messages that wait, the oldest first, without those that cannot be read; `partners`: only with these.
+
+        Raises NotNowError(STORE_UNAVAILABLE), also where not all could be read in time.
+        """
+        chosen: list[Row] = []
+        size = 0
+        for row in self._waiting(mailbox, AT_ONCE):
+            if partners is not None and row.conversation not in partners:
+                continue
+            if chosen and (len(chosen) == AT_ONCE or size + _length(row) > READ_BYTES):
+                yield from self._readable(chosen, until)
+                chosen, size = [], 0
+            chosen.append(row)
+            size += _length(row)
+        yield from self._readable(chosen, until)
+
+    def status(self, mailbox: str) -> Status:
+        """How much waits. Raises NotNowError(STORE_UNAVAILABLE)."""
+        rows = self._waiting(mailbox, MOST_COUNTED + 1)
+        counted = list(islice(rows, MOST_COUNTED))
+        oldest = counted[0].key.received_at_ms if counted else None
+        return Status(
+            waiting=len(counted),
+            bytes=sum(map(_length, counted)),
+            more=next(rows, None) is not None,
+            oldest=None if oldest is None else write_timestamp(oldest),
+            age_seconds=0 if oldest is None else max(0, int(self._clock() - oldest / 1000)),
+        )
+
+    def conversations(self, mailbox: str) -> Conversations:
+        """Whom messages that wait are exchanged with. Raises NotNowError(STORE_UNAVAILABLE)."""
+        rows = self._waiting(mailbox, MOST_COUNTED + 1)
+        by_partner: dict[str, list[Row]] = {}
+        for row in islice(rows, MOST_COUNTED):
+            by_partner.setdefault(row.conversation, []).append(row)
+        return Conversations(
+            [
+                Conversation(partner, len(its), received_at(its[0]), received_at(its[-1]))
+                for partner, its in by_partner.items()
+            ],
+            more=next(rows, None) is not None,
+        )
+
+    def _readable(self, rows: list[Row], until: float) -> Iterator[Filed]:
+        found = self._fetching.fetch(rows, until)
+        yield from (each for each in found if isinstance(each, Filed))
+        if len(found) < len(rows):
+            raise NotNowError(Reason.STORE_UNAVAILABLE, "not all messages could be read in time")
+
+    def _waiting(
+        self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()
+    ) -> Iterator[Row]:
+        now, shards = int(self._clock()), self._directory.shards(mailbox)
+        return self._reader.list(mailbox, shards, now=now, cursor=cursor, conversations=partner, wanted=wanted)
+
+
+def encoded(filed: Filed) -> bytes:
+    """A message in JSON; without its envelope, if it is too large with it."""
+    line, row = filed.line, filed.row
+    message = Message(id_of(row.key), received_at(row), row.conversation, dict(line.receipt), line.envelope)
+    data = _encode(message)
+    if len(data) <= MAX_MESSAGE_BYTES:
+        return data
+    return _encode(msgspec.structs.replace(message, envelope=msgspec.UNSET))
+
+
+def received_at(row: Row) -> str:
+    """When the message came in at the door, RFC 3339."""
+    return write_timestamp(row.key.received_at_ms)
+
+
+def _length(row: Row) -> int:
+    return row.place.length if row.place else 0

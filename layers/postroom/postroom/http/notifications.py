@@ -1,0 +1,193 @@
+"""Whom an owner wants to be told that something waits: named here, verified by a code, told by the courier.
+
+A code goes there by the courier's queue, and comes back by the owner's hand; until then nothing else goes there.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from hmac import compare_digest
+from typing import Final
+
+from msgspec import UNSET
+
+from postroom.api.schemas import NewTarget, Notifications, Target
+from postroom.api.states import TargetState
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.timestamps import write_timestamp
+from postroom.outbound.notifications import Notification
+from postroom.outbound.ports import Clock, NewId, SendQueue
+from postroom.reasons import Reason
+from postroom.storage.directory import notification_targets as stored
+from postroom.storage.directory.notification_targets import MAX_TARGETS, Kind, Targets
+from postroom.storage.limits.codes import CodeLimits
+from postroom.storage.secrets.webhook_keys import WebhookKeys
+
+MAX_TRIES: Final = 5
+"""Of one code, which has 40 bits."""
+CODES_A_DAY: Final = 20
+"""Of a mailbox: each is a post to a host that need not want it."""
+NO_TOPICS: Final = "none"
+"""In place of a pattern of ARNs."""
+_TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}", re.ASCII)
+"""Not one of first in, first out: those take no message without a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What this deployment notifies: webhooks at `port`, topics of SNS whose ARN fits the pattern `topics`."""
+
+    port: int
+    topics: str
+
+    def check(self, wanted: NewTarget) -> Kind:
+        """Of which kind a target is. Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID."""
+        match wanted.kind:
+            case "webhook":
+                self._check_url(wanted.to)
+                return Kind.WEBHOOK
+            case "sns":
+                if self.topics == NO_TOPICS:
+                    raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment publishes to no topics of SNS")
+                if not _TOPIC.fullmatch(wanted.to):
+                    raise TheirError(Reason.TARGET_INVALID, "it is not the ARN of a standard topic of SNS")
+                if not fnmatchcase(wanted.to, self.topics):
+                    raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment may not publish to this topic")
+                return Kind.TOPIC
+            case "email":
+                raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment sends no e-mail")
+
+    def _check_url(self, url: str) -> None:
+        # Owners seldom name a webhook, and all of HTTPS comes with it: imported only where one does.
+        from postroom.net.https import split_url
+
+        try:
+            split_url(url, self.port)
+        except NotNowError as error:
+            raise TheirError(Reason.TARGET_INVALID, error.detail) from None
+
+
+class TargetDesk:
+    """Takes targets in, verifies them, and shows them. All of it raises NotNowError: STORE_UNAVAILABLE,
+    SIGNING_KEY_UNAVAILABLE; what is said of one target, TheirError(TARGET_UNKNOWN)."""
+
+    def __init__(
+        self,
+        *,
+        targets: Targets,
+        codes: CodeLimits,
+        keys: WebhookKeys,
+        courier: SendQueue,
+        offer: Offer,
+        clock: Clock,
+        new_id: NewId,
+    ) -> None:
+        self._targets = targets
+        self._codes = codes
+        self._keys = keys
+        self._courier = courier
+        self._offer = offer
+        self._clock = clock
+        self._new_id = new_id
+
+    def all(self, mailbox: str) -> Notifications:
+        """The targets of a mailbox, without their secrets."""
+        return Notifications([_told(target) for target in self._targets.of(mailbox)])
+
+    def add(self, mailbox: str, wanted: NewTarget) -> Target:
+        """Take a target in, and send it a code. The answer alone shows its secret, if it is a webhook.
+
+        Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID, TARGET_EXISTS, TOO_MANY_TARGETS; NotNowError:
+        TOO_MANY_REQUESTS.
+        """
+        kind = self._offer.check(wanted)
+        standing = self._targets.of(mailbox)
+        if any((target.kind, target.to) == (kind, wanted.to) for target in standing):
+            raise TheirError(Reason.TARGET_EXISTS)
+        if len(standing) >= MAX_TARGETS:
+            raise TheirError(Reason.TOO_MANY_TARGETS)
+        self._keys.require()
+        self._take_code(mailbox)
+        target = self._targets.add(mailbox, kind, wanted.to, random_id=self._new_id(), now_ms=self._now_ms())
+        if target is None:
+            raise TheirError(Reason.TOO_MANY_TARGETS)
+        told = _told(target, self._secret(target))
+        self._send_code(target)
+        return told
+
+    def remove(self, mailbox: str, target_id: str) -> None:
+        """Forget a target."""
+        if not self._targets.remove(mailbox, target_id):
+            raise TheirError(Reason.TARGET_UNKNOWN)
+
+    def verify(self, mailbox: str, target_id: str, code: str) -> Target:
+        """Let a target be told from now on, for the code that was sent to it; without a code, send it another.
+
+        Raises TheirError(CODE_WRONG), NotNowError(TOO_MANY_REQUESTS).
+        """
+        target = self._find(mailbox, target_id)
+        if target.state is not TargetState.UNVERIFIED:
+            return _told(target)
+        if code:
+            self._check_code(target, code)
+            self._targets.verify(target)
+        else:
+            self._take_code(mailbox)
+            if self._targets.challenge(target):
+                self._send_code(replace(target, challenge=target.challenge + 1))
+        return _told(self._find(mailbox, target_id))
+
+    def rotate(self, mailbox: str, target_id: str) -> Target:
+        """Give a webhook a new secret, which the answer alone shows. Raises TheirError(NOT_A_REQUEST) for a topic."""
+        target = self._find(mailbox, target_id)
+        if target.kind is not Kind.WEBHOOK:
+            raise TheirError(Reason.NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
+        self._keys.require()
+        self._targets.rotate(target, self._now_ms())
+        # If another caller did at the same time, both get what that made.
+        rotated = self._find(mailbox, target_id)
+        return _told(rotated, self._secret(rotated))
+
+    def resume(self, mailbox: str, target_id: str) -> Target:
+        """Let a target that was paused be told again; one that was not stays as it is."""
+        self._targets.resume(self._find(mailbox, target_id))
+        return _told(self._find(mailbox, target_id))
+
+    def _find(self, mailbox: str, target_id: str) -> stored.Target:
+        target = self._targets.find(mailbox, target_id)
+        if target is None:
+            raise TheirError(Reason.TARGET_UNKNOWN)
+        return target
+
+    def _secret(self, target: stored.Target) -> str:
+        return self._keys.secret(target) if target.kind is Kind.WEBHOOK else ""
+
+    def _check_code(self, target: stored.Target, code: str) -> None:
+        # Counted first: who guesses in many requests at once has no more tries.
+        tried = self._targets.take_try(target, MAX_TRIES)
+        if not (tried and compare_digest(code.strip().upper().encode(), self._keys.code(target).encode())):
+            raise TheirError(Reason.CODE_WRONG)
+
+    def _take_code(self, mailbox: str) -> None:
+        if not self._codes.take(mailbox, int(self._clock()), CODES_A_DAY):
+            raise NotNowError(Reason.TOO_MANY_REQUESTS, f"{CODES_A_DAY} codes are sent for a mailbox in a day (UTC)")
+
+    def _send_code(self, target: stored.Target) -> None:
+        told = Notification(target.mailbox, target.id, self._new_id(), self._now_ms(), target.challenge)
+        self._courier.send(told.encode(), group=told.group)
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _told(target: stored.Target, secret: str = "") -> Target:
+    return Target(
+        id=target.id,
+        kind=target.kind.value,
+        to=target.to,
+        state=target.state,
+        made_at=write_timestamp(target.made_at_ms),
+        failing_since=write_timestamp(target.failing_since_ms) if target.failing_since_ms else UNSET,
+        detail=target.detail,
+        secret=secret,
+    )

@@ -1,0 +1,141 @@
+"""What owners send: checked as a receiver's door will, written down, and queued for the courier before it is said.
+
+Whoever was told 200 need do nothing more. Whoever was not asks again with the same token: that alone sends a message
+which was written down and not queued.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from msgspec import UNSET, Raw, structs
+
+from postroom.api.schemas import Feedback, NewMessage, Queued, SentMessage, SentMessages
+from postroom.api.states import State
+from postroom.core.errors import TheirError
+from postroom.core.ijson import parse
+from postroom.core.timestamps import write_timestamp
+from postroom.http.cursors import read_cursor, write_cursor
+from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.ports import Clock, NewId, SendQueue
+from postroom.pipeline.ports import Directory
+from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
+from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_uuid
+from postroom.protocols.nlweb.schema import BY_NAME
+from postroom.protocols.nlweb.sign import Draft, check_draft, content_of, header_of
+from postroom.reasons import Reason
+from postroom.storage.keys import ROW_PREFIX
+from postroom.storage.outbox import Identity, Message, Outbox, digest_of_token
+from postroom.storage.queues import MAX_BODY_BYTES
+
+
+class Sending:
+    """Takes messages in, and tells what became of them. `max_bytes`: of a message, as a door of ours takes it.
+
+    `keep_seconds`: how long tokens are remembered, and messages shown. `new_uuid` mints Correlations.
+    """
+
+    def __init__(
+        self,
+        *,
+        directory: Directory,
+        outbox: Outbox,
+        courier: SendQueue,
+        max_bytes: int,
+        keep_seconds: int,
+        clock: Clock,
+        new_id: NewId,
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._directory = directory
+        self._outbox = outbox
+        self._courier = courier
+        self._max_bytes = max_bytes
+        self._keep_seconds = keep_seconds
+        self._clock = clock
+        self._new_id = new_id
+        self._new_uuid = new_uuid
+
+    def send(self, mailbox: str, wanted: NewMessage) -> Queued:
+        """Take a message in. Raises NotNowError, or TheirError: NOT_A_SENDER, TOKEN_REUSED, CORRELATION_REUSED, or what
+        a receiver's door would say of it (TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE)."""
+        domain = self._directory.domain(mailbox)
+        if domain is None or not (domain.inbox and domain.signs):
+            raise TheirError(Reason.NOT_A_SENDER)
+        now = int(self._clock())
+        outgoing = self._outgoing(mailbox, wanted)
+        message = self._written(outgoing.draft, wanted, now=now, forget_at=now + self._keep_seconds)
+        if message.state is State.QUEUED and not message.carrier:
+            draft = replace(outgoing.draft, correlation=message.correlation, timestamp_ms=message.at_ms)
+            self._courier.send(replace(outgoing, draft=draft).encode(), group=outgoing.group)
+            self._outbox.told(message, outgoing.carrier)
+        return Queued(message.correlation, message.state)
+
+    def page(self, mailbox: str, after: str, limit: int) -> SentMessages:
+        """Messages, newest first. Raises TheirError(CURSOR_INVALID), NotNowError(STORE_UNAVAILABLE)."""
+        whose = f"out#{mailbox}"
+        found, more = self._outbox.newest(mailbox, read_cursor(whose, after).removeprefix(ROW_PREFIX), limit)
+        cursor = write_cursor(whose, found[-1].place) if found else after
+        return SentMessages([_told(message) for message in found], cursor, more)
+
+    def one(self, mailbox: str, correlation: str) -> SentMessage:
+        """A message, by its Correlation. Raises TheirError(NOT_SENT), NotNowError(STORE_UNAVAILABLE)."""
+        known = read_uuid(correlation)
+        message = self._outbox.find(mailbox, known) if known else None
+        if message is None:
+            raise TheirError(Reason.NOT_SENT)
+        return _told(message)
+
+    def _outgoing(self, mailbox: str, wanted: NewMessage) -> Outgoing:
+        """What is to be sent: whatever a receiver's door asks of it, and the courier's queue, it is."""
+        body = bytes(wanted.body)
+        draft = Draft(
+            sender=mailbox,
+            receiver=read_receiver(wanted.to, "to"),
+            subject=wanted.subject,
+            correlation=read_correlation(wanted.correlation) if wanted.correlation else self._new_uuid(),
+            timestamp_ms=int(self._clock() * 1000),
+            body=parse(body, max_bytes=self._max_bytes) if body else None,
+            has_body=bool(body),
+            dialect=BY_NAME[wanted.dialect],
+        )
+        check_draft(draft, self._max_bytes)
+        outgoing = Outgoing(draft, self._new_id())
+        length = len(outgoing.encode())
+        if length > MAX_BODY_BYTES:
+            raise TheirError(
+                Reason.TOO_LARGE,
+                f"with what is not ASCII escaped it has {length} bytes; at most {MAX_BODY_BYTES} can be queued",
+            )
+        return outgoing
+
+    def _written(self, draft: Draft, wanted: NewMessage, *, now: int, forget_at: int) -> Message:
+        """The message of this token, as it stands in the outbox from now on, or did before."""
+        token = digest_of_token(wanted.token)
+        identity = self._outbox.identify(
+            draft.sender, token, _digest(draft, wanted), Identity(draft.correlation, draft.timestamp_ms),
+            now=now, forget_at=forget_at,
+        )  # fmt: skip
+        message = Message(draft.sender, identity.correlation, identity.at_ms, draft.receiver, draft.subject, token)
+        return self._outbox.put(message, now=now, forget_at=forget_at)
+
+
+def _digest(draft: Draft, wanted: NewMessage) -> str:
+    """Of what a client asked for, without what was added here."""
+    asked = replace(draft, correlation=wanted.correlation.lower(), timestamp_ms=0)
+    return hash_of(signed_text_of(content_of(asked), header_of(asked)))
+
+
+def _told(message: Message) -> SentMessage:
+    end, reported = message.end, message.reported
+    told = SentMessage(
+        message.correlation, message.state, message.receiver, message.subject, write_timestamp(message.at_ms)
+    )
+    if end:
+        told = structs.replace(
+            told, ended_at=write_timestamp(end.at_ms), reason=end.reason, detail=end.detail,
+            reply=Raw(end.reply.encode()) if end.reply else UNSET,
+        )  # fmt: skip
+    if reported:
+        feedback = Feedback(reported.code, reported.reason, write_timestamp(reported.at_ms))
+        told = structs.replace(told, feedback=feedback)
+    return told

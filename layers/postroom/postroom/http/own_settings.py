@@ -1,0 +1,149 @@
+"""What the owner of a mailbox of NLWeb sets: whom it blocks, and which of a domain's Subjects go into which mailbox.
+
+An owner's rule can be no other than pattern → mailbox, by the form in which it is stored: handlers, queues and buses
+are the operator's to name, whose rows are read here, and never written.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Final, Protocol
+
+from msgspec import UNSET
+
+from postroom.api.mailbox_names import a_labels, read_mailbox_of
+from postroom.api.schemas import OperatorsSubject, Settings, SettingsChange
+from postroom.core.errors import TheirError
+from postroom.protocols.nlweb.blocks import read_block
+from postroom.protocols.nlweb.envelope import MAX_SUBJECT
+from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailbox, Mailboxes, OwnSettings, read_own_settings
+
+MAX_OWN_BYTES: Final = 32_768
+"""As they are stored: the door and the worker read them with the mailbox."""
+
+
+class Directory(Protocol):
+    """What is known of domains and mailboxes."""
+
+    def domain(self, name: str) -> Domain | None:
+        """A domain and its operator's rules; None: none is served here under this name."""
+        ...
+
+    def mailbox(self, name: str) -> Mailbox:
+        """Who may pick its mail up."""
+        ...
+
+    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        """Its settings at the delivery service; None: it is none of that."""
+        ...
+
+
+class MessageSettings:
+    """Reads and changes them."""
+
+    def __init__(self, mailboxes: Mailboxes, directory: Directory) -> None:
+        self._mailboxes = mailboxes
+        self._directory = directory
+
+    def get(self, mailbox: str) -> tuple[Settings, str]:
+        """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
+        return self._told(mailbox, self._mailboxes.own_settings(mailbox))
+
+    def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
+        """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
+
+        Raises TheirError: CHANGED_MEANWHILE, SETTING_INVALID, SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
+        """
+        stored = self._mailboxes.own_settings(mailbox)
+        if if_match not in ("*", _etag(stored)):
+            raise TheirError(Reason.CHANGED_MEANWHILE)
+        if change.extension is not UNSET or change.unverified is not UNSET:
+            raise TheirError(Reason.SETTING_INVALID, "extension and unverified are set for mailboxes of dm3 letters")
+        old = read_own_settings(stored)
+        changed = OwnSettings(
+            old.blocks if change.blocks is UNSET else _read_blocks(change.blocks),
+            old.subjects if change.subjects is UNSET else self._merged(mailbox, old.subjects, change.subjects),
+        )
+        length = len(changed.encode())
+        if length > MAX_OWN_BYTES:
+            raise TheirError(
+                Reason.SETTING_INVALID, f"the settings have {length} bytes; at most {MAX_OWN_BYTES} are kept"
+            )
+        if not self._mailboxes.change_own_settings(mailbox, stored, changed):
+            raise TheirError(Reason.CHANGED_MEANWHILE)
+        return self._told(mailbox, changed.encode())
+
+    def _merged(self, name: str, old: Mapping[str, str], change: Mapping[str, str | None]) -> dict[str, str]:
+        domain = self._directory.domain(name)
+        if domain is None:
+            raise TheirError(Reason.SETTING_INVALID, f"subjects: {name} is no domain that is served here")
+        operators = {rule.pattern: rule for rule in _rules_of_operator(domain)}
+        subjects = dict(old)
+        for pattern, target in change.items():
+            theirs = operators.get(pattern) if target is None else find_rule(pattern, domain.subjects)
+            if target is None and pattern in old:
+                del subjects[pattern]
+            elif theirs and (target is None or theirs.treatment is not Treatment.MAILBOX):
+                raise TheirError(Reason.SUBJECT_OF_OPERATOR, f"subjects: {pattern}")
+            elif target is not None:
+                subjects[_read_pattern(pattern)] = self._read_target(name, target)
+        return subjects
+
+    def _read_target(self, domain: str, text: str) -> str:
+        try:
+            name = read_mailbox_of(domain, text)
+            if name == domain or self._is_below(domain, name):
+                return name
+        except TheirError:
+            pass
+        raise TheirError(
+            Reason.SETTING_INVALID,
+            f"subjects: {text[:80]!r} is no mailbox of {domain}: the domain itself, or a name below it whose mailbox "
+            "is open here",
+        )
+
+    def _is_below(self, domain: str, name: str) -> bool:
+        """Whether somebody picks messages of NLWeb up in a mailbox below the domain."""
+        if not a_labels(name).endswith(f".{domain}") or self._directory.dm3_mailbox(name) is not None:
+            return False
+        mailbox = self._directory.mailbox(name)
+        return bool(mailbox.keys) and not mailbox.closed
+
+    def _told(self, mailbox: str, stored: str) -> tuple[Settings, str]:
+        own, domain = read_own_settings(stored), self._directory.domain(mailbox)
+        settings = Settings(blocks=list(own.blocks))
+        if domain is not None:
+            theirs = {rule.pattern: _shown(rule) for rule in _rules_of_operator(domain)}
+            settings = Settings(blocks=list(own.blocks), subjects=dict(own.subjects), operators_subjects=theirs)
+        return settings, _etag(stored)
+
+
+def _rules_of_operator(domain: Domain) -> tuple[SubjectRule, ...]:
+    return (*BUILT_IN, *domain.subjects)
+
+
+def _read_pattern(text: str) -> str:
+    if len(text) <= MAX_SUBJECT and is_pattern(text):
+        return text
+    raise TheirError(
+        Reason.SETTING_INVALID,
+        f"subjects: {text[:80]!r} is no pattern: Method@Role or a name, with * only for a whole part",
+    )
+
+
+def _shown(rule: SubjectRule) -> OperatorsSubject:
+    # What handles it, or which queue takes it, is nothing that its owner could do anything with.
+    return OperatorsSubject(rule.treatment, rule.target if rule.treatment is Treatment.MAILBOX else "")
+
+
+def _read_blocks(texts: Iterable[str]) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(map(read_block, texts)))
+    except TheirError as error:
+        raise TheirError(Reason.SETTING_INVALID, f"blocks: {error.detail}") from None
+
+
+def _etag(stored: str) -> str:
+    return f'"{sha256(stored.encode()).hexdigest()[:32]}"'

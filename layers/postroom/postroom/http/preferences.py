@@ -1,0 +1,92 @@
+"""What the owner of a mailbox sets for it; the door sees a change within a minute."""
+
+import json
+from typing import Final
+
+from msgspec import UNSET
+
+from postroom.api.schemas import Settings, SettingsChange
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.http.own_settings import MessageSettings
+from postroom.protocols.dm3.extension import ProfileExtension, read_extension
+from postroom.protocols.dm3.sealing import SCHEME
+from postroom.reasons import Reason
+from postroom.storage.directory.mailboxes import Mailboxes, StoredSettings
+
+MAX_EXTENSION_BYTES: Final = 32_768
+"""In JSON: the door reads it for every letter, and tells it to whoever asks."""
+
+
+class Preferences:
+    """Reads and changes settings: of mailboxes of dm3 letters here, of NLWeb by `messages`."""
+
+    def __init__(self, mailboxes: Mailboxes, messages: MessageSettings) -> None:
+        self._mailboxes = mailboxes
+        self._messages = messages
+
+    def get(self, mailbox: str) -> tuple[Settings, str]:
+        """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
+        stored = self._mailboxes.settings(mailbox)
+        return self._messages.get(mailbox) if stored is None else _told(stored)
+
+    def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
+        """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
+
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, SETTING_INVALID,
+        SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
+        """
+        if not if_match:
+            raise TheirError(Reason.MATCH_NEEDED)
+        stored = self._mailboxes.settings(mailbox)
+        if stored is None:
+            return self._messages.change(mailbox, change, if_match)
+        if change.blocks is not UNSET or change.subjects is not UNSET:
+            raise TheirError(
+                Reason.SETTING_INVALID,
+                "blocks and subjects are set for mailboxes of NLWeb messages; of dm3 letters senders are blocked by "
+                "extension.spamFilterRules.block",
+            )
+        if if_match not in ("*", _etag(stored)):
+            raise TheirError(Reason.CHANGED_MEANWHILE)
+        extension = stored.extension
+        if change.extension is not UNSET:
+            extension = json.dumps(_read(_merged(json.loads(extension), change.extension)).as_json())
+        if len(extension) > MAX_EXTENSION_BYTES:
+            raise TheirError(
+                Reason.NOT_A_REQUEST, f"extension has {len(extension)} bytes; at most {MAX_EXTENSION_BYTES} are kept"
+            )
+        unverified = stored.unverified if change.unverified is UNSET else change.unverified
+        changed = StoredSettings(extension, unverified)
+        if not self._mailboxes.change_settings(mailbox, stored, changed):
+            raise TheirError(Reason.CHANGED_MEANWHILE)
+        return _told(changed)
+
+
+def _read(value: JsonValue) -> ProfileExtension:
+    try:
+        extension = read_extension(value)
+    except TheirError as error:
+        raise TheirError(Reason.NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
+    # Senders would choose it, and the door would refuse their letters.
+    if extension.encryption_schemes != (SCHEME,):
+        raise TheirError(Reason.SETTING_INVALID, f"extension: letters are taken in no encryptionScheme but {SCHEME}")
+    return extension
+
+
+def _merged(value: JsonValue, change: JsonValue) -> JsonValue:
+    """A value with a merge patch applied to it (RFC 7396 §2)."""
+    if not isinstance(change, dict):
+        return change
+    members = dict(value) if isinstance(value, dict) else {}
+    for name, wanted in change.items():
+        members[name] = _merged(members.get(name), wanted)
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _told(stored: StoredSettings) -> tuple[Settings, str]:
+    return Settings(json.loads(stored.extension), stored.unverified), _etag(stored)
+
+
+def _etag(stored: StoredSettings) -> str:
+    return f'"{stored.mark}"'

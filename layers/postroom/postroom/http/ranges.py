@@ -1,0 +1,23 @@
+"""What is larger than an answer may be is given by Range, whatever it is (RFC 9110 §14)."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+from postroom.core.errors import TheirError
+from postroom.http.reply import Reply, refused
+from postroom.http.request import asks_for_bytes, read_range
+
+Part = Callable[[int, int, Mapping[str, str], int], Reply]
+"""The answer that holds the bytes from the first to before the second, with these headers and this status."""
+
+
+def whole_or_part(asked_range: str, size: int, most: int, part: Part) -> Reply:
+    """All of `size` bytes, if an answer holds so many (`most`) and no range is asked for; else the range, or a 416."""
+    # Of nothing there is no range, and a server may always pass over one (RFC 9110 §14.2).
+    if not size or (size <= most and not asks_for_bytes(asked_range)):
+        return part(0, size, {}, HTTPStatus.OK)
+    try:
+        first, end = read_range(asked_range, size, most)
+    except TheirError as error:
+        return refused(error, {"Content-Range": f"bytes */{size}"})
+    return part(first, end, {"Content-Range": f"bytes {first}-{end - 1}/{size}"}, HTTPStatus.PARTIAL_CONTENT)

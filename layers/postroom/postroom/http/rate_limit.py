@@ -1,0 +1,35 @@
+"""How often a mailbox may be asked: a leaky bucket for each, in the memory of one instance of the function.
+
+So the bound is that of an instance, and a mailbox that is asked by many gets as often more: it is there to stop a
+program gone wild before it costs its owner money, not to count.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from postroom.core.errors import NotNowError
+from postroom.core.expiring_cache import Cache, Kept
+from postroom.reasons import Reason
+
+MOST_MAILBOXES: Final = 10_000
+BURST_SECONDS: Final = 5
+"""What was not used is kept for so long."""
+
+
+class Rate:
+    """`a_second`: requests; `clock`: seconds."""
+
+    def __init__(self, a_second: int, clock: Callable[[], float]) -> None:
+        self._a_second = a_second
+        self._clock = clock
+        # The moment at which a bucket is, or was, empty.
+        self._empty_at: Cache[float] = Cache(MOST_MAILBOXES)
+
+    def take(self, mailbox: str) -> None:
+        """Count one request. Raises NotNowError(TOO_MANY_REQUESTS)."""
+        now = self._clock()
+        kept = self._empty_at.get(mailbox, now)
+        empty_at = (kept.value if kept else now) + 1 / self._a_second
+        if empty_at > now + BURST_SECONDS:
+            raise NotNowError(Reason.TOO_MANY_REQUESTS)
+        self._empty_at.put(mailbox, Kept(empty_at, now, empty_at))

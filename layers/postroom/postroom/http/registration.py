@@ -1,0 +1,143 @@
+"""Self-registration: a name whose profile names our delivery service opens its mailbox there (settlement dm3 16).
+
+By the profile's key, which gives a token; or, as dm3's reference has it, by the word of the registry, which gives
+none: whoever reads a registry could bring a profile, and what an account signed beneath it, as well as its owner.
+Nothing here tells a stranger who has a mailbox, and what an operator closed no owner opens again.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from postroom.api.challenges import Purpose
+from postroom.api.mailbox_names import a_labels
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.http.rate_limit import Rate
+from postroom.http.sign_in import NOBODYS, Users, decoded
+from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Tokens
+from postroom.protocols.dm3.profile import UserProfile, read_user_profile
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.limits.challenges import AnsweredChallenges
+
+OF_A_NAME_A_SECOND: Final = 1
+A_SECOND: Final = 4
+"""Strangers make us look names up, at each instance of the function."""
+
+
+class Directory(Protocol):
+    """What is known of domains, and remembered of mailboxes."""
+
+    def domain(self, name: str) -> Domain | None:
+        """A domain; None: none is served here under this name."""
+        ...
+
+    def forget(self, mailbox: str) -> None:
+        """Read anew what is known of a mailbox."""
+        ...
+
+
+class Opening:
+    """Opens mailboxes. `service`: the normalised name of our delivery service; empty: none are opened here."""
+
+    def __init__(
+        self,
+        *,
+        service: str,
+        tokens: Tokens,
+        answered: AnsweredChallenges,
+        users: Users,
+        directory: Directory,
+        mailboxes: Mailboxes,
+        of_a_name: Rate,
+        of_all: Rate,
+    ) -> None:
+        self._service = service
+        self._tokens = tokens
+        self._answered = answered
+        self._users = users
+        self._directory = directory
+        self._mailboxes = mailboxes
+        self._of_a_name = of_a_name
+        self._of_all = of_all
+
+    def open(self, name: str, audience: str, challenge: str, signature: str) -> str:
+        """A token for who signed a challenge to open the mailbox, the whole text of it, by its profile's key.
+
+        One that is open stays as it is. `signature`: base64. Raises TheirError (OPENING_NOT_OFFERED,
+        CHALLENGE_INVALID, NOT_THE_OWNER, OPENING_REFUSED) or NotNowError: then nothing has changed.
+        """
+        self._check_offered()
+        asked = self._tokens.read_challenge(challenge, name, audience, Purpose.OPEN)
+        profile = self._published(name)
+        key = profile.signing_key if profile else NOBODYS
+        signed = key.verify(decoded(signature), challenge.encode())
+        if profile is None or not signed:
+            raise TheirError(Reason.NOT_THE_OWNER)
+        self._check_free(name, profile)
+        # As for signing in: who signs out meanwhile is signed out.
+        sign_outs = self._mailboxes.sign_outs(name)
+        # Only now: who cannot sign must not make us write.
+        if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
+            raise TheirError(Reason.CHALLENGE_INVALID)
+        self._put(name)
+        return self._tokens.token(name, audience, key.fingerprint, sign_outs)
+
+    def open_published(self, name: str, given: Mapping[str, JsonValue]) -> None:
+        """Open the mailbox of a name whose published profile is the one that is given.
+
+        Raises TheirError (OPENING_NOT_OFFERED, OPENING_REFUSED: why is nobody's business who has shown no key) or
+        NotNowError.
+        """
+        self._check_offered()
+        profile = self._published(name)
+        if profile is None or not _is_that(profile, given):
+            raise TheirError(Reason.OPENING_REFUSED)
+        try:
+            self._check_free(name, profile)
+            self._put(name)
+        except TheirError:
+            raise TheirError(Reason.OPENING_REFUSED) from None
+
+    def _check_offered(self) -> None:
+        if not self._service:
+            raise TheirError(Reason.OPENING_NOT_OFFERED)
+
+    def _published(self, name: str) -> UserProfile | None:
+        """The profile as it stands in the registry now; None: there is none that can be read."""
+        self._of_a_name.take(name)
+        self._of_all.take("")
+        try:
+            return self._users.user(name, fresh=True)
+        except TheirError:
+            return None
+
+    def _check_free(self, name: str, profile: UserProfile) -> None:
+        if self._service not in profile.delivery_services:
+            raise TheirError(Reason.OPENING_REFUSED, f"its profile does not name {self._service}")
+        labels = a_labels(name).split(".")
+        if any(self._directory.domain(".".join(labels[start:])) for start in range(len(labels))):
+            raise TheirError(Reason.OPENING_REFUSED, "it belongs to a domain that takes messages of NLWeb here")
+        mailbox = self._mailboxes.find(name)
+        if mailbox.closed:
+            raise TheirError(Reason.OPENING_REFUSED, "its operator closed it")
+        # Its messages are the keys' of whom the operator named: a profile of the same name gets none of them.
+        if mailbox.keys and self._mailboxes.settings(name) is None:
+            raise TheirError(Reason.OPENING_REFUSED, "its operator opened it for messages of NLWeb")
+
+    def _put(self, name: str) -> None:
+        if not self._mailboxes.open_letters(name):
+            raise TheirError(Reason.OPENING_REFUSED, "its operator closed it")
+        self._directory.forget(name)
+
+
+def _is_that(published: UserProfile, given: Mapping[str, JsonValue]) -> bool:
+    """Whether two profiles have the same keys and delivery services; what else stands in them says nothing here."""
+    try:
+        other = read_user_profile(dict(given))
+    except TheirError:
+        return False
+    return (published.signing_key, published.encryption_key, published.delivery_services) == (
+        other.signing_key, other.encryption_key, other.delivery_services,
+    )  # fmt: skip

@@ -1,0 +1,11 @@
+"""An account of a local stack, as whoever asks it names it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAccount:
+    """An account of a local stack: where it is asked, and its twelve digits."""
+
+    endpoint_url: str
+    digits: str

@@ -1,0 +1,49 @@
+"""What a wheel does not bring: the template and the jobs, which are in a checkout, and the packages of extras."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+from postroom.core.errors import SettingsError
+
+_CHECKOUT = Path(__file__).resolve().parents[4]
+_SCRIPTS: Final = {"compact": "compact_chunks.py", "expire": "expire_messages.py"}
+_IMPORTED: Final = {
+    "glue": ("pyspark",),
+    "local": ("hypercorn", "ministack", "samtranslator", "trustme"),
+    "peers": ("pollyweb",),
+}
+"""Of each extra what commands import, or have others import."""
+
+
+def template_path() -> Path:
+    """The path of template.yaml. Raises SettingsError where the library is not installed from a checkout."""
+    path = _CHECKOUT / "template.yaml"
+    if not path.is_file():
+        raise SettingsError(
+            "the local stack runs the template and the functions of a checkout, and this postroom is not installed "
+            "from one: clone the repository and run `make demo` or `make up` there"
+        )
+    return path
+
+
+def job_path(job: Literal["compact", "expire"]) -> Path:
+    """The path of a Glue job. Raises SettingsError where it or Spark is missing."""
+    path = _CHECKOUT / "glue_jobs" / _SCRIPTS[job]
+    if not path.is_file():
+        raise SettingsError(
+            "the jobs are in a checkout, and this postroom is not installed from one: clone the repository, run "
+            "`make install` there, and `postroom jobs` from its environment"
+        )
+    require("a job", "glue")
+    return path
+
+
+def require(what: str, *extras: str) -> None:
+    """Raise SettingsError where a package of these extras is missing. `what`: who takes it."""
+    missing = [name for extra in extras for name in _IMPORTED[extra] if not find_spec(name)]
+    if missing:
+        raise SettingsError(
+            f"{what} takes packages that are not installed here ({', '.join(missing)}): "
+            f"`pip install 'postroom[{','.join(extras)}]'` brings them"
+        )

@@ -1,0 +1,55 @@
+"""A Glue job, run on this machine on a deployment: what it is told comes from the outputs of the stack."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from postroom.core.errors import OurError
+from postroom.core.ijson import JsonValue
+from postroom.local.account import LocalAccount
+from postroom.local.checkout import job_path
+from postroom.local.clients import REGION
+from postroom.local.spark import environment_of, run_job
+
+_TOLD: Final = {
+    "BUCKET": "Bucket",
+    "POST_TABLE": "PostTable",
+    "DIRECTORY_TABLE": "DirectoryTable",
+    "LIMITS_TABLE": "LimitsTable",
+    "STORAGE_TABLE": "StorageTable",
+    "RETAIN_SECONDS": "RetainSeconds",
+    "LAG_HOURS": "CompactLagHours",
+    "DM3_MESSAGE_TTL_DAYS": "Dm3MessageTtlDays",
+    "CLOSED_DAYS": "ClosedMailboxDays",
+    "READ_UNITS_PER_SECOND": "JobsReadUnitsASecond",
+    "WRITE_UNITS_PER_SECOND": "JobsWriteUnitsASecond",
+}
+"""A job's arguments by the outputs of the stack; each job passes over what is not for it."""
+
+
+def run(
+    outputs: Mapping[str, str],
+    local: LocalAccount | None,
+    job: Literal["compact", "expire"],
+    *,
+    dry_run: bool = False,
+    more: Mapping[str, object] | None = None,
+) -> dict[str, JsonValue]:
+    """Run a job to its end; its report. `local`: None on AWS. `more`: what it is told otherwise than as deployed.
+
+    Raises SettingsError where it or Spark is missing, OurError where there is no Java, or it failed.
+    """
+    said: dict[str, object] = {name: outputs[output] for name, output in _TOLD.items() if output in outputs}
+    said |= {"JOB_NAME": f"postroom {job}", "DRY_RUN": str(dry_run).lower(), **(more or {})}
+    environment = dict(os.environ)
+    if local:
+        said["ENDPOINT_URL"] = local.endpoint_url
+        environment = environment_of(local.digits, REGION)
+    arguments = [str(word) for name, value in said.items() for word in (f"--{name}", value)]
+    told = run_job(job_path(job), arguments, environment)
+    try:
+        report: dict[str, JsonValue] = json.loads(told)
+    except ValueError:
+        raise OurError(f"the job {job} ended without a report; the last that it said: {told[:200]!r}") from None
+    return report

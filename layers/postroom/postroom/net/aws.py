@@ -1,0 +1,189 @@
+"""One place that tells a passing AWS fault from a refusal and from our own mistake."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
+from botocore.exceptions import ConnectionError as NoConnectionError
+
+from postroom.core.errors import NotNowError
+from postroom.core.own_faults import OwnFault, OwnFaults, explain
+from postroom.reasons import Reason
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+    from botocore.model import OperationModel
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+C = TypeVar("C", bound="BaseClient")
+
+_PASSING: Final = frozenset(
+    {
+        "InternalServerError", "InternalError", "InternalFailure", "RequestTimeout", "ServiceUnavailable",
+        "TransactionInProgressException",
+        # If-None-Match under a name that is our own: an earlier try of the same call got through, or still runs.
+        "ConditionalRequestConflict", "PreconditionFailed",
+    }
+)  # fmt: skip
+_TOO_MANY_REQUESTS: Final = 429
+_RESOURCES: Final = {
+    "TableName": "table", "Bucket": "bucket", "QueueUrl": "queue", "QueueName": "queue", "SecretId": "secret",
+    "FunctionName": "function", "TopicArn": "topic", "EventBusName": "event bus",
+}  # fmt: skip
+"""What the arguments of our calls name, and what that is."""
+_ARGUMENTS, _ACTION, _KIND, _NAME = "postroom_arguments", "PostroomAction", "PostroomKind", "PostroomName"
+_OWN_FAULTS: Final = "PostroomOwnFaults"
+
+
+class RefusedError(Exception):
+    """The condition of a write did not hold. `item`: what stands there, if that was asked for and there is any."""
+
+    def __init__(self, item: "Mapping[str, AttributeValueTypeDef]") -> None:
+        super().__init__("ConditionalCheckFailedException")
+        self.item = item
+
+
+class CancelledError(Exception):
+    """A transaction was not made. `codes`: what was wrong with each of its writes; "None": nothing."""
+
+    def __init__(self, codes: tuple[str, ...]) -> None:
+        super().__init__(f"TransactionCanceledException: {', '.join(codes)}")
+        self.codes = codes
+
+
+def error_code(error: ClientError) -> str:
+    """The service's own code for what it refused."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def is_passing(error: BotoCoreError | ClientError) -> bool:
+    """Whether the same call may succeed later: throttling, time-outs, no connection, their 5xx."""
+    if isinstance(error, ClientError):
+        fault = our_own_fault(error)
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return (
+            error_code(error) in _PASSING
+            or status == _TOO_MANY_REQUESTS
+            or status >= 500
+            or (fault is not None and fault.quota)
+        )
+    return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
+
+
+def naming(client: C, own_faults: OwnFaults) -> C:
+    """The same client, whose errors say from now on what they are about: AWS often says no more than `not found`.
+
+    They have `own_faults` with them, too: where one of them is a fault of our own, it is noted there.
+    """
+    client.meta.events.register("provide-client-params", _keep_arguments)
+    client.meta.events.register("after-call", partial(_name_resource, own_faults))
+    return client
+
+
+def _keep_arguments(params: Mapping[str, object], context: dict[str, object], **_: object) -> None:
+    context[_ARGUMENTS] = params
+
+
+def _name_resource(
+    own_faults: OwnFaults,
+    parsed: dict[str, dict[str, object]],
+    model: "OperationModel",
+    context: Mapping[str, object],
+    **_: object,
+) -> None:
+    if "Error" in parsed:
+        kind, name = _resource(cast("Mapping[str, object]", context.get(_ARGUMENTS, {})))
+        action = f"{model.service_model.service_name}:{model.name}"
+        parsed["Error"] |= {_ACTION: action, _KIND: kind, _NAME: name, _OWN_FAULTS: own_faults}
+
+
+def _resource(arguments: Mapping[str, object]) -> tuple[str, str]:
+    """What a call is about: never a key, which may name a mailbox."""
+    for argument, kind in _RESOURCES.items():
+        if argument in arguments:
+            name = str(arguments[argument])
+            return kind, name.rpartition("/")[2] if argument == "QueueUrl" else name
+    for within in ("TransactItems", "Entries"):
+        for entry in cast("Iterable[Mapping[str, object]]", arguments.get(within, ())):
+            # A write of a transaction stands under its verb.
+            write = next(iter(entry.values())) if within == "TransactItems" else entry
+            return _resource(cast("Mapping[str, object]", write))
+    return "AWS", "account"
+
+
+def our_own_fault(error: BaseException | None) -> OwnFault | None:
+    """What is wrong with us where AWS refused something, here or in what this error came from; None: not that."""
+    while error is not None:
+        if isinstance(error, ClientError):
+            said = cast("Mapping[str, str]", error.response.get("Error", {}))
+            action = said.get(_ACTION, error.operation_name)
+            reasons = cast("Iterable[Mapping[str, str]]", error.response.get("CancellationReasons", ()))
+            for code in (error_code(error), *(reason.get("Code", "") for reason in reasons)):
+                fault = explain(code, action, said.get(_KIND, "AWS"), said.get(_NAME, "account"))
+                if fault:
+                    return fault
+        error = error.__cause__
+    return None
+
+
+def stack_of(error: BaseException) -> BaseException | None:
+    """What a log shows the stack of: nothing where a sentence says all that there is to be said."""
+    return None if our_own_fault(error) else error
+
+
+def _note(error: BaseException) -> None:
+    """Have it told at the end of the run, if it is our own fault and there is a run that tells."""
+    fault, cause = our_own_fault(error), cast("BaseException | None", error)
+    while fault and cause is not None:
+        said = cast("Mapping[str, object]", cause.response.get("Error", {})) if isinstance(cause, ClientError) else {}
+        own_faults = said.get(_OWN_FAULTS)
+        if isinstance(own_faults, OwnFaults):
+            own_faults.note(fault)
+            return
+        cause = cause.__cause__
+
+
+@contextmanager
+def transacting() -> Iterator[None]:
+    """A transaction of DynamoDB: CancelledError where it was certainly not made, else as `passing_faults`."""
+    with passing_faults():
+        try:
+            yield
+        except ClientError as error:
+            if error_code(error) == "TransactionCanceledException":
+                _note(error)
+                reasons = cast("Iterable[Mapping[str, str]]", error.response.get("CancellationReasons", ()))
+                raise CancelledError(tuple(reason.get("Code", "None") for reason in reasons)) from error
+            raise
+
+
+@contextmanager
+def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
+    """Turn a passing fault of AWS into NotNowError(`reason`); let every other error through.
+
+    `of_others`: what was asked for is not ours, and that it is missing or denied is no fault of our own.
+    """
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        if not of_others:
+            _note(error)
+        if is_passing(error):
+            raise NotNowError(reason) from error
+        raise
+
+
+@contextmanager
+def conditional() -> Iterator[None]:
+    """A conditional write of DynamoDB: RefusedError where its condition did not hold, else as `passing_faults`."""
+    with passing_faults():
+        try:
+            yield
+        except ClientError as error:
+            if error_code(error) == "ConditionalCheckFailedException":
+                raise RefusedError(
+                    cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
+                ) from None
+            raise

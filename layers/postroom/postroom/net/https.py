@@ -1,0 +1,220 @@
+"""Outbound HTTPS to hosts that strangers name: never into a private network, never for long, never too much.
+
+The name is resolved once, by the resolver given; each address is judged; the connection is made to that very
+address, and asked afterwards whom it reached. TLS checks the certificate against the host name. Redirects are
+answers like any other, environment proxies are not looked at, nothing compressed is asked for or taken.
+"""
+
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+import httpcore
+
+from postroom.core.errors import NotNowError
+from postroom.net.timed import TimedStream, seconds_left
+from postroom.protocols.nlweb.names import is_host_name
+from postroom.reasons import Reason
+
+Resolve = Callable[[str], Sequence[str]]
+"""Host name → its addresses as text. An empty sequence means: there is no such host."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address stands in the last 32 bits
+
+MAX_URL_CHARACTERS = 2048
+MAX_RESPONSE_BYTES = 1 << 20
+"""Unless the caller says otherwise. What is asked for is a status, a manifest, or a JSON-RPC answer."""
+MAX_ADDRESSES = 8
+"""Tried of one host, in the resolver's order: a stranger's zone must not have us knock on a thousand doors."""
+
+
+class NoSuchHostError(NotNowError):
+    """The URL's host does not exist, says the resolver; the reason is OutboundFailed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What the other host answered: `headers` by lower-case name, repeated ones joined with ", "."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpsClient:
+    """Makes one HTTPS request at a time, each over a connection of its own; safe to share among threads."""
+
+    def __init__(
+        self,
+        resolve: Resolve,
+        *,
+        port: int = 443,
+        allow_private: bool = False,
+        ca_file: str | None = None,
+        connect_timeout: float = 3.0,
+        total_timeout: float = 10.0,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+    ) -> None:
+        """`allow_private` permits any address, and IP literals as hosts: for a stack on one machine.
+
+        `ca_file` (PEM) replaces the system's authorities. `connect_timeout` and `total_timeout` are seconds;
+        the latter is for the whole exchange from the look-up on, however slowly the answer drips. (`resolve`
+        has a time limit of its own: it cannot be interrupted from here.)
+        """
+        self._resolve = resolve
+        self._port = port
+        self._allow_private = allow_private
+        self._tls = ssl.create_default_context(cafile=ca_file)
+        self._connect_timeout = connect_timeout
+        self._total_timeout = total_timeout
+        self._max_response_bytes = max_response_bytes
+
+    def get(self, url: str, accept: str) -> Response:
+        """GET an https URL. Raises NotNowError (OutboundFailed) whatever goes wrong, NoSuchHostError among it."""
+        return self._exchange("GET", url, [("Accept", accept)], None)
+
+    def post(self, url: str, body: bytes, content_type: str, *, headers: Mapping[str, str] | None = None) -> Response:
+        """POST a body to an https URL, with further headers. Raises as `get` does."""
+        return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body)
+
+    def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+        deadline = time.monotonic() + self._total_timeout
+        host, target = split_url(url, self._port, allow_addresses=self._allow_private)
+        backend = _PinnedBackend(self._addresses(host), deadline, self._connect_timeout)
+        headers += [("User-Agent", "postroom"), ("Accept-Encoding", "identity"), ("Connection", "close")]
+        where = httpcore.URL(scheme="https", host=host, port=self._port, target=target)
+        try:
+            with (
+                httpcore.HTTPConnection(where.origin, self._tls, network_backend=backend) as connection,
+                connection.stream(method, where, headers=headers, content=body) as answer,
+            ):
+                return self._read(answer, host)
+        except httpcore.TimeoutException as error:
+            raise _failed(f"{host} did not answer in time") from error
+        except httpcore.ProtocolError as error:
+            raise _failed(f"{host} does not speak HTTP/1.1 as it should") from error
+        except httpcore.NetworkError as error:
+            if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+                raise _failed(f"the certificate of {host} was not accepted") from error
+            raise _failed(f"no connection to {host}, or it broke") from error
+
+    def _addresses(self, host: str) -> list[IPv4Address | IPv6Address]:
+        literal = _as_address(host)
+        if literal:
+            return [literal]
+        try:
+            answers = self._resolve(host)
+        except (NotNowError, OSError) as error:
+            raise _failed(f"{host} could not be looked up") from error
+        if not answers:
+            raise NoSuchHostError(Reason.OUTBOUND_FAILED, f"there is no host {host}")
+        found = [address for address in map(_as_address, answers) if address]
+        allowed = found if self._allow_private else [address for address in found if is_public(address)]
+        if not allowed:
+            raise _failed(f"{host} has no public address")
+        return allowed[:MAX_ADDRESSES]
+
+    def _read(self, answer: httpcore.Response, host: str) -> Response:
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in answer.headers:
+            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        if headers.get("content-encoding", "identity") != "identity":
+            raise _failed(f"{host} answered in a compressed form that was not asked for")
+        body = bytearray()
+        for chunk in answer.iter_stream():
+            body += chunk
+            if len(body) > self._max_response_bytes:
+                raise _failed(f"{host} answered with more than {self._max_response_bytes} bytes")
+        return Response(answer.status, headers, bytes(body))
+
+
+def split_url(url: str, only_port: int, *, allow_addresses: bool = False) -> tuple[str, str]:
+    """Check a URL (RFC 3986, RFC 9110 §4.2.2): the host name, and path with query.
+
+    Raises NotNowError(OUTBOUND_FAILED) unless it is https, without credentials, of a host name, at that port or none.
+    """
+    if not re.fullmatch(r"[!-~]+", url) or len(url) > MAX_URL_CHARACTERS:
+        raise _failed("the URL has characters that a URL must not have, or too many")
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:
+        raise _failed("the URL is malformed") from None
+    if parts.scheme != "https" or "@" in parts.netloc:
+        raise _failed("the URL is not of the form https://host/path")
+    if port is not None and port != only_port:
+        raise _failed(f"the URL's port is not {only_port}")
+    if not can_be_reached(host) and not (allow_addresses and _as_address(host)):
+        raise _failed("the URL's host is not a host name")
+    return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Tell whether this address lies in the public Internet; IPv4 inside IPv6 is looked at as what it is.
+
+    Unwrapped are IPv4-mapped (RFC 4291 §2.5.5.2), NAT64 (RFC 6052) and 6to4 (RFC 3056) addresses.
+    """
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64:
+            inner = IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(inner)
+        if address.is_site_local:
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def can_be_reached(host: str) -> bool:
+    """Whether `host` is a host name that is no address in disguise.
+
+    Some resolvers take "127.0x1" for one: no last label that exists begins with a digit.
+    """
+    return is_host_name(host) and not host.rpartition(".")[2][0].isdigit()
+
+
+def _as_address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _failed(detail: str) -> NotNowError:
+    return NotNowError(Reason.OUTBOUND_FAILED, detail)
+
+
+class _PinnedBackend(httpcore.NetworkBackend):
+    """Connects to the addresses it was given, in their order, whatever the name says by now."""
+
+    def __init__(self, addresses: Sequence[IPv4Address | IPv6Address], deadline: float, connect_timeout: float) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+        self._connect_timeout = connect_timeout
+
+    def connect_tcp(
+        self,
+        host: str,  # noqa: ARG002 - the point of this class
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        failure: Exception = httpcore.ConnectError("no address")
+        for address in self._addresses:
+            seconds = min(self._connect_timeout, seconds_left(self._deadline))
+            try:
+                stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
+            except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+                failure = error
+                continue
+            if ip_address(stream.get_extra_info("server_addr")[0]) != address:
+                stream.close()
+                raise httpcore.ConnectError("the connection leads to another address")
+            return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
+        raise failure

@@ -1,0 +1,1 @@
+"""What leaves the post office: Feedback, the outbox, notifications."""

@@ -1,0 +1,202 @@
+"""The courier: tells the sender's buffer of a discard, at most once, and no domain or buffer more than its share."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from postroom.core.errors import NotNowError
+from postroom.outbound.ports import Clock, Manifests, SendQueue
+from postroom.outbound.postman import Postman
+from postroom.outbound.queue_messages import Notice, SummaryDue
+from postroom.protocols.nlweb.feedback import body_of, summary_of
+from postroom.protocols.nlweb.sign import Draft
+from postroom.protocols.nlweb.subjects import FEEDBACK
+from postroom.reasons import Reason
+from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.limits.feedback import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
+from postroom.storage.mail.feedback_log import TellTale
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.seen import Seen
+from postroom.storage.queues import LONGEST_DELAY_SECONDS
+
+FIRST_DELAY_SECONDS: Final = 10
+DOMAINS_OF_A_BUFFER: Final = 10
+"""A buffer may serve many domains, and takes the shares of so many. Their owner names it without asking it: whoever
+has a zone has any number of domains in it, and would else send our Feedback to a host of others without end."""
+_GRACE_SECONDS: Final = 120
+"""After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
+_log: Final = logging.getLogger(__name__)
+
+
+class Delivery(StrEnum):
+    """What became of a notice in one run."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    NOBODY = "nobody to tell"
+    SILENT = "nothing to tell"
+    SUMMARY = "summary"
+    WITHHELD = "withheld"
+    WAITING = "waiting"
+    GIVEN_UP = "given up"
+
+
+@dataclass(frozen=True, slots=True)
+class CourierRules:
+    """`per_domain_and_hour`: Feedback to one sender's domain. `give_up_seconds`: how long a Feedback is tried."""
+
+    per_domain_and_hour: int
+    give_up_seconds: int
+
+
+class Courier:
+    """Sends Feedback. `new_uuid` mints Correlations, `jitter` answers 0 ≤ x < 1."""
+
+    def __init__(
+        self,
+        *,
+        seen: Seen,
+        register: Register,
+        told: TellTale,
+        limits: FeedbackLimits,
+        manifests: Manifests,
+        postman: Postman,
+        queue: SendQueue,
+        rules: CourierRules,
+        clock: Clock,
+        new_uuid: Callable[[], str],
+        jitter: Callable[[], float],
+    ) -> None:
+        self._seen = seen
+        self._register = register
+        self._told = told
+        self._limits = limits
+        self._manifests = manifests
+        self._postman = postman
+        self._queue = queue
+        self._rules = rules
+        self._clock = clock
+        self._new_uuid = new_uuid
+        self._jitter = jitter
+
+    def deliver(self, notice: Notice | SummaryDue) -> Delivery:
+        """Tell, or send the notice back into the queue for later. Raises NotNowError where not even that went."""
+        try:
+            return self._tell(notice) if isinstance(notice, Notice) else self._sum_up(notice)
+        except NotNowError as error:
+            _log.warning("Feedback for %s waits: %s", notice.sender, error)
+            if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
+                return self._finish(notice, Delivery.GIVEN_UP)
+            self._queue.send(notice.again().encode(), backoff(notice.tries, self._jitter()), group=notice.group)
+            return Delivery.WAITING
+
+    def _tell(self, notice: Notice) -> Delivery:
+        if self._lives_elsewhere(notice):
+            return Delivery.SILENT
+        told = self._told.find(notice.row)
+        if told is not None and told.sent:
+            return Delivery.SILENT
+        if told is None:
+            buffer = self._manifests.feedback_domain_of(notice.sender)
+            if buffer is None:
+                return Delivery.NOBODY
+            if not self._take_share(notice):
+                return Delivery.SUMMARY
+            if not self._take_room(buffer):
+                return self._finish(notice, Delivery.WITHHELD)
+            told = self._told.note(notice.row, buffer, self._new_uuid(), int(self._clock() * 1000))
+            if told.sent:
+                return Delivery.SILENT
+        draft = Draft(
+            sender=notice.receiver,
+            receiver=told.buffer,
+            subject=FEEDBACK,
+            correlation=told.correlation,
+            timestamp_ms=told.timestamp_ms,
+            body=body_of(notice.sender, notice.correlation, notice.reason),
+            dialect=notice.dialect,
+        )
+        return self._finish(notice, self._send(draft))
+
+    def _lives_elsewhere(self, notice: Notice) -> bool:
+        """Whether a message was accepted under this key by another claim: then its sender is told nothing of this one.
+
+        A stranger who knows a Correlation could make us say of an accepted message that it was discarded. Only that
+        the Correlation was reused is told in spite of it: that is proven, and about another text.
+        """
+        key = seen_key_nlweb(notice.receiver, notice.sender, notice.correlation)
+        known = self._seen.find(key, now=int(self._clock()))
+        if known is None or known.home == notice.row:
+            return False
+        if notice.reason is Reason.CORRELATION_REUSED and known.hash != notice.digest:
+            return False
+        if known.home is None:
+            return True
+        row = self._register.find(known.home)
+        return row is None or row.discarded is None
+
+    def _take_share(self, notice: Notice) -> bool:
+        """Count one Feedback of this hour; beyond the share it is left to the hour's summary."""
+        hour = int(self._clock()) // HOUR_SECONDS
+        if self._limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
+            return True
+        if self._limits.withhold(notice.sender, hour, str(notice.reason)):
+            due = SummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
+            self._queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
+            self._limits.asked(notice.sender, hour)
+        self._told.sent(notice.row, Delivery.SUMMARY)
+        return False
+
+    def _take_room(self, buffer: str) -> bool:
+        """Count one Feedback to this buffer, in this hour."""
+        limit = DOMAINS_OF_A_BUFFER * max(1, self._rules.per_domain_and_hour)  # with no share, there are summaries
+        return self._limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
+
+    def _sum_up(self, due: SummaryDue) -> Delivery:
+        ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
+        if self._clock() < ripe:
+            delay = min(LONGEST_DELAY_SECONDS, int(ripe - self._clock()) + 1)
+            self._queue.send(due.encode(), delay, group=due.group)
+            return Delivery.WAITING
+        buffer = self._manifests.feedback_domain_of(due.sender)
+        if buffer is None:
+            return Delivery.NOBODY
+        identity = SummaryIdentity(due.receiver, buffer, self._new_uuid(), int(self._clock() * 1000))
+        summary = self._limits.summary(due.sender, due.hour, identity)
+        if summary.sent:
+            return Delivery.SILENT
+        if summary.identity == identity and not self._take_room(buffer):
+            return self._finish(due, Delivery.WITHHELD)
+        since_ms = due.hour * HOUR_SECONDS * 1000
+        draft = Draft(
+            sender=summary.identity.receiver,
+            receiver=summary.identity.buffer,
+            subject=FEEDBACK,
+            correlation=summary.identity.correlation,
+            timestamp_ms=summary.identity.timestamp_ms,
+            body=summary_of(due.sender, since_ms, since_ms + HOUR_SECONDS * 1000, summary.codes),
+            dialect=due.dialect,
+        )
+        return self._finish(due, self._send(draft))
+
+    def _send(self, draft: Draft) -> Delivery:
+        return Delivery.DELIVERED if self._postman.post(draft).taken else Delivery.REFUSED
+
+    def _finish(self, notice: Notice | SummaryDue, outcome: Delivery) -> Delivery:
+        if isinstance(notice, Notice):
+            self._told.sent(notice.row, outcome)
+        else:
+            self._limits.sent(notice.sender, notice.hour, outcome)
+        return outcome
+
+
+def backoff(tries: int, jitter: float) -> int:
+    """Seconds until the next try; 0 ≤ `jitter` < 1."""
+    longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
+    return int(longest * (0.5 + 0.5 * jitter))
+
+
+def _begun_ms(notice: Notice | SummaryDue) -> int:
+    return notice.since_ms if isinstance(notice, Notice) else (notice.hour + 1) * HOUR_SECONDS * 1000

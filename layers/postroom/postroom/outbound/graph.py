@@ -1,0 +1,109 @@
+"""Who is told of a domain's discarded messages: its manifest says so, or a graph domain where it has none."""
+
+import json
+import uuid
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.ijson import parse
+from postroom.names.manifest import ManifestDirectory, read_feedback_domain
+from postroom.net.https import Response
+from postroom.outbound.ports import Clock
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.sign import Draft, sign
+from postroom.protocols.nlweb.subjects import IDENTITY
+from postroom.reasons import Reason
+from postroom.storage.secrets.signing_keys import SigningKey
+
+MAX_REPLY_BYTES: Final = 65_536
+"""A host name is expected, among what else a graph may tell."""
+MAX_DOMAINS: Final = 4096
+"""Whose answers are kept."""
+_KEEP_SECONDS: Final = 3600
+
+
+class Posts(Protocol):
+    """What the graph is asked through; `postroom.net.https.HttpsClient` is one."""
+
+    def post(self, url: str, body: bytes, content_type: str) -> Response:
+        """Raises NotNowError(OUTBOUND_FAILED)."""
+        ...
+
+
+class FirstKey(Protocol):
+    """In whose name the graph is asked; `postroom.storage.secrets.signing_keys.SigningKeys` is one."""
+
+    def first(self) -> tuple[str, SigningKey] | None:
+        """A domain of ours and its key. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        ...
+
+
+class Graph:
+    """Asks a graph domain `Identity@Graph` (settlement NLWeb 10).
+
+    It asks in the name of the first of our domains that has a key, whichever the message was for.
+    """
+
+    def __init__(
+        self, domain: str, https: Posts, keys: FirstKey, clock: Clock, new_uuid: Callable[[], uuid.UUID]
+    ) -> None:
+        self._domain = domain
+        self._https = https
+        self._keys = keys
+        self._clock = clock
+        self._new_uuid = new_uuid
+        self._cache: Cache[str | None] = Cache(MAX_DOMAINS)
+
+    def feedback_domain_of(self, domain: str) -> str | None:
+        """The buffer that the graph knows for a domain. Raises NotNowError."""
+        now = self._clock()
+        kept = self._cache.get(domain, now)
+        if kept is None:
+            kept = Kept(self._ask(domain), now, now + _KEEP_SECONDS)
+            self._cache.put(domain, kept)
+        return kept.value
+
+    def _ask(self, domain: str) -> str | None:
+        asker = self._keys.first()
+        if asker is None:
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "no domain of ours has a key to ask the graph with")
+        ours, signing = asker
+        request = sign(
+            Draft(
+                sender=ours,
+                receiver=self._domain,
+                subject=IDENTITY[0],
+                correlation=str(self._new_uuid()),
+                timestamp_ms=int(self._clock() * 1000),
+                body={"Domain": domain},
+                selector=signing.selector,
+            ),
+            signing.key,
+        )
+        answer = self._https.post(NLWEB.inbox_url(self._domain), json.dumps(request).encode(), "application/json")
+        if answer.status >= 500:
+            raise NotNowError(Reason.OUTBOUND_FAILED, f"{self._domain} answered {answer.status} to {IDENTITY[0]}")
+        if answer.status != 200:
+            return None
+        try:
+            reply = parse(answer.body, max_bytes=MAX_REPLY_BYTES)
+        except TheirError:
+            return None
+        return read_feedback_domain(reply.get("Feedback")) if isinstance(reply, dict) else None
+
+
+class Buffers:
+    """A domain's manifest decides; the graph is asked where there is none."""
+
+    def __init__(self, manifests: ManifestDirectory, graph: Graph | None) -> None:
+        self._manifests = manifests
+        self._graph = graph
+
+    def feedback_domain_of(self, domain: str) -> str | None:
+        """The buffer of a domain, or None: nobody is told. Raises NotNowError."""
+        feedback = self._manifests.feedback_of(domain)
+        if feedback.said or self._graph is None:
+            return feedback.domain
+        return self._graph.feedback_domain_of(domain)

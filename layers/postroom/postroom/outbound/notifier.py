@@ -1,0 +1,189 @@
+"""The courier's third round: whoever wants to know is told that something waits in a mailbox.
+
+At least once, and coalesced: at most one turn in an interval, and the last of a burst is told at the end of one. Of the
+notifications of a target that fails one is tried again, and covers the others.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from postroom.api.states import TargetState
+from postroom.core.errors import NotNowError
+from postroom.outbound.courier import backoff
+from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.ports import Clock, NewId, SendQueue
+from postroom.reasons import Reason
+from postroom.storage.directory.debounce import Turn, Turns
+from postroom.storage.directory.notification_targets import Kind, Retry, Target, Targets
+from postroom.storage.secrets.webhook_keys import WebhookKeys
+
+CODE_SECONDS: Final = 3600
+"""For so long a code is tried to be sent: its owner waits for it."""
+RETRY_LATE_SECONDS: Final = 3600
+"""After its time a retry counts as lost: the next notification is tried beside it."""
+_log: Final = logging.getLogger(__name__)
+
+
+class Notified(StrEnum):
+    """What became of something in the queue in one run."""
+
+    SPREAD = "spread"
+    """A turn was taken: each target has a notification in the queue."""
+    LATER = "later"
+    """Its targets were told just now; again at the end of the interval."""
+    COVERED = "covered"
+    """Another one, which is on its way, says the same."""
+    DELIVERED = "delivered"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    GIVEN_UP = "given up"
+    SILENT = "nobody to tell"
+
+
+class Carrier(Protocol):
+    """One way to tell targets; e-mail would be one more."""
+
+    def carry(self, target: Target, notification: str, content: str) -> bool:
+        """Tell a target under the id of a notification; False: it is gone for good, and says so.
+
+        Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NotifierRules:
+    """`interval_seconds`: of a mailbox, between two turns. `pause_seconds`: how long a target may fail."""
+
+    interval_seconds: int
+    pause_seconds: int
+
+
+class Notifier:
+    """Tells targets. `jitter` answers 0 ≤ x < 1."""
+
+    def __init__(
+        self,
+        *,
+        targets: Targets,
+        turns: Turns,
+        keys: WebhookKeys,
+        carriers: Mapping[Kind, Carrier],
+        queue: SendQueue,
+        rules: NotifierRules,
+        clock: Clock,
+        new_id: NewId,
+        jitter: Callable[[], float],
+    ) -> None:
+        self._targets = targets
+        self._turns = turns
+        self._keys = keys
+        self._carriers = carriers
+        self._queue = queue
+        self._rules = rules
+        self._clock = clock
+        self._new_id = new_id
+        self._jitter = jitter
+
+    def call(self, waiting: Waiting) -> Notified:
+        """Take the mailbox's turn, or see to it that one follows. Raises NotNowError where not even that went."""
+        try:
+            return self._call(waiting)
+        except NotNowError as error:
+            _log.warning("notifications of %s wait: %s", waiting.mailbox, error)
+            self._queue.send(waiting.again().encode(), backoff(waiting.tries, self._jitter()), group=waiting.group)
+            return Notified.WAITING
+
+    def _call(self, waiting: Waiting) -> Notified:
+        interval_ms = self._rules.interval_seconds * 1000
+        # One for the end of an interval has nobody after it: it spreads what it took, however many tries that needs.
+        mark = waiting.mark or self._new_id()
+        turn = self._turns.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
+        if turn.ours:
+            return self._spread(waiting.mailbox, turn)
+        # One for the end of an interval: if another turn was taken since, that told of all it stands for.
+        if waiting.after_ms != turn.at_ms if waiting.after_ms else turn.followed:
+            return Notified.COVERED
+        left_ms = turn.at_ms + interval_ms - self._now_ms()
+        following = Waiting(waiting.mailbox, turn.at_ms, self._new_id())
+        # In this order: whoever reads that it is in the queue may forget what it has in hand.
+        self._queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
+        with suppress(NotNowError):  # it spares others a message, and is owed to nobody
+            self._turns.followed(waiting.mailbox, turn)
+        return Notified.LATER
+
+    def _spread(self, mailbox: str, turn: Turn) -> Notified:
+        active = [target for target in self._targets.of(mailbox) if target.state is TargetState.ACTIVE]
+        for target in active:
+            # Of one turn the same id: it may be spread twice. What came after it is told by another.
+            told = Notification(mailbox, target.id, f"{target.id}-{turn.at_ms}", turn.at_ms)
+            self._queue.send(told.encode(), group=told.group)
+        return Notified.SPREAD if active else Notified.SILENT
+
+    def tell(self, told: Notification) -> Notified:
+        """Tell a target, or put it off. Raises NotNowError where not even that went."""
+        try:
+            return self._tell(told)
+        except NotNowError as error:
+            _log.warning("a notification of %s waits: %s", told.mailbox, error)
+            self._queue.send(told.again().encode(), backoff(told.tries, self._jitter()), group=told.group)
+            return Notified.WAITING
+
+    def _tell(self, told: Notification) -> Notified:
+        target = self._targets.find(told.mailbox, told.target)
+        if target is None or not _is_for(told, target):
+            return Notified.SILENT
+        if target.retry and target.retry.notification != told.id and self._clock() < target.retry.until:
+            return Notified.COVERED
+        if target.retry:
+            self._targets.begin_retry(target, target.retry.notification)
+        try:
+            taken = self._carriers[target.kind].carry(
+                target, told.id, told.content(self._keys.code(target) if told.challenge else "")
+            )
+        except NotNowError as error:
+            # What we are at fault for pauses nobody.
+            if error.reason is not Reason.OUTBOUND_FAILED:
+                raise
+            return self._failed(told, target, error.detail or error.reason.sentence)
+        if not taken:
+            return self._end(told, target, "it answered 410 Gone")
+        if target.failing_since_ms:
+            self._targets.went_well(target)
+        return Notified.DELIVERED
+
+    def _failed(self, told: Notification, target: Target, detail: str) -> Notified:
+        since_ms = target.failing_since_ms or self._now_ms()
+        begun_ms, limit = (told.at_ms, CODE_SECONDS) if told.challenge else (since_ms, self._rules.pause_seconds)
+        if self._now_ms() - begun_ms > limit * 1000:
+            return self._end(told, target, detail)
+        delay = backoff(told.tries, self._jitter())
+        # In this order: whoever reads that it is in the queue may forget what it has in hand.
+        self._queue.send(told.again().encode(), delay, group=told.group)
+        until = int(self._clock()) + delay + RETRY_LATE_SECONDS
+        retry = None if told.challenge else Retry(told.id, until)
+        with suppress(NotNowError):  # put off a second time for that, it would go on as two
+            self._targets.failed(target, detail, since_ms, retry)
+        return Notified.WAITING
+
+    def _end(self, told: Notification, target: Target, detail: str) -> Notified:
+        """It is tried no more: the owner sees why."""
+        if told.challenge:
+            self._targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
+            return Notified.GIVEN_UP
+        self._targets.pause(target, detail)
+        return Notified.PAUSED
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _is_for(told: Notification, target: Target) -> bool:
+    """Whether a target is to be told this as it stands now: until it is verified, its newest code and nothing else."""
+    if target.state is TargetState.UNVERIFIED:
+        return told.challenge == target.challenge
+    return target.state is TargetState.ACTIVE and not told.challenge

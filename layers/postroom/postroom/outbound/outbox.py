@@ -1,0 +1,91 @@
+"""The courier's other round: what owners send is signed, posted, and tried again until something became of it.
+
+Each try may be made twice, by whoever is handed the message again: receivers dedupe by its Hash, which is the same.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from postroom.api.states import State
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.outbound.courier import Delivery, backoff
+from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.ports import Clock, SendQueue
+from postroom.outbound.postman import Postman
+from postroom.protocols.nlweb.feedback import read_refusal
+from postroom.storage.outbox import End, Outbox
+
+MAX_REPLY_BYTES: Final = 8192
+"""Of the answer to a message that its owner is shown: each change of a row is paid by its length."""
+_log: Final = logging.getLogger(__name__)
+_BECAME: Final = {
+    State.DELIVERED: Delivery.DELIVERED,
+    State.REFUSED: Delivery.REFUSED,
+    State.GIVEN_UP: Delivery.GIVEN_UP,
+}
+
+
+class Dispatch:
+    """Sends messages of owners. `give_up_seconds`: how long one is tried. `jitter` answers 0 ≤ x < 1."""
+
+    def __init__(
+        self,
+        *,
+        outbox: Outbox,
+        postman: Postman,
+        queue: SendQueue,
+        give_up_seconds: int,
+        clock: Clock,
+        jitter: Callable[[], float],
+    ) -> None:
+        self._outbox = outbox
+        self._postman = postman
+        self._queue = queue
+        self._give_up_seconds = give_up_seconds
+        self._clock = clock
+        self._jitter = jitter
+
+    def send(self, outgoing: Outgoing) -> Delivery:
+        """Try once, or put it off. Raises NotNowError where not even that went."""
+        try:
+            return self._send(outgoing)
+        except NotNowError as error:
+            _log.warning("a message from %s to %s waits: %s", outgoing.draft.sender, outgoing.draft.receiver, error)
+            self._queue.send(outgoing.again().encode(), backoff(outgoing.tries, self._jitter()), group=outgoing.group)
+            return Delivery.WAITING
+
+    def _send(self, outgoing: Outgoing) -> Delivery:
+        draft = outgoing.draft
+        message = self._outbox.find(draft.sender, draft.correlation)
+        if message is None or not message.is_carried_by(outgoing.carrier):
+            return Delivery.SILENT
+        try:
+            end = self._posted(outgoing)
+        except NotNowError as error:
+            if self._clock() * 1000 - draft.timestamp_ms <= self._give_up_seconds * 1000:
+                raise
+            end = End(State.GIVEN_UP, self._now_ms(), str(error.reason), error.detail)
+        self._outbox.finish(draft.sender, draft.correlation, end)
+        return _BECAME[end.state]
+
+    def _posted(self, outgoing: Outgoing) -> End:
+        answer = self._postman.post(outgoing.draft)
+        said = _read(answer.body)
+        if answer.taken:
+            return End(State.DELIVERED, self._now_ms(), reply="" if said is None else answer.body.decode())
+        reason, detail = read_refusal(said)
+        detail = detail or f"{outgoing.draft.receiver} answered {answer.status}"
+        return End(State.REFUSED, self._now_ms(), reason, detail)
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _read(body: bytes) -> JsonValue:
+    """The JSON of an answer; None: it is none, or too large."""
+    try:
+        return parse(body, max_bytes=MAX_REPLY_BYTES)
+    except TheirError:
+        return None

@@ -1,0 +1,49 @@
+"""What the courier needs from the outside, as small typed ports; `runtime` fits the real things to them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from postroom.reasons import Reason
+from postroom.storage.secrets.signing_keys import SigningKey
+
+if TYPE_CHECKING:
+    from postroom.net.https import Response
+
+Clock = Callable[[], float]
+"""Epoch seconds."""
+NewId = Callable[[], str]
+"""A fresh identifier of at least 120 random bits, in characters that fit a key and a file name."""
+
+
+class Manifests(Protocol):
+    """Other domains' manifests."""
+
+    def feedback_domain_of(self, domain: str) -> str | None:
+        """The buffer a domain names, or None. Raises NotNowError(OUTBOUND_FAILED)."""
+        ...
+
+
+class OurKeys(Protocol):
+    """Our own signing keys."""
+
+    def of(self, domain: str) -> SigningKey | None:
+        """The key of one of our domains, or None. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        ...
+
+
+class Outbound(Protocol):
+    """Posting to other post offices."""
+
+    def post(self, url: str, envelope: bytes) -> "Response":
+        """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
+        ...
+
+
+class SendQueue(Protocol):
+    """A queue, its sending end."""
+
+    def send(
+        self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE, group: str = ""
+    ) -> None:
+        """Put one message in; `group`: see `Queue.send`. Raises NotNowError(`reason`)."""
+        ...

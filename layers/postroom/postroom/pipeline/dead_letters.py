@@ -1,0 +1,91 @@
+"""The keeper: a dead-letter queue is no end, because SQS drops letters silently after 14 days.
+
+It runs on a schedule, looks at the dead letters, and decides those near the horizon: `Undeliverable`.
+Younger ones stay where they are, for an operator to look at and to redrive.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.core.errors import NotNowError
+from postroom.net.aws import our_own_fault
+from postroom.outbound.ports import Clock
+from postroom.pipeline.claims import Claim, unpack
+from postroom.pipeline.filing import Fate, Filing, Outcome, attempt
+from postroom.pipeline.verdicts import given_up
+from postroom.reasons import Reason
+from postroom.storage.mail.segments import Objects
+
+ROUND_SECONDS: Final = 40
+"""A round ends before the function's time-out; what is left waits for the next."""
+LETTERS_AT_ONCE: Final = 10
+LOOKED_AT_SECONDS: Final = 300
+"""A letter that stays is not seen again in the same round, and free again before the next."""
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One dead letter, as SQS hands it out."""
+
+    receipt_handle: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`decided`: receipt handles that may be deleted. `waiting`: claims that stay, as far as they can be read.
+
+    `unreadable`: letters that are no claims; they stay, too.
+    """
+
+    decided: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    waiting: tuple[Claim, ...]
+    unreadable: int
+
+
+class Keeper:
+    """Decides dead letters."""
+
+    def __init__(
+        self,
+        *,
+        filing: Filing,
+        objects: Objects,
+        clock: Clock,
+        horizon_seconds: int,
+        margin_seconds: int,
+    ) -> None:
+        self._filing = filing
+        self._objects = objects
+        self._clock = clock
+        self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
+
+    def keep(self, letters: Sequence[Letter]) -> Kept:
+        """Decide the letters whose time has come."""
+        decided, outcomes, waiting, unreadable = [], [], [], 0
+        for letter in letters:
+            try:
+                claim = unpack(letter.body, self._objects).claim
+            except NotNowError:
+                continue
+            except Exception as error:
+                if our_own_fault(error):
+                    continue
+                _log.exception("a dead letter could not be read")
+                unreadable += 1
+                continue
+            if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
+                waiting.append(claim)
+                continue
+            verdict = given_up(claim, Reason.UNDELIVERABLE)
+            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._filing.discard(claim, verdict))  # type: ignore[misc]
+            if outcome.fate in (Fate.RETRIED, Fate.STUCK):
+                waiting.append(claim)
+                continue
+            outcomes.append(outcome)
+            decided.append(letter.receipt_handle)
+        return Kept(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)

@@ -1,0 +1,234 @@
+"""The dm3 door: JSON-RPC in; what can be refused to the sender's face is; `accepted` once the claim is queued.
+
+The order of submitting is that of settlement dm3 5: size, shape, delivery information, receiver, the sender's
+signature, filter rules.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final
+
+import orjson
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.http.answers import MAX_ANSWER_BYTES, Answer
+from postroom.net.aws import our_own_fault
+from postroom.net.timebox import TimeBox
+from postroom.outbound.ports import Clock
+from postroom.pipeline.claims import Dm3Found
+from postroom.pipeline.intake import Intake
+from postroom.pipeline.judges.dm3 import open_for_us
+from postroom.pipeline.ports import Dm3Directory, ProfileSource, ServiceKeySource
+from postroom.protocols.dm3 import jsonrpc
+from postroom.protocols.dm3.envelope import Envelope, check_envelope, message_hash, read_submitted
+from postroom.protocols.dm3.extension import Properties, check_sender
+from postroom.protocols.dm3.jsonrpc import Call, RpcError, RpcResult
+from postroom.protocols.dm3.keys import PublicSigningKey
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.postmark import check_certifiable
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.keys import seen_key_dm3
+
+MAX_BODY_BYTES: Final = 6 * 1024 * 1024
+"""No request is larger: AWS Lambda takes no more."""
+BODY_SECONDS: Final = 8.0
+"""After that no further call of a batch is begun: the function ends after 29 s, and API Gateway waits for 30."""
+MAX_BESIDE_BYTES: Final = 65_536
+"""Of everything in an envelope but its message: it is parsed, hashed and checked before anybody is known."""
+_NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
+"""Methods of the reference's billboard extension."""
+_OURS: Final = frozenset({Reason.NOT_QUEUED, Reason.SIGNING_KEY_UNAVAILABLE, Reason.STORE_UNAVAILABLE})
+"""What we lack ourselves, and could be mended without the sender."""
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    """An envelope, and its text as it is filed."""
+
+    envelope: Envelope
+    text: str
+
+
+class Dm3Door:
+    """What stands behind POST /dm3 and POST /rpc."""
+
+    def __init__(
+        self,
+        *,
+        properties: Properties,
+        directory: Dm3Directory,
+        keys: ServiceKeySource,
+        profiles: ProfileSource,
+        timebox: TimeBox,
+        intake: Intake,
+        clock: Clock,
+    ) -> None:
+        self._properties = properties
+        self._directory = directory
+        self._keys = keys
+        self._profiles = profiles
+        self._timebox = timebox
+        self._intake = intake
+        self._clock = clock
+
+    def post(self, body: bytes, source: str) -> Answer:
+        """The answer to a body of one or more calls; `parts`: what became of each. `source`: who brought it, an IP."""
+        calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
+        begun = self._clock()
+        answers: list[RpcResult | RpcError | None] = []
+        parts: list[Answer] = []
+        for item in calls.items:
+            if isinstance(item, RpcError):
+                answers.append(item)
+                parts.append(Answer(200, "", "", reason=item.reason))
+            else:
+                in_time = self._clock() - begun <= BODY_SECONDS
+                answer, part = self._answer(item, source) if in_time else _too_late(item)
+                answers.append(answer)
+                parts.append(part)
+        written = jsonrpc.write_answers(calls, answers)
+        # Where we failed in all of it the status says so, too, and where we failed in a notification: nothing else
+        # tells who sent it. What was done is done once, if all is sent again.
+        ours = [part.status == 503 for part in parts]
+        failed = all(ours) or any(mine and answer is None for mine, answer in zip(ours, answers, strict=True))
+        if written is None:
+            return Answer(503 if failed else 204, "application/json", "", parts=tuple(parts))
+        if len(written) > MAX_ANSWER_BYTES:
+            written = _too_long(len(written))
+        return Answer(503 if failed else 200, "application/json", written.decode(), parts=tuple(parts))
+
+    def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, Answer]:
+        done = Answer(200, "", "")
+        try:
+            if call.method == "dm3_submitMessage":
+                about = self._submit(jsonrpc.first_param(call), source)
+                return jsonrpc.result(call, "accepted"), replace(done, about=about)
+            return jsonrpc.result(call, self._tell(call)), done
+        except (TheirError, NotNowError) as error:
+            status = error.reason.status if error.reason in _OURS else done.status
+            return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
+        except Exception as error:
+            # One call of a batch must not take the others along; nobody is shown a stack.
+            if not our_own_fault(error):
+                _log.exception("a call failed")
+            return jsonrpc.fault(call), replace(done, status=503, reason=Reason.NOT_QUEUED)
+
+    def _tell(self, call: Call) -> JsonValue:
+        if call.method == "dm3_getDeliveryServiceProperties":
+            return self._properties.as_json()
+        if call.method == "dm3_getProfileExtension":
+            name = jsonrpc.first_param(call)
+            if not isinstance(name, str):
+                raise TheirError(Reason.RPC_WRONG_PARAMS, "params[0] must be the name of a receiver")
+            return self._mailbox(normalize(name)).extension.as_json()
+        if call.method.startswith(_NOT_OFFERED_PREFIX):
+            raise TheirError(Reason.RPC_METHOD_NOT_OFFERED)
+        raise TheirError(Reason.RPC_UNKNOWN_METHOD)
+
+    def _submit(self, param: JsonValue, source: str) -> dict[str, str | int]:
+        received_at_ms = int(self._clock() * 1000)
+        submitted = self._read(param)
+        envelope = submitted.envelope
+        delivery = open_for_us(envelope, self._keys)
+        check_certifiable(delivery)
+        receiver, sender = normalize(delivery.to), normalize(delivery.sender)
+        mailbox = self._mailbox(receiver)
+        receiver_key, vouched = self._timebox.call(lambda: self._look_up(receiver, sender))
+        sender_key = self._verify(envelope, vouched, mailbox, sender)
+        # A name that nobody has proven is on nobody's list of friends.
+        check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
+        claim = self._intake.take(
+            "dm3",
+            receiver,
+            submitted.text,
+            received_at_ms=received_at_ms,
+            sender=sender,
+            source=source,
+            dm3=Dm3Found(receiver_key, sender_key),
+        )
+        key = seen_key_dm3(receiver, sender, message_hash(envelope), verified=bool(sender_key))
+        return claim.accepted(key).as_log()
+
+    def _read(self, param: JsonValue) -> _Submitted:
+        """The envelope, given as an object or as JSON text."""
+        if isinstance(param, str):
+            text, size = param, len(param.encode())
+        elif isinstance(param, dict):
+            data = orjson.dumps(param)
+            text, size = data.decode(), len(data)
+        else:
+            raise TheirError(Reason.ENVELOPE_INVALID, "params[0] must be an envelope, as an object or as JSON text")
+        limit = self._properties.size_limit_bytes
+        if size > limit:
+            raise TheirError(Reason.TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
+        value = param if isinstance(param, dict) else _parse_envelope(text)
+        envelope = read_submitted(value)
+        beside = size - len(envelope.message)
+        if beside > MAX_BESIDE_BYTES:
+            raise TheirError(
+                Reason.ENVELOPE_INVALID,
+                f"beside the message the envelope has {beside} bytes; at most {MAX_BESIDE_BYTES} are taken",
+            )
+        return _Submitted(envelope, text)
+
+    def _mailbox(self, name: str) -> Dm3Mailbox:
+        mailbox = self._directory.dm3_mailbox(name)
+        if mailbox is None:
+            raise TheirError(Reason.RECEIVER_UNKNOWN)
+        return mailbox
+
+    def _verify(
+        self, envelope: Envelope, vouched: PublicSigningKey | TheirError | NotNowError, mailbox: Dm3Mailbox, sender: str
+    ) -> str:
+        """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so.
+
+        A key that fails is looked up once more first: it may have been changed a moment ago.
+        """
+        if isinstance(vouched, PublicSigningKey):
+            try:
+                check_envelope(envelope, vouched)
+            except TheirError:
+                now = self._timebox.call(lambda: self._profiles.user(sender, fresh=True)).signing_key
+                if now == vouched:
+                    raise
+                check_envelope(envelope, now)
+                return now.fingerprint
+            return vouched.fingerprint
+        # Where only certain senders come in, it matters who this is: they are asked to come again.
+        waits = isinstance(vouched, NotNowError) and mailbox.extension.rules.allow
+        if mailbox.takes_unverified and not waits:
+            return ""
+        raise vouched
+
+    def _look_up(self, receiver: str, sender: str) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
+        """What the postmark is sealed to, and by what the sender signs: its key, or why that cannot be had."""
+        try:
+            receiver_key = self._profiles.user(receiver).encryption_key
+        except TheirError as error:
+            raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
+        try:
+            return receiver_key, self._profiles.user(sender).signing_key
+        except (TheirError, NotNowError) as error:
+            return receiver_key, error
+
+
+def _too_late(call: Call) -> tuple[RpcError | None, Answer]:
+    error = NotNowError(Reason.NOT_QUEUED, "there was no time left for this call of the batch")
+    return jsonrpc.error(call, error), Answer(503, "", "", reason=error.reason)
+
+
+def _too_long(size: int) -> bytes:
+    """The answer instead of one of this size, which nobody would get. Whoever asks again is not served twice."""
+    detail = f"the answer would have {size} bytes; at most {MAX_ANSWER_BYTES} are sent, the ids included"
+    return orjson.dumps(RpcError(None, Reason.RPC_BATCH_TOO_LONG, detail).as_json())
+
+
+def _parse_envelope(text: str) -> JsonValue:
+    data = text.encode()
+    try:
+        return parse(data, max_bytes=len(data))
+    except TheirError as error:
+        raise TheirError(Reason.ENVELOPE_INVALID, f"params[0] is a text that is no JSON: {error.detail}") from error

@@ -1,0 +1,264 @@
+"""Steps 2 to 6 of the store protocol: a home for each message, one segment a batch, the registers, the courier.
+
+Each function is one step; each may be repeated by anyone. A claim whose step failed in passing becomes a retry,
+its neighbours go on.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from postroom.core.errors import NotNowError
+from postroom.core.side_by_side import side_by_side
+from postroom.net.aws import stack_of
+from postroom.outbound.ports import Clock, NewId, SendQueue
+from postroom.outbound.queue_messages import Telling, notice_of
+from postroom.pipeline.claims import Claim
+from postroom.pipeline.ports import Forwarding
+from postroom.pipeline.times import Times
+from postroom.pipeline.verdicts import Accepted, Discarded
+from postroom.reasons import Reason
+from postroom.storage.keys import RowKey, segment_name
+from postroom.storage.limits.quotas import Usages
+from postroom.storage.mail.head import LATE_MS, Heads
+from postroom.storage.mail.register import Register, Row
+from postroom.storage.mail.seen import Seen
+from postroom.storage.mail.segments import Line, Objects, Place, lay_out
+from postroom.storage.outbox import Outbox
+
+R = TypeVar("R")
+_log: Final = logging.getLogger(__name__)
+
+
+class Fate(StrEnum):
+    """What became of a claim in one run of the worker."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    FORWARDED = "forwarded"
+    DISCARDED = "discarded"
+    RETRIED = "retried"
+    STUCK = "stuck"
+    """We are at fault: its neighbours go on, SQS hands it out again, and in the end to the dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The fate of a claim, and the reason where it was discarded or has to wait.
+
+    `listed_in`: the mailbox whose owner sees the message now; empty: nobody does.
+    """
+
+    claim: Claim
+    fate: Fate
+    reason: Reason | None = None
+    detail: str = ""
+    correlation: str = ""
+    listed_in: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Homed:
+    """An accepted claim and the row its message lives in."""
+
+    claim: Claim
+    verdict: Accepted
+    home: RowKey
+
+
+class Filing:
+    """Writes verdicts down."""
+
+    def __init__(
+        self,
+        *,
+        seen: Seen,
+        register: Register,
+        heads: Heads,
+        outbox: Outbox,
+        objects: Objects,
+        courier: SendQueue,
+        forwarding: Forwarding,
+        usages: Usages,
+        times: Times,
+        clock: Clock,
+        new_id: NewId,
+        pool: Executor,
+    ) -> None:
+        self._seen = seen
+        self._register = register
+        self._heads = heads
+        self._outbox = outbox
+        self._objects = objects
+        self._courier = courier
+        self._forwarding = forwarding
+        self._usages = usages
+        self._times = times
+        self._clock = clock
+        self._new_id = new_id
+        self._pool = pool
+
+    def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
+        """Steps 2 to 4 for the accepted claims of a batch. A passing fault is an outcome, not an error."""
+        found = side_by_side(
+            self._pool, lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted
+        )
+        homed: list[_Homed] = []
+        outcomes: list[Outcome] = []
+        for each in found:
+            if isinstance(each, _Homed):
+                homed.append(each)
+            else:
+                outcomes.append(each)
+        lines = {
+            item.home: Line(
+                item.home, item.verdict.shelf or item.verdict.conversation, item.verdict.text, item.verdict.receipt
+            )
+            for item in homed
+            if not item.verdict.forward_to
+        }
+        try:
+            places = self._put_segment(list(lines.values()))
+        except Exception as error:
+            return outcomes + [failed(item.claim, error, item.verdict.correlation) for item in homed]
+        settled = side_by_side(
+            self._pool,
+            lambda item: attempt(
+                item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.correlation
+            ),
+            homed,
+        )
+        self._count(
+            [
+                (item.home.mailbox, places[item.home].length)
+                for item, outcome in zip(homed, settled, strict=True)
+                if item.claim.counted and outcome.fate is Fate.ACCEPTED
+            ]
+        )
+        return outcomes + settled
+
+    def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
+        """Steps 5 and 6: take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
+        forget_at = claim.received_at_ms // 1000 + self._times.retain_seconds
+        stands = self._register.discard(claim.row, verdict.reason, forget_at)
+        reason = stands.discarded if stands else verdict.reason
+        if reason is None:
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=_listed_in(stands))
+        self._tell(claim.row, reason, verdict.telling)
+        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
+
+    def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
+        """Step 2: name the claim's own row as the message's home, or adopt the home that it has."""
+        identity = verdict.identity
+        known = self._seen.claim_home(
+            identity.seen_key, identity.digest, claim.row, now=int(self._clock()), forget_at=identity.forget_at
+        )
+        if known.hash != identity.digest:
+            return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", verdict.correlation, verdict.telling))
+        home = known.home
+        # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
+        if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
+        # Looked at first: most second copies come after the first was filed, and need no line. So is the own row of
+        # a message to be handed on, which could not be called back.
+        if home != claim.row or verdict.forward_to:
+            stands = self._register.find(home)
+            if stands is not None:
+                return self._met(claim, verdict, stands)
+        return _Homed(claim, verdict, home)
+
+    def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
+        """Step 3: one fresh object for all lines to file."""
+        if not lines:
+            return {}
+        name = segment_name(int(self._clock() * 1000), self._new_id())
+        data, places = lay_out(lines, name)
+        self._objects.put(name, data)
+        return {line.row: place for line, place in zip(lines, places, strict=True)}
+
+    def _count(self, filed: Sequence[tuple[str, int]]) -> None:
+        """Add what was filed (mailbox, bytes) to the usage of each mailbox, once."""
+        sizes: dict[str, list[int]] = {}
+        for mailbox, size in filed:
+            sizes.setdefault(mailbox, []).append(size)
+        side_by_side(self._pool, lambda it: self._add(it[0], len(it[1]), sum(it[1])), list(sizes.items()))
+
+    def _add(self, mailbox: str, messages: int, size: int) -> None:
+        try:
+            self._usages.add(mailbox, messages, size)
+        except Exception as error:
+            # What is filed is filed: whoever counts the mailbox next puts its usage right.
+            _log.error("%s messages were not added to the usage of %s", messages, mailbox, exc_info=stack_of(error))
+
+    def _settle(self, item: _Homed, place: Place | None) -> Outcome:
+        """Step 4: the home's row goes live, if it is absent; a forwarded message's row says so instead."""
+        if place is None:
+            return self._forward(item)
+        if item.verdict.reported:
+            # First: of a Feedback that is live, nobody asks again whether it was noted.
+            self._outbox.report(item.verdict.reported)
+        stands = self._register.file(item.home, place, item.verdict.conversation)
+        if stands is not None:
+            return self._met(item.claim, item.verdict, stands)
+        self._show(item.home)
+        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.correlation, listed_in=item.home.mailbox)
+
+    def _forward(self, item: _Homed) -> Outcome:
+        """Hand on, at least once; then the row says so. The id is that of the home: the receiver dedupes by it."""
+        self._forwarding.forward(
+            item.verdict.forward_to,
+            {
+                "id": item.home.claim_id,
+                "mailbox": item.home.mailbox,
+                "envelope": item.claim.envelope,
+                "receipt": dict(item.verdict.receipt),
+            },
+        )
+        stands = self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
+        if stands is not None:
+            return self._met(item.claim, item.verdict, stands)
+        return Outcome(item.claim, Fate.FORWARDED, correlation=item.verdict.correlation)
+
+    def _met(self, claim: Claim, verdict: Accepted, stands: Row) -> Outcome:
+        """The home was taken before. Filed or acknowledged: done. Discarded: whoever meets that row tells."""
+        if stands.discarded is None:
+            if stands.live:
+                self._show(stands.key)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=_listed_in(stands))
+        self._tell(stands.key, stands.discarded, verdict.telling)
+        return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=verdict.correlation)
+
+    def _show(self, row: RowKey) -> None:
+        """See to it that the next pass comes by a row that was filed late; a helper may have died before he did."""
+        if int(self._clock() * 1000) - row.received_at_ms > LATE_MS:
+            self._heads.lower_to(row)
+
+    def _tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
+        """Step 6, our half: the courier's queue."""
+        # Whom a receiver does not want, it does not tell either, whoever meets that row.
+        if telling is not None and reason is not Reason.SENDER_NOT_WANTED:
+            notice = notice_of(row, reason, telling, int(self._clock() * 1000))
+            self._courier.send(notice.encode(), group=notice.group)
+
+
+def _listed_in(row: Row | None) -> str:
+    return row.key.mailbox if row and row.live else ""
+
+
+def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | Outcome":
+    """What `step` answers; where it fails, that is the outcome of this claim alone."""
+    try:
+        return step()
+    except Exception as error:
+        return failed(claim, error, correlation)
+
+
+def failed(claim: Claim, error: Exception, correlation: str = "") -> Outcome:
+    """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
+    if isinstance(error, NotNowError):
+        return Outcome(claim, Fate.RETRIED, error.reason, error.detail, correlation)
+    _log.error("claim %s is stuck", claim.id, exc_info=stack_of(error))
+    return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=correlation)

@@ -1,0 +1,1 @@
+"""Verdicts on claims: a module for each protocol."""

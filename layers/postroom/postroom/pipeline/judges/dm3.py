@@ -1,0 +1,155 @@
+"""dm3: what the door could not finish, and the postmark. What was accepted is filed: at worst, marked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from postroom.core.errors import NotNowError, OurError, TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.outbound.ports import Clock
+from postroom.pipeline.claims import Claim
+from postroom.pipeline.ports import ProfileSource, ServiceKeySource
+from postroom.pipeline.times import Times
+from postroom.pipeline.verdicts import Accepted, Identity, Retry, Verdict, given_up
+from postroom.protocols.dm3.envelope import (
+    DeliveryInformation,
+    Envelope,
+    check_envelope,
+    message_hash,
+    open_delivery,
+    read_submitted,
+)
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.postmark import make_postmark
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.reasons import Reason
+from postroom.storage.keys import conversation_shelf, seen_key_dm3
+
+
+def open_for_us(envelope: Envelope, keys: ServiceKeySource) -> DeliveryInformation:
+    """Open the delivery information; a key that was just made may not be in the cache yet.
+
+    Raises TheirError (SEALED_VALUE_INVALID, ENVELOPE_INVALID) or NotNowError(SIGNING_KEY_UNAVAILABLE).
+    """
+    known = keys.get()
+    try:
+        return open_delivery(envelope, known.encryption)
+    except TheirError as error:
+        if error.reason is not Reason.SEALED_VALUE_INVALID:
+            raise
+        now = keys.get(fresh=True)
+        if now.encryption == known.encryption:
+            raise
+        return open_delivery(envelope, now.encryption)
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """By which key the sender's signature held; or why there is none."""
+
+    fingerprint: str = ""
+    reason: Reason | None = None
+
+
+class Dm3Judge:
+    """Judges dm3's claims; changes nothing anywhere.
+
+    `unverified_seconds`: for so long a sender's profile that cannot be had is asked for again, before the message
+    is filed as that of an unverified sender (its mailbox lets those in).
+    """
+
+    def __init__(
+        self,
+        *,
+        keys: ServiceKeySource,
+        profiles: ProfileSource,
+        clock: Clock,
+        times: Times,
+        unverified_seconds: int,
+    ) -> None:
+        self._keys = keys
+        self._profiles = profiles
+        self._clock = clock
+        self._times = times
+        self._unverified_seconds = unverified_seconds
+
+    def judge(self, claim: Claim) -> Verdict:
+        """Accepted with a postmark; Retry while keys or a profile cannot be had."""
+        if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
+            return given_up(claim, Reason.TOO_LATE)
+        found = claim.dm3
+        if found is None:
+            raise OurError(f"claim {claim.id} says nothing of what the dm3 door found")
+        try:
+            keys = self._keys.get()
+            data = claim.envelope.encode()
+            value = parse(data, max_bytes=len(data))
+            envelope = read_submitted(value)
+            delivery = open_for_us(envelope, self._keys)
+            sender = normalize(delivery.sender)
+            proof = _Proof(found.sender_key) if found.sender_key else self._prove(claim, envelope, sender)
+        except TheirError as error:
+            if error.reason is Reason.SEALED_VALUE_INVALID:
+                # The door opened it: its key is newer than those we know, or was taken out too early.
+                return Retry(Reason.SIGNING_KEY_UNAVAILABLE, error.detail)
+            raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
+        except NotNowError as error:
+            return Retry(error.reason, error.detail)
+        return self._accept(claim, value, envelope, delivery, sender, proof, keys)
+
+    def _prove(self, claim: Claim, envelope: Envelope, sender: str) -> _Proof:
+        try:
+            key = self._profiles.user(sender).signing_key
+            check_envelope(envelope, key)
+        except TheirError as error:
+            return _Proof(reason=error.reason)
+        except NotNowError as error:
+            if self._clock() * 1000 - claim.received_at_ms < self._unverified_seconds * 1000:
+                raise
+            return _Proof(reason=error.reason)
+        return _Proof(key.fingerprint)
+
+    def _accept(
+        self,
+        claim: Claim,
+        value: JsonValue,
+        envelope: Envelope,
+        delivery: DeliveryInformation,
+        sender: str,
+        proof: _Proof,
+        keys: ServiceKeys,
+    ) -> Accepted:
+        assert claim.dm3 is not None  # noqa: S101 - judge() looked
+        digest = message_hash(envelope)
+        postmark = make_postmark(envelope.message, delivery, claim.received_at_ms, keys.signing, claim.dm3.receiver_key)
+        return Accepted(
+            identity=Identity(
+                seen_key_dm3(claim.mailbox, sender, digest, verified=proof.reason is None),
+                None,
+                claim.received_at_ms // 1000 + self._times.retain_seconds,
+            ),
+            conversation=sender,
+            # Objects hold no names of partners: only the index does.
+            shelf=conversation_shelf(claim.mailbox, sender),
+            text=_with_postmark(value, postmark),
+            receipt=self._receipt(claim, proof, digest),
+        )
+
+    def _receipt(self, claim: Claim, proof: _Proof, digest: str) -> Mapping[str, object]:
+        return {
+            "claim": claim.id,
+            "received_at_ms": claim.received_at_ms,
+            "verified_at_ms": int(self._clock() * 1000),
+            "protocol": claim.protocol,
+            "source": claim.source,
+            "message_hash": digest,
+            "key_fingerprint": proof.fingerprint or None,
+            "unverified": str(proof.reason) if proof.reason else None,
+        }
+
+
+def _with_postmark(value: JsonValue, postmark: str) -> str:
+    """The envelope as it came, every number in its form: the canonical text of some cannot be read again."""
+    assert isinstance(value, dict)  # noqa: S101 - an envelope was read from it
+    return orjson.dumps({**value, "postmark": postmark}).decode()

@@ -1,0 +1,176 @@
+"""NLWeb: the sender's key, the signature, the subject. The only place where an NLWeb message is found good."""
+
+from dataclasses import dataclass
+
+from postroom.core.errors import NotNowError, OurError, TheirError
+from postroom.core.ijson import parse
+from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
+from postroom.outbound.ports import Clock
+from postroom.outbound.queue_messages import telling_of
+from postroom.pipeline.claims import Claim
+from postroom.pipeline.ports import Directory, SenderKey, SenderKeys
+from postroom.pipeline.times import Times
+from postroom.pipeline.verdicts import Accepted, Discarded, Identity, Retry, Verdict
+from postroom.protocols.nlweb.blocks import is_blocked
+from postroom.protocols.nlweb.envelope import Envelope, read_envelope
+from postroom.protocols.nlweb.feedback import conversation_about, read_feedback
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.protocols.nlweb.verify import check_signature
+from postroom.reasons import Kind, Reason
+from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.outbox import Reported
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """By which key a signature held."""
+
+    key: PublicKey
+    evidence: object
+    refetched: bool
+
+
+class NlwebJudge:
+    """Judges NLWeb's claims; changes nothing anywhere."""
+
+    def __init__(
+        self,
+        *,
+        keys: SenderKeys,
+        directory: Directory,
+        clock: Clock,
+        key_rules: KeyRules,
+        times: Times,
+    ) -> None:
+        self._keys = keys
+        self._directory = directory
+        self._clock = clock
+        self._key_rules = key_rules
+        self._times = times
+
+    def judge(self, claim: Claim) -> Verdict:
+        """The verdict on a claim. Time windows were compared with the door's clock, at the door."""
+        envelope: Envelope | None = None
+        try:
+            data = claim.envelope.encode()
+            envelope = read_envelope(parse(data, max_bytes=len(data)))
+            if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
+                return _discarded(envelope, Reason.TOO_LATE)
+            proof = self.prove(envelope)
+            self.admit(envelope, claim.mailbox)
+            rule = self._rule(claim, envelope)
+            return Accepted(
+                identity=self._identity(envelope),
+                conversation=conversation_of(envelope, rule),
+                text=claim.envelope,
+                receipt=self._receipt(claim, envelope, proof),
+                forward_to=rule.target if rule.treatment is Treatment.FORWARD else "",
+                correlation=envelope.correlation,
+                telling=telling_of(envelope),
+                reported=_reported(claim, envelope, rule),
+            )
+        except TheirError as error:
+            if error.reason.kind is Kind.REFUSAL:
+                # The door took it in: that we cannot read it now is our fault, not its sender's.
+                raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
+            return _discarded(envelope, error.reason, error.detail)
+        except NotNowError as error:
+            return Retry(error.reason, error.detail)
+
+    def prove(self, envelope: Envelope) -> Proof:
+        """Verify the signature with the sender's key; a cached key that fails is fetched once more first.
+
+        Raises TheirError (a discard) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
+        """
+        name = envelope.key_name
+        if name is None:
+            key = self._wallet_key(envelope.sender)
+            check_signature(envelope, key)
+            return Proof(key, "pre-shared", refetched=False)
+        found = self._keys.find(name)
+        try:
+            check_signature(envelope, found.key)
+        except TheirError:
+            again = self._refetched(name, found)
+            if again is None:
+                raise
+            check_signature(envelope, again.key)
+            return Proof(again.key, again.evidence, refetched=True)
+        return Proof(found.key, found.evidence, refetched=False)
+
+    def admit(self, envelope: Envelope, mailbox: str) -> None:
+        """Let a proven sender in, unless the owner of the domain it writes to, or of the mailbox, blocks it.
+
+        Raises TheirError(SENDER_NOT_WANTED) or NotNowError(STORE_UNAVAILABLE).
+        """
+        for name in (envelope.receiver, mailbox):
+            if is_blocked(envelope.sender, self._directory.mailbox(name).blocks):
+                raise TheirError(Reason.SENDER_NOT_WANTED)
+
+    def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
+        """The key as it is published now, if that is another than the one in the cache."""
+        if not found.cached:
+            return None
+        again = self._keys.find(name, fresh=True)
+        return None if again.key.fingerprint == found.key.fingerprint else again
+
+    def _wallet_key(self, uuid: str) -> PublicKey:
+        spki = self._directory.wallet(uuid)
+        if spki is None:
+            raise TheirError(Reason.WALLET_UNKNOWN)
+        return public_key_from_spki(spki, self._key_rules)
+
+    def _rule(self, claim: Claim, envelope: Envelope) -> SubjectRule:
+        rule = claim.rule
+        if rule is None:
+            raise TheirError(Reason.UNEXPECTED_SUBJECT)
+        if rule.treatment is Treatment.FEEDBACK:
+            about = self._directory.domain(read_feedback(envelope.body).sender)
+            if about is None or not about.buffer:
+                raise TheirError(Reason.FEEDBACK_NOT_KEPT)
+        return rule
+
+    def _identity(self, envelope: Envelope) -> Identity:
+        return Identity(
+            seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
+            envelope.claimed_hash,
+            envelope.timestamp_ms // 1000 + self._times.max_age_seconds + self._times.retain_seconds,
+        )
+
+    def _receipt(self, claim: Claim, envelope: Envelope, proof: Proof) -> dict[str, object]:
+        return {
+            "claim": claim.id,
+            "received_at_ms": claim.received_at_ms,
+            "verified_at_ms": int(self._clock() * 1000),
+            "protocol": claim.protocol,
+            "dialect": envelope.dialect.schema,
+            "source": claim.source,
+            "selector": envelope.selector,
+            "key_name": envelope.key_name,
+            "key_algorithm": proof.key.algorithm,
+            "key_fingerprint": proof.key.fingerprint,
+            "key_refetched": proof.refetched,
+            "evidence": proof.evidence,
+        }
+
+
+def conversation_of(envelope: Envelope, rule: SubjectRule) -> str:
+    """What a filed message belongs to: the talk with its sender; a Feedback: what it is about."""
+    if rule.treatment is Treatment.FEEDBACK:
+        return conversation_about(read_feedback(envelope.body).correlation)
+    return envelope.sender
+
+
+def _reported(claim: Claim, envelope: Envelope, rule: SubjectRule) -> Reported | None:
+    if rule.treatment is not Treatment.FEEDBACK:
+        return None
+    about = read_feedback(envelope.body)
+    if about.correlation is None:
+        return None
+    return Reported(about.sender, about.correlation, envelope.sender, about.code, about.reason, claim.received_at_ms)
+
+
+def _discarded(envelope: Envelope | None, reason: Reason, detail: str = "") -> Discarded:
+    if envelope is None:
+        return Discarded(reason, detail)
+    return Discarded(reason, detail, envelope.correlation, telling_of(envelope))

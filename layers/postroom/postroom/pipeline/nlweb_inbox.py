@@ -1,0 +1,146 @@
+"""The door: reads bytes, checks what needs no look-up, queues a claim, and only then says 200."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.http.answers import Answer, json_answer, problem, text_answer
+from postroom.outbound.ports import Clock
+from postroom.pipeline.intake import Intake
+from postroom.pipeline.ports import Directory
+from postroom.pipeline.synchronous import Sync
+from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.feedback import read_feedback
+from postroom.protocols.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.verify import check_at_door
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Domain
+from postroom.storage.keys import seen_key_nlweb
+
+MAX_FORWARDED_BYTES: Final = 200_000
+"""Of ASCII JSON. An event bus takes 256 kB an entry; what is beyond could be accepted, but never handed on."""
+
+WELCOME = "postroom: a post office for domains. POST signed NLWeb messages here as application/json.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A POST to the inbox. `content_type`, `content_encoding`: the headers, empty where absent. `source`: an IP."""
+
+    body: bytes
+    content_type: str
+    content_encoding: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoorRules:
+    """What the door holds a message to."""
+
+    window: Window
+    max_bytes: int
+
+
+class NlwebDoor:
+    """What stands behind POST /inbox, GET /inbox and GET /manifest."""
+
+    def __init__(
+        self,
+        *,
+        rules: DoorRules,
+        directory: Directory,
+        intake: Intake,
+        sync: Sync,
+        clock: Clock,
+    ) -> None:
+        self._rules = rules
+        self._directory = directory
+        self._intake = intake
+        self._sync = sync
+        self._clock = clock
+
+    def welcome(self) -> Answer:
+        """GET /inbox (settlement NLWeb 8)."""
+        return text_answer(WELCOME)
+
+    def manifest(self, host: str) -> Answer:
+        """GET /manifest: that of the domain whose post office `host` is (settlement NLWeb 11)."""
+        try:
+            domain = self._directory.domain(domain_of_host(host))
+        except (TheirError, NotNowError) as error:
+            return problem(error)
+        if domain is None:
+            return problem(TheirError(Reason.NOT_OURS))
+        return text_answer(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
+
+    def post(self, posted: Posted) -> Answer:
+        """POST /inbox: 200 once the message is queued (or answered at once), else a refusal and nothing stored."""
+        try:
+            return self._take_in(posted)
+        except (TheirError, NotNowError) as error:
+            if error.reason is Reason.SENDER_NOT_WANTED:
+                # Only our own log says so: who is blocked is not told that it is.
+                return replace(problem(TheirError(Reason.UNEXPECTED_SUBJECT)), reason=error.reason)
+            return problem(error)
+
+    def _take_in(self, posted: Posted) -> Answer:
+        received_at_ms = int(self._clock() * 1000)
+        _check_media(posted)
+        envelope = check_at_door(
+            posted.body,
+            is_ours=self._is_ours,
+            received_at_ms=received_at_ms,
+            window=self._rules.window,
+            max_bytes=self._rules.max_bytes,
+        )
+        domain = self._directory.domain(envelope.receiver)
+        own = self._directory.mailbox(envelope.receiver).subjects
+        rule = find_rule_of_both(envelope.subject, domain.subjects if domain else (), own)
+        if rule is not None and rule.treatment is Treatment.SYNC:
+            return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
+        if rule is not None and rule.treatment is Treatment.FORWARD:
+            _check_forwardable(posted)
+        claim = self._intake.take(
+            "nlweb",
+            mailbox_of(envelope, rule),
+            posted.body.decode(),
+            received_at_ms=received_at_ms,
+            sender=envelope.sender,
+            source=posted.source,
+            rule=rule,
+        )
+        answer = json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
+        key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
+        line = claim.accepted(key, envelope.claimed_hash).as_log()
+        return replace(answer, about={**line, "correlation": envelope.correlation})
+
+    def _is_ours(self, receiver: str) -> bool:
+        domain: Domain | None = self._directory.domain(receiver)
+        return domain is not None and domain.inbox
+
+
+def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:
+    """The mailbox a message is for, known before it is judged: a discard takes its register there, too."""
+    if rule is None:
+        return envelope.receiver
+    if rule.treatment is Treatment.FEEDBACK:
+        return read_feedback(envelope.body).sender
+    return rule.target if rule.treatment is Treatment.MAILBOX else envelope.receiver
+
+
+def _check_forwardable(posted: Posted) -> None:
+    # As it will stand in the forwarded message: a JSON string in ASCII.
+    if len(json.dumps(posted.body.decode())) > MAX_FORWARDED_BYTES:
+        raise TheirError(Reason.TOO_LARGE, f"messages of this Subject are taken up to {MAX_FORWARDED_BYTES} bytes")
+
+
+def _check_media(posted: Posted) -> None:
+    media_type, _, parameters = posted.content_type.partition(";")
+    charset = parameters.replace(" ", "").replace('"', "").lower()
+    if media_type.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
+        raise TheirError(Reason.WRONG_CONTENT_TYPE)
+    if posted.content_encoding.strip().lower() not in ("", "identity"):
+        raise TheirError(Reason.WRONG_CONTENT_ENCODING)

@@ -1,0 +1,28 @@
+"""The worker's half of notifications: it tells the courier that something came in, where anybody wants to know."""
+
+from typing import Protocol
+
+from postroom.outbound.notifications import Waiting
+from postroom.outbound.ports import SendQueue
+
+
+class Notified(Protocol):
+    """What is known of mailboxes; `postroom.storage.directory.domains.Directory` is one."""
+
+    def is_notified(self, mailbox: str) -> bool:
+        """Whether anybody is told when something waits in it. Raises NotNowError(STORE_UNAVAILABLE)."""
+        ...
+
+
+class Announcer:
+    """Announces. Mailboxes whose owners want no notifications cost a look into memory."""
+
+    def __init__(self, directory: Notified, courier: SendQueue) -> None:
+        self._directory = directory
+        self._courier = courier
+
+    def announce(self, mailbox: str) -> None:
+        """Say that something waits in a mailbox; once or more often. Raises NotNowError(STORE_UNAVAILABLE)."""
+        if self._directory.is_notified(mailbox):
+            waiting = Waiting(mailbox)
+            self._courier.send(waiting.encode(), group=waiting.group)

@@ -1,0 +1,71 @@
+"""The keeper's other round: messages of owners that became dead letters of the courier come to their end.
+
+Their owner would be told `queued` for ever: SQS drops letters silently after 14 days. What the courier would still try
+stays where it is, for an operator to look at and to redrive; so does Feedback, of which nobody waits to be told.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.api.states import State
+from postroom.core.errors import NotNowError
+from postroom.net.aws import stack_of
+from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.ports import Clock
+from postroom.outbound.queue_messages import read_notice
+from postroom.pipeline.dead_letters import Letter
+from postroom.reasons import Reason
+from postroom.storage.outbox import End, Outbox
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`decided`: receipt handles that may be deleted. `given_up`: messages that this round gave up."""
+
+    decided: tuple[str, ...]
+    given_up: tuple[Outgoing, ...]
+
+
+class OutboxKeeper:
+    """Gives up. `give_up_seconds`: how long the courier tries."""
+
+    def __init__(self, *, outbox: Outbox, clock: Clock, give_up_seconds: int) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._give_up_ms = give_up_seconds * 1000
+
+    def keep(self, letters: Sequence[Letter]) -> Ended:
+        """Decide the letters whose time is over."""
+        decided, given_up = [], []
+        for letter in letters:
+            try:
+                carried = read_notice(letter.body)
+                if not isinstance(carried, Outgoing) or not self._is_over(carried):
+                    continue
+                if self._give_up(carried):
+                    given_up.append(carried)
+            except NotNowError:
+                continue
+            except Exception as error:
+                _log.error("a dead letter of the courier's stays undecided", exc_info=stack_of(error))
+                continue
+            decided.append(letter.receipt_handle)
+        return Ended(tuple(decided), tuple(given_up))
+
+    def _is_over(self, outgoing: Outgoing) -> bool:
+        return self._clock() * 1000 - outgoing.draft.timestamp_ms > self._give_up_ms
+
+    def _give_up(self, outgoing: Outgoing) -> bool:
+        """Whether there was anything to give up. Raises NotNowError(STORE_UNAVAILABLE)."""
+        draft = outgoing.draft
+        message = self._outbox.find(draft.sender, draft.correlation)
+        if message is None or not message.is_carried_by(outgoing.carrier):
+            return False
+        reason = Reason.UNDELIVERABLE
+        end = End(State.GIVEN_UP, int(self._clock() * 1000), str(reason), reason.sentence)
+        self._outbox.finish(draft.sender, draft.correlation, end)
+        return True

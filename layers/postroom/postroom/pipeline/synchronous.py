@@ -1,0 +1,94 @@
+"""Synchronous requests: verified, executed once, and answered in the same breath (settlement NLWeb 8)."""
+
+import json
+import logging
+from typing import Final
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.outbound.ports import Clock, NewId
+from postroom.pipeline.judges.nlweb import NlwebJudge
+from postroom.pipeline.ports import Directory, Handlers
+from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.manifest import identity_reply, read_identity_request
+from postroom.reasons import Reason
+from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.mail.replies import Replies
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Sync:
+    """Answers requests whose subject is registered as synchronous."""
+
+    def __init__(
+        self,
+        *,
+        judge: NlwebJudge,
+        replies: Replies,
+        handlers: Handlers,
+        clock: Clock,
+        new_id: NewId,
+        lease_seconds: int,
+        memory_seconds: int,
+    ) -> None:
+        self._judge = judge
+        self._replies = replies
+        self._handlers = handlers
+        self._clock = clock
+        self._new_id = new_id
+        self._lease_seconds = lease_seconds
+        self._memory_seconds = memory_seconds
+
+    def answer(self, envelope: Envelope, handler: str, received_at_ms: int) -> JsonValue:
+        """The bare reply. The same request again gets the same reply, and is not executed again.
+
+        Raises TheirError (bad signature, unusable key, SENDER_NOT_WANTED, CORRELATION_REUSED, a bad request) or
+        NotNowError.
+        """
+        self._judge.prove(envelope)
+        self._judge.admit(envelope, envelope.receiver)
+        now = int(self._clock())
+        lease = self._replies.begin(
+            seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
+            envelope.claimed_hash,
+            now=now,
+            until=now + self._lease_seconds,
+            forget_at=received_at_ms // 1000 + self._memory_seconds,
+        )
+        if lease.reply is not None:
+            remembered: JsonValue = json.loads(lease.reply)
+            return remembered
+        try:
+            reply = self._handlers.call(handler, envelope.body)
+        except TheirError:
+            # Nothing was executed. A handler that failed may have done half its work: then the lease stands till its
+            # end, and the next try begins anew (handlers of operators are called at least once).
+            self._replies.release(lease)
+            raise
+        try:
+            self._replies.finish(
+                lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
+            )
+        except NotNowError:
+            # The request was executed: a reply that cannot be remembered is still a reply. Who has it does not ask
+            # again; who asks again after the lease, because this answer got lost, is executed again.
+            _log.warning("reply given and not remembered: %s", lease.key)
+        return reply
+
+
+class BuiltInHandlers:
+    """The handlers we bring along; any other name is handed on to `further`."""
+
+    def __init__(self, directory: Directory, further: Handlers) -> None:
+        self._directory = directory
+        self._further = further
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        """The reply to `identity`, or that of a further handler."""
+        if handler != "identity":
+            return self._further.call(handler, request)
+        domain = self._directory.domain(read_identity_request(request))
+        if domain is None:
+            raise TheirError(Reason.NOT_OURS, "Body.Domain is not a domain that is served here")
+        return identity_reply(domain.name, domain.feedback)

@@ -1,0 +1,190 @@
+"""The worker: takes a batch of claims, judges each, files the good, buries the bad, tells the courier.
+
+A claim leaves the queue only when its message's home is live, or gone and (if discarded) the courier was told.
+A retry is sent to the retry queue with a growing delay, never held by visibility.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postroom.core.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
+from postroom.net.aws import stack_of
+from postroom.outbound.ports import Clock, SendQueue
+from postroom.pipeline.claims import Claim, Protocol, Queued, unpack
+from postroom.pipeline.filing import Fate, Filing, Outcome, attempt
+from postroom.pipeline.notify import Announcer
+from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
+from postroom.storage.mail.segments import Objects
+from postroom.storage.queues import LONGEST_DELAY_SECONDS
+
+SUSPECT_AFTER: Final = 3
+"""Received so often without an end, a claim waits by itself: one poison claim must not drag its neighbours along."""
+SLICE_BYTES: Final = 8 * 1024 * 1024
+"""Of envelopes read at once; usually the whole batch. Hostile JSON takes 30 times its length in memory, and claims
+under a pointer are not counted in Lambda's limit for a batch."""
+BEGIN_SECONDS: Final = 60
+"""After so long no further part of a batch is begun, and what is left waits for another run. A run that is killed
+finishes nothing, and its whole batch, good neighbours and all, is soon suspected."""
+_FIRST_DELAY_SECONDS: Final = 5
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One message of a queue, as SQS hands it out. `received`: how often it was handed out.
+
+    `group`: whom the door put it down to (`store.keys.sender_group`); wherever it is sent from here, it stays theirs.
+    """
+
+    message_id: str
+    body: str
+    received: int
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a batch. `failed`: message ids SQS must hand out again. `suspected`: set apart.
+
+    `postponed`: they wait for another run, as they came.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    failed: tuple[str, ...]
+    suspected: int
+    postponed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    record: Record
+    queued: Queued
+
+    @property
+    def claim(self) -> Claim:
+        return self.queued.claim
+
+
+class Worker:
+    """Works off claims. `monotonic`: a clock in seconds that nobody sets."""
+
+    def __init__(
+        self,
+        *,
+        judges: Mapping[Protocol, Judge],
+        filing: Filing,
+        announcer: Announcer,
+        objects: Objects,
+        retry: SendQueue,
+        suspects: SendQueue,
+        pool: Executor,
+        monotonic: Clock,
+    ) -> None:
+        self._judges = judges
+        self._filing = filing
+        self._announcer = announcer
+        self._objects = objects
+        self._retry = retry
+        self._suspects = suspects
+        self._pool = pool
+        self._monotonic = monotonic
+
+    def work(self, records: Sequence[Record], *, suspects: bool = False) -> Report:
+        """Work off one batch; `suspects`: it comes from the queue of claims set apart.
+
+        Raises nothing that belongs to one claim: that claim is reported as failed, and handed out again.
+        """
+        failed: list[str] = []
+        outcomes: list[Outcome] = []
+        letters: list[_Letter] = []
+        suspected = postponed = held = 0
+        until = self._monotonic() + BEGIN_SECONDS
+        for record in records:
+            try:
+                # As it is: what cannot even be read must not drag its neighbours along either.
+                if record.received >= SUSPECT_AFTER and not suspects:
+                    self._suspects.send(record.body, group=record.group)
+                    suspected += 1
+                    continue
+                if not letters and self._monotonic() > until:
+                    self._retry.send(record.body, group=record.group)
+                    postponed += 1
+                    continue
+                letters.append(_Letter(record, unpack(record.body, self._objects)))
+                held += _memory_of(letters[-1])
+            except Exception as error:
+                # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
+                _log.error("message %s could not be read, or sent on", record.message_id, exc_info=stack_of(error))
+                failed.append(record.message_id)
+            if held > SLICE_BYTES:
+                self._finish(letters, outcomes, failed)
+                letters, held = [], 0
+        self._finish(letters, outcomes, failed)
+        return Report(tuple(outcomes), tuple(failed), suspected, postponed)
+
+    def _finish(self, letters: Sequence[_Letter], outcomes: list[Outcome], failed: list[str]) -> None:
+        """Settle a part of a batch, and keep what is told of it, without the envelopes."""
+        settled = self._settle(letters)
+        for letter in letters:
+            outcome = settled[letter.claim.id]
+            outcomes.append(replace(outcome, claim=replace(outcome.claim, envelope="")))
+            if not self._wait(letter, outcome):
+                failed.append(letter.record.message_id)
+
+    def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
+        """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
+        claims = list({letter.claim.id: letter.claim for letter in letters}.values())
+        # Few have to wait: most keys are in memory.
+        verdicts = side_by_side(self._pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
+        judged = list(zip(claims, verdicts, strict=True))
+        outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
+        bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
+        outcomes += side_by_side(self._pool, self._discard, bad)
+        outcomes += [v for _, v in judged if isinstance(v, Outcome)]
+        # One claim of each mailbox stands for all: where its owner could not be told, that one comes again, and is met.
+        listed = {outcome.listed_in: outcome for outcome in outcomes if outcome.listed_in}
+        outcomes += side_by_side(self._pool, self._announce, list(listed.values()))
+        return {outcome.claim.id: outcome for outcome in outcomes}
+
+    def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
+        verdict = attempt(claim, lambda: self._judges[claim.protocol].judge(claim))
+        if isinstance(verdict, Retry):
+            return Outcome(claim, Fate.RETRIED, verdict.reason, verdict.detail)
+        return verdict
+
+    def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
+        return attempt(discarded[0], lambda: self._filing.discard(*discarded))
+
+    def _announce(self, outcome: Outcome) -> Outcome:
+        def announced() -> Outcome:
+            self._announcer.announce(outcome.listed_in)
+            return outcome
+
+        return attempt(outcome.claim, announced, outcome.correlation)
+
+    def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
+        """Send a retry on its way; False: not even that went, or we are at fault: SQS hands the claim out again."""
+        if outcome.fate is not Fate.RETRIED:
+            return outcome.fate is not Fate.STUCK
+        try:
+            delay = delay_of(letter.queued.tries)
+            self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
+        except Exception as error:
+            # Whatever it is: it must not drag along the neighbours, which are done.
+            _log.error("claim %s could not be sent to another try", letter.claim.id, exc_info=stack_of(error))
+            return False
+        return True
+
+
+def _memory_of(letter: _Letter) -> int:
+    """Bytes that Python holds a letter's envelope in: one character beyond ASCII may make it four times as many."""
+    return sys.getsizeof(letter.claim.envelope)
+
+
+def delay_of(tries: int) -> int:
+    """Seconds to wait before the next try: 5, 15, 45 … at most SQS's longest delay."""
+    return int(min(_FIRST_DELAY_SECONDS * 3 ** min(tries, 10), LONGEST_DELAY_SECONDS))

@@ -1,0 +1,1 @@
+"""The rules of each protocol, without input or output."""

@@ -1,0 +1,155 @@
+"""Every difference between the text of dm3 and its reference implementation, each with its settlement's number.
+
+We write what the text says, and read both. Of two differences other modules hold no more than the form: sealing
+is silent in the text and done as the reference does (settlement dm3 1, sealing.py); which algorithm a key signs
+by, its length says (settlement dm3 2, keys.py).
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Final
+
+from postroom.core.canonical import NotCanonicalError, json_stringify, stringify
+from postroom.core.ijson import JsonValue
+from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
+from postroom.protocols.dm3.sealing import decode_base64
+
+# --- settlement dm3 4: the version ----------------------------------------------------------------------------
+WRITTEN_VERSION: Final = "1.0"
+VERSIONS: Final = frozenset((WRITTEN_VERSION, "v1", "1"))
+"""The text writes 1.0, the reference v1; all are the same."""
+
+# --- dm3 §2.1.2: where a delivery service is posted to ------------------------------------------------------------
+RPC_PATH: Final = "/rpc"
+
+
+def rpc_url(url: str) -> str:
+    """Where envelopes are posted, by the `url` of a delivery service's profile.
+
+    The text says no more than that the URL is used. The reference's clients take it for a base and post to /rpc
+    below it (axios: slashes at its end are dropped), and so every service that lives serves them there.
+    """
+    return url.rstrip("/") + RPC_PATH
+
+
+# --- settlement dm3 6: the postmark's timestamp -----------------------------------------------------------------
+TIMESTAMP_MEMBER: Final = "incomingTimestamp"
+REFERENCE_TIMESTAMP_MEMBER: Final = "incommingTimestamp"
+"""The reference's spelling; a postmark of its form has no deliveryInformation."""
+
+# --- settlement dm3 10: profiles ----------------------------------------------------------------------------------
+PROFILE_WRAPPER: Final = "profile"
+"""The reference publishes {profile, signature}, the text the profile itself."""
+DELIVERY_SERVICES: Final = ("deliveryServices", "deliveryService")
+"""The text's definition has the first name, its example the second."""
+
+# --- settlement dm3 14: message types -------------------------------------------------------------------------------
+TYPE_ALIASES: Final[Mapping[str, str]] = {"READ_OPENED": "READ_RECEIPT", "READ_RECEIVED": "READ_RECEIPT"}
+"""What the reference calls a READ_RECEIPT: shown to the reader, and notice of having arrived."""
+
+
+# --- settlement dm3 2: signatures -----------------------------------------------------------------------------------
+def sign_struct(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
+    """Sign a structure without its signature: base64. Raises NotCanonicalError where it has no `stringify`.
+
+    The text: sign(sha256(stringify)), which is what ECDSA does. The reference: Ed25519 of `stringify` itself.
+    """
+    return b64encode(key.sign(stringify(dict(value)))).decode()
+
+
+def verify_struct(value: Mapping[str, JsonValue], signature: str, key: PublicSigningKey) -> bool:
+    """Tell whether this is the key's signature of the structure, which is given without it."""
+    try:
+        return key.verify(decode_base64(signature), stringify(dict(value)))
+    except (NotCanonicalError, ValueError):
+        return False  # a value without canonical text, which nobody can have signed; or no base64
+
+
+def sign_postmark(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
+    """Sign a postmark without its signature: base64. Raises NotCanonicalError.
+
+    As other structures; but Ed25519, as the reference has it, of the 0x-hex text of the SHA-256 of `stringify`.
+    """
+    return b64encode(key.sign(_postmark_text(value, key.public))).decode()
+
+
+def verify_postmark(value: Mapping[str, JsonValue], signature: str, key: PublicSigningKey) -> bool:
+    """Tell whether this is the key's signature of the postmark, which is given without it."""
+    try:
+        return key.verify(decode_base64(signature), _postmark_text(value, key))
+    except (NotCanonicalError, ValueError):
+        return False
+
+
+def _postmark_text(value: Mapping[str, JsonValue], key: PublicSigningKey) -> bytes:
+    text = stringify(dict(value))
+    return text if key.algorithm == "secp256k1" else b"0x" + hashlib.sha256(text).hexdigest().encode()
+
+
+# --- settlement dm3 4: hashes that one build or the other of the reference adds to the envelope's metadata ----------
+ENCRYPTED_MESSAGE_HASH: Final = "encryptedMessageHash"
+"""We write it, too: the text allows further members, and the reference's delivery services demand this one."""
+MESSAGE_HASH: Final = "messageHash"
+
+
+def encrypted_message_hash(sealed_message: str) -> str:
+    """0x-hex SHA-256 of the sealed message as JSON quotes it."""
+    return "0x" + hashlib.sha256(json_stringify(sealed_message)).hexdigest()
+
+
+def encrypted_message_hash_fits(claimed: JsonValue, sealed_message: str) -> bool:
+    """Tell whether metadata.encryptedMessageHash is SHA-256 of the sealed message as JSON quotes it."""
+    return _is_hash(claimed, hashlib.sha256(json_stringify(sealed_message)))
+
+
+def plain_message_hash_fits(claimed: JsonValue, message: Mapping[str, JsonValue]) -> bool:
+    """Tell whether metadata.messageHash is SHA-256 of `stringify` of the message, signature and all."""
+    return _is_hash(claimed, hashlib.sha256(stringify(dict(message))))
+
+
+# --- settlement dm3 6: the hash in a postmark -----------------------------------------------------------------------
+def postmark_hash(sealed_message: str) -> str:
+    """The text's: lower-case hex SHA-256 of the sealed message."""
+    return hashlib.sha256(sealed_message.encode()).hexdigest()
+
+
+def reference_postmark_hash(sealed_message: str) -> str:
+    """The reference's: 0x-hex Keccak-256 of the sealed message as JSON quotes it, prefixed as wallets do (ERC-191)."""
+    # Only the reference's postmarks need it, and it takes 60 ms to import.
+    from Crypto.Hash import keccak
+
+    quoted = json_stringify(sealed_message)
+    prefixed = b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)
+    return "0x" + keccak.new(digest_bits=256, data=prefixed).hexdigest()
+
+
+# --- dm3 §2.2.3: what a referenceMessageHash is the hash of ---------------------------------------------------------
+def read_reference(reference: str) -> str:
+    """The hash that a reference names, in lower case, without the 0x of the reference implementation."""
+    return reference.lower().removeprefix("0x")
+
+
+def reference_hashes(
+    message_hash: str, metadata: Mapping[str, JsonValue], message: Mapping[str, JsonValue]
+) -> tuple[str, ...]:
+    """All hashes that others may refer to a message by, as `read_reference` gives them.
+
+    The text says "the message hash", which elsewhere (§2.2.8) is that of the sealed message: `message_hash`. The
+    reference's clients take the one in the envelope's `metadata`, or that of the message itself.
+    """
+    hashes = [message_hash, hashlib.sha256(stringify(dict(message))).hexdigest()]
+    claimed = metadata.get(ENCRYPTED_MESSAGE_HASH)
+    if isinstance(claimed, str):
+        hashes.append(read_reference(claimed))
+    return tuple(dict.fromkeys(hashes))
+
+
+# --- settlement dm3 15: the keys of containers ----------------------------------------------------------------------
+def container_key(*parts: str) -> str:
+    """0x and the lower-case hex SHA-256 of the parts, joined: the text says sha256, the reference writes the 0x."""
+    return "0x" + hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def _is_hash(claimed: JsonValue, digest: "hashlib._Hash") -> bool:
+    return isinstance(claimed, str) and claimed.lower().removeprefix("0x") == digest.hexdigest()

@@ -1,0 +1,235 @@
+"""Every check that a receiver can make of a filed message, going on after a failed one as far as it can: for people.
+
+Whose delivery service set the postmark stands nowhere in it: it is held against those of the receiver's profile.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.explanation import Check, Explanation
+from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
+from postroom.core.timestamps import write_timestamp
+from postroom.protocols.dm3.envelope import (
+    DeliveryInformation,
+    Envelope,
+    check_hashes,
+    check_signature,
+    message_hash,
+    open_message,
+    read_envelope,
+)
+from postroom.protocols.dm3.keys import PublicSigningKey, UserKeys
+from postroom.protocols.dm3.message import Message, MessageMetadata, check_message
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
+from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
+from postroom.protocols.dm3.sealing import EncryptionKey, open_sealed
+from postroom.reasons import Kind, Reason
+
+_YEAR_9999_MS: Final = 253_370_764_800_000
+_LONGEST_SHOWN: Final = 120
+SENDERS_PROFILE: Final = "sender's profile"
+"""The check that fails alone where nothing is wrong with a message but that nobody can say who its sender is."""
+POSTMARK: Final = "postmark"
+"""The check whether the postmark is sealed to the receiver and can be read."""
+_HASHES: Final = ("encryptedMessageHash", "messageHash")
+
+
+class ProfileSource(Protocol):
+    """Where profiles come from. Both raise TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
+
+    def user(self, name: str) -> UserProfile:
+        """The profile of a user."""
+        ...
+
+    def service(self, name: str) -> ServiceProfile:
+        """The profile of a delivery service."""
+        ...
+
+
+@dataclass(slots=True)
+class Opened(Explanation):
+    """The checks that could be made, and what was in the envelope: None where it could not be opened or read.
+
+    `message_hash`: lower-case hex SHA-256 of the sealed message, by which an answer refers to it.
+    """
+
+    message: Message | None = None
+    postmark: Postmark | None = None
+    message_hash: str = ""
+
+    @property
+    def reason(self) -> Reason | None:
+        """The reason of the first check that failed for good; else of the first that could not be made.
+
+        A message that is known to be bad is bad, whatever else could not be found out.
+        """
+        failed = [check.reason for check in self.checks if check.reason is not None]
+        return min(failed, key=lambda reason: reason.kind is Kind.RETRY, default=None)
+
+
+def explain(data: bytes, keys: UserKeys, profiles: ProfileSource, *, older: Sequence[EncryptionKey] = ()) -> Opened:
+    """Open an envelope as it is filed (JSON text) with its receiver's keys, and check all that it says.
+
+    `older`: keys that the receiver's profile had before, which open as well.
+    """
+    told = Opened()
+    opening = (keys.encryption, *older)
+    value = told.look(
+        "json", "RFC 8259; RFC 7493", f"I-JSON: unique names, depth {MAX_DEPTH}", f"{len(data)} bytes",
+        lambda: (parse(data, max_bytes=len(data)),),
+    )  # fmt: skip
+    if value is None:
+        return told
+    envelope = told.look(
+        "envelope", "dm3 §2.2.5, §2.2.6; settlement dm3 4", "a sealed message with metadata of version 1.0",
+        _members(value[0]), lambda: read_envelope(value[0]),
+    )  # fmt: skip
+    if envelope is None:
+        return told
+    told.message_hash = message_hash(envelope)
+    told.message = _open_message(told, envelope, opening)
+    told.postmark = _open_postmark(told, envelope, opening)
+    names = _names(told)
+    if told.message:
+        _look_at_hashes(told, envelope, told.message)
+    if names:
+        _look_at_signatures(told, envelope, names.sender, profiles)
+    if told.postmark:
+        _look_at_postmark_hash(told, envelope, told.postmark)
+        if names:
+            _look_at_postmark_signature(told, told.postmark, names.to, profiles)
+        if told.message and told.postmark.delivery:
+            _look_at_delivery(told, told.postmark.delivery, told.message.metadata)
+        elif told.message:
+            _look_at_receiver(told, told.message.metadata.to, keys, profiles)
+    return told
+
+
+def _names(told: Opened) -> MessageMetadata | DeliveryInformation | None:
+    """Who writes to whom, by whichever of the two could be opened."""
+    if told.message:
+        return told.message.metadata
+    return told.postmark.delivery if told.postmark else None
+
+
+def _open_message(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Message | None:
+    return told.look(
+        "message", "dm3 §2.2.2 - §2.2.4; settlement dm3 1, 14", "sealed to your key, with what its type needs",
+        f"{len(envelope.message)} characters, sealed", lambda: open_message(envelope, keys),
+    )  # fmt: skip
+
+
+def _open_postmark(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
+    def read() -> Postmark:
+        if envelope.postmark is None:
+            raise TheirError(Reason.POSTMARK_INVALID, "no delivery service has set one")
+        return read_postmark(open_sealed(envelope.postmark, keys))
+
+    return told.look(
+        POSTMARK, "dm3 §2.2.8; settlement dm3 6", "sealed to your key by the delivery service",
+        "absent" if envelope.postmark is None else f"{len(envelope.postmark)} characters, sealed", read,
+    )  # fmt: skip
+
+
+def _look_at_hashes(told: Opened, envelope: Envelope, message: Message) -> None:
+    there = [name for name in _HASHES if name in envelope.metadata.extra]
+    told.look(
+        "hashes in the metadata", "settlement dm3 4", "SHA-256 of what they name, where they are there",
+        ", ".join(there) or "none", lambda: check_hashes(envelope, message),
+    )  # fmt: skip
+
+
+def _look_at_signatures(told: Opened, envelope: Envelope, sender: str, profiles: ProfileSource) -> None:
+    profile = told.look(
+        SENDERS_PROFILE, "dm3 §2.1.1; settlement dm3 10", "a profile of this name with a signing key",
+        _short(sender), lambda: profiles.user(sender),
+    )  # fmt: skip
+    if profile is None:
+        return
+    key, message = profile.signing_key, told.message
+    if message is not None:
+        told.look("message signature", "dm3 §2.2.2; settlement dm3 2", f"a signature by {_named(key)}",
+                  _short(message.signature), lambda: check_message(message, key))  # fmt: skip
+
+    told.look("envelope signature", "dm3 §2.2.6; settlement dm3 2", f"a signature by {_named(key)}",
+              _short(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
+
+
+def _look_at_postmark_hash(told: Opened, envelope: Envelope, postmark: Postmark) -> None:
+    told.look(
+        "postmark hash", "dm3 §2.2.8; settlement dm3 6", expected_hash(postmark, envelope),
+        _short(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
+    )  # fmt: skip
+
+
+def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ProfileSource) -> None:
+    """Noted by hand: which delivery service it was is seen when it is found."""
+    name, section = "postmark signature", "dm3 §2.2.8; settlement dm3 2, 6"
+    expected = f"a signature by a delivery service of {_short(receiver)}"
+    try:
+        service = _postmarked_by(postmark, receiver, profiles)
+    except (TheirError, NotNowError) as error:
+        told.checks.append(Check(name, False, error.detail or error.reason.sentence, expected, section, error.reason))
+    else:
+        saw = f"by {service}, of what came in at {shown_time(postmark.incoming_timestamp_ms)}"
+        told.checks.append(Check(name, True, saw, expected, section))
+
+
+def _postmarked_by(postmark: Postmark, receiver: str, profiles: ProfileSource) -> str:
+    """The delivery service that signed. Raises what kept one from being asked, before saying that none did."""
+    fault: TheirError | NotNowError | None = None
+    for name in profiles.user(receiver).delivery_services:
+        try:
+            key = profiles.service(name).signing_key
+        except (TheirError, NotNowError) as error:
+            fault = fault or error
+            continue
+        if is_signed_by(postmark, key):
+            return name
+    raise fault or TheirError(Reason.POSTMARK_INVALID, "it is not signed by any of them")
+
+
+def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: MessageMetadata) -> None:
+    def check() -> None:
+        for member, stamped, written in (
+            ("to", delivery.to, metadata.to),
+            ("from", delivery.sender, metadata.sender),
+        ):
+            if normalize(stamped) != normalize(written):
+                raise TheirError(Reason.POSTMARK_INVALID, f"{member} is another name")
+
+    told.look(
+        "delivery information", "dm3 §2.2.8", f"as the message: {_short(metadata.sender)} to {_short(metadata.to)}",
+        f"{_short(delivery.sender)} to {_short(delivery.to)}", check,
+    )  # fmt: skip
+
+
+def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: ProfileSource) -> None:
+    """The reference's postmark names nobody: so that nobody passes on what was written to others."""
+
+    def check() -> None:
+        if profiles.user(to).encryption_key != keys.encryption.public:
+            raise TheirError(Reason.POSTMARK_INVALID, "the profile of this name has another encryption key than yours")
+
+    told.look("receiver", "settlement dm3 6", "your name: the postmark, the reference's, has no delivery information",
+              _short(to), check)  # fmt: skip
+
+
+def _named(key: PublicSigningKey) -> str:
+    return f"{key.algorithm} {key.fingerprint}"
+
+
+def shown_time(epoch_ms: int) -> str:
+    """RFC 3339, or the number itself where that has no form for it: strangers write any."""
+    return write_timestamp(epoch_ms) if epoch_ms < _YEAR_9999_MS else f"{epoch_ms} ms"
+
+
+def _members(value: JsonValue) -> str:
+    return _short(f"an object of {', '.join(value) or 'nothing'}") if isinstance(value, dict) else "no object"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"

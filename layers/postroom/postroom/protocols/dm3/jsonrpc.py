@@ -1,0 +1,160 @@
+"""JSON-RPC 2.0: what a body asks for, and the answer to it (dm3 §2.3; settlement dm3 7).
+
+`read_calls` takes a body apart: each request becomes a `Call`, or the `RpcError` that answers it. Whoever runs the
+calls makes an answer of each, with `result` or `error` or `fault`, and `write_answers` puts them together.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import orjson
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.protocols.dm3.codes import INTERNAL_ERROR, TEXTS, code_of
+from postroom.reasons import Reason
+
+VERSION = "2.0"
+MAX_BATCH = 50
+"""Requests that are answered at once."""
+MAX_ID_CHARACTERS = 256
+"""Ids are echoed: an answer must not grow beyond what can be sent after its calls were done."""
+
+Id: TypeAlias = "str | int | float | None"
+"""What a caller may call its request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A well-formed request. `params` stand as they came; None: there are none.
+
+    A notification has no id, and nobody waits for its answer, be it an error.
+    """
+
+    id: Id
+    is_notification: bool
+    method: str
+    params: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class RpcError:
+    """Why a request is refused, as its answer says it. `reason` None: the fault is ours, and nothing is told of it."""
+
+    id: Id
+    reason: Reason | None
+    detail: str = ""
+
+    @property
+    def code(self) -> int:
+        """The JSON-RPC code."""
+        return INTERNAL_ERROR if self.reason is None else code_of(self.reason)
+
+    def as_json(self) -> JsonValue:
+        """The answer (JSON-RPC 2.0 §5.1): the specification's text for the code; our reason stands in `data`."""
+        member: dict[str, JsonValue] = {"code": self.code, "message": TEXTS[self.code]}
+        if self.reason is not None:
+            member["data"] = {"reason": self.reason.value, "detail": self.detail or self.reason.sentence}
+        return {"jsonrpc": VERSION, "error": member, "id": self.id}
+
+
+@dataclass(frozen=True, slots=True)
+class RpcResult:
+    """What a call gave."""
+
+    id: Id
+    value: JsonValue
+
+    def as_json(self) -> JsonValue:
+        """The answer (JSON-RPC 2.0 §5)."""
+        return {"jsonrpc": VERSION, "result": self.value, "id": self.id}
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a body holds, in its order. `is_batch`: the answers go back in an array."""
+
+    items: tuple[Call | RpcError, ...]
+    is_batch: bool
+
+
+def read_calls(body: bytes, *, max_bytes: int) -> Calls:
+    """Take a body of at most `max_bytes` apart (JSON-RPC 2.0 §4, §6). Never raises: what is wrong is an answer.
+
+    A body that is no I-JSON, an empty batch, and one of more than `MAX_BATCH` requests are one error, no array.
+    """
+    try:
+        value = parse(body, max_bytes=max_bytes)
+    except TheirError as error:
+        return _one(RpcError(None, error.reason, error.detail))
+    if not isinstance(value, list):
+        return _one(_read(value))
+    if not value:
+        return _one(RpcError(None, Reason.RPC_NOT_A_REQUEST, "the batch is empty"))
+    if len(value) > MAX_BATCH:
+        detail = f"the batch holds {len(value)} requests; at most {MAX_BATCH} are answered at once"
+        return _one(RpcError(None, Reason.RPC_BATCH_TOO_LONG, detail))
+    return Calls(tuple(_read(item) for item in value), is_batch=True)
+
+
+def first_param(call: Call) -> JsonValue:
+    """The first of the positional parameters; those after it are for others (the reference adds a token).
+
+    Raises TheirError(RPC_WRONG_PARAMS): there is none, or the parameters are given by name.
+    """
+    if isinstance(call.params, list) and call.params:
+        return call.params[0]
+    raise TheirError(Reason.RPC_WRONG_PARAMS, "params must be an array with at least one element")
+
+
+def result(call: Call, value: JsonValue) -> RpcResult | None:
+    """The answer of a call that succeeded; None for a notification."""
+    return None if call.is_notification else RpcResult(call.id, value)
+
+
+def error(call: Call, why: TheirError | NotNowError) -> RpcError | None:
+    """The answer of a call that was refused, or cannot be done now; None for a notification."""
+    return None if call.is_notification else RpcError(call.id, why.reason, why.detail)
+
+
+def fault(call: Call) -> RpcError | None:
+    """The answer of a call that failed by our own fault: internal error, and no more; None for a notification."""
+    return None if call.is_notification else RpcError(call.id, None)
+
+
+def write_answers(calls: Calls, answers: Iterable[RpcResult | RpcError | None]) -> bytes | None:
+    """The body of the response; `answers` as the items stand, an item that is an error being its own answer.
+
+    None: nobody waits for an answer, and there is no body at all, not even an empty array (JSON-RPC 2.0 §6).
+    """
+    written = [answer.as_json() for answer in answers if answer is not None]
+    if not written:
+        return None
+    return orjson.dumps(written if calls.is_batch else written[0])
+
+
+def _one(item: Call | RpcError) -> Calls:
+    return Calls((item,), is_batch=False)
+
+
+def _read(value: JsonValue) -> Call | RpcError:
+    if not isinstance(value, dict):
+        return RpcError(None, Reason.RPC_NOT_A_REQUEST, "a request is an object")
+    given = value.get("id")
+    # A truth value is an int to Python and no id to anybody.
+    if isinstance(given, (dict, list, bool)):
+        return RpcError(None, Reason.RPC_NOT_A_REQUEST, "id must be a string, a number or null")
+    if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
+        return RpcError(None, Reason.RPC_NOT_A_REQUEST, f"id has more than {MAX_ID_CHARACTERS} characters")
+    if "jsonrpc" not in value:
+        return RpcError(given, Reason.RPC_NOT_A_REQUEST, 'jsonrpc is missing; it must be "2.0"')
+    if value["jsonrpc"] != VERSION:
+        return RpcError(given, Reason.RPC_WRONG_VERSION)
+    method = value.get("method")
+    if not isinstance(method, str):
+        return RpcError(given, Reason.RPC_NOT_A_REQUEST, "method must be a string")
+    params = value.get("params")
+    if not isinstance(params, list | dict | None):
+        return RpcError(given, Reason.RPC_WRONG_PARAMS, "params must be an array or an object")
+    return Call(given, "id" not in value, method, params)

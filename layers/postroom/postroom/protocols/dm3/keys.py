@@ -1,0 +1,233 @@
+"""Keys that sign and verify: ECDSA over secp256k1 as the text of dm3 has it, Ed25519 as its reference has it.
+
+A public key's length says which it is (settlement dm3 2). Ed25519 signs the text itself; secp256k1 signs its
+SHA-256, in the compact form r ‖ s of 64 bytes with the lower s. Verifying also takes DER, and refuses the higher
+s (libsecp256k1 does): nobody can make a second signature of somebody's. Ed25519 is verified by libsodium, and
+keys outside the prime-order group are refused: with such a key one "signature" fits every text.
+"""
+
+import hashlib
+from base64 import b64encode
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import coincurve
+from coincurve.ecdsa import cdata_to_der, deserialize_compact
+from nacl.bindings import crypto_core_ed25519_is_valid_point
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.protocols.dm3.sealing import EncryptionKey, decode_base64
+from postroom.reasons import Reason
+
+Algorithm: TypeAlias = Literal["secp256k1", "ed25519"]
+
+_ED25519_SPKI: Final = bytes.fromhex("302a300506032b6570032100")  # RFC 8410 §4; the raw key follows
+_SECP256K1_SPKI: Final = bytes.fromhex("3056301006072a8648ce3d020106052b8104000a034200")  # RFC 5480 §2; 65 bytes follow
+_WALLET_SIGNATURE_BYTES: Final = 65
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSigningKey:
+    """A key that verifies. Compared by what it is: both forms of one secp256k1 key are the same key."""
+
+    algorithm: Algorithm
+    fingerprint: str
+    """"SHA256:" and the base64, without padding, of SHA-256 over the SubjectPublicKeyInfo in DER."""
+    _published: bytes = field(repr=False, compare=False)
+    _key: coincurve.PublicKey | VerifyKey = field(repr=False, compare=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "PublicSigningKey":
+        """Read the key of a profile: base64 of 33 or 65 bytes (secp256k1, SEC 1 §2.3.3) or 32 (Ed25519).
+
+        Raises TheirError(PROFILE_INVALID).
+        """
+        try:
+            raw = decode_base64(text)
+        except ValueError:
+            raise _unusable("is not standard base64 on one line") from None
+        return cls.from_bytes(raw)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "PublicSigningKey":
+        """Take the key's bytes, as `parse` has them. Raises TheirError(PROFILE_INVALID)."""
+        if len(raw) == 32:
+            if not crypto_core_ed25519_is_valid_point(raw):
+                raise _unusable("is no point of Ed25519's prime-order group")
+            return cls("ed25519", _fingerprint(_ED25519_SPKI + raw), raw, VerifyKey(raw))
+        # A first byte of 6 or 7 is the hybrid form, which nobody writes.
+        if (len(raw) == 33 and raw[0] in (2, 3)) or (len(raw) == 65 and raw[0] == 4):
+            try:
+                key = coincurve.PublicKey(raw)
+            except ValueError:
+                raise _unusable("is no point of secp256k1") from None
+            return cls("secp256k1", _fingerprint(_SECP256K1_SPKI + key.format(compressed=False)), raw, key)
+        raise _unusable(f"has {len(raw)} bytes; it is 33 or 65 of secp256k1 (SEC 1 §2.3.3) or 32 of Ed25519")
+
+    def encode(self) -> str:
+        """The key as profiles have it: base64 of the bytes it was read from."""
+        return b64encode(self._published).decode()
+
+    def verify(self, signature: bytes, text: bytes) -> bool:
+        """Tell whether `signature` (raw bytes) is this key's, of `text`; any other bytes are just not."""
+        try:
+            if isinstance(self._key, VerifyKey):
+                if len(signature) != 64:
+                    return False
+                self._key.verify(text, signature)
+                return True
+            # coincurve verifies DER only.
+            der = cdata_to_der(deserialize_compact(signature)) if len(signature) == 64 else signature
+            return self._key.verify(der, text)
+        except (BadSignatureError, ValueError):  # ValueError: not DER, or no compact form
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateSigningKey:
+    """A key that signs. Neither its repr nor any error shows it."""
+
+    public: PublicSigningKey
+    _key: coincurve.PrivateKey | SigningKey = field(repr=False, compare=False)
+
+    @classmethod
+    def generate(cls, algorithm: str = "secp256k1") -> "PrivateSigningKey":
+        """Make a new key from the system's randomness. Raises ValueError for another algorithm."""
+        if algorithm == "secp256k1":
+            return cls._of(coincurve.PrivateKey())
+        if algorithm == "ed25519":
+            return cls._of(SigningKey.generate())
+        raise ValueError(f"keys sign by secp256k1 or ed25519, not by {algorithm}")
+
+    @classmethod
+    def from_seed(cls, seed: bytes) -> "PrivateSigningKey":
+        """The Ed25519 key of 32 bytes of seed (RFC 8032 §5.1.5). Raises ValueError."""
+        return cls._of(SigningKey(_of_32_bytes(seed)))
+
+    @classmethod
+    def decode(cls, text: str) -> "PrivateSigningKey":
+        """Read what `encode` wrote. Raises ValueError, which does not show the key."""
+        algorithm, _, secret = text.partition(":")
+        if algorithm not in ("secp256k1", "ed25519"):
+            raise ValueError("a private signing key begins with secp256k1: or ed25519:")
+        try:
+            raw = _of_32_bytes(decode_base64(secret))
+            return cls._of(coincurve.PrivateKey(raw) if algorithm == "secp256k1" else SigningKey(raw))
+        except ValueError:
+            raise ValueError(f"after {algorithm}: stands no base64 of a private key of 32 bytes") from None
+
+    @classmethod
+    def _of(cls, key: coincurve.PrivateKey | SigningKey) -> "PrivateSigningKey":
+        public = bytes(key.verify_key) if isinstance(key, SigningKey) else key.public_key.format()
+        return cls(PublicSigningKey.from_bytes(public), key)
+
+    def encode(self) -> str:
+        """The key in a form to store: its algorithm, a colon, base64 of the 32 bytes of its secret."""
+        secret = bytes(self._key) if isinstance(self._key, SigningKey) else self._key.secret
+        return f"{self.public.algorithm}:{b64encode(secret).decode()}"
+
+    def sign(self, text: bytes) -> bytes:
+        """Sign a text: 64 bytes, compact r ‖ s with the lower s, or Ed25519's.
+
+        The same text has the same signature always (RFC 6979, RFC 8032): the keys of an archive hang on it.
+        """
+        if isinstance(self._key, SigningKey):
+            return self._key.sign(text).signature
+        return self._key.sign_recoverable(text)[:64]  # r, s, and what would recover the key from them
+
+
+@dataclass(frozen=True, slots=True)
+class UserKeys:
+    """What a user of dm3 holds: a key that signs, and a key that messages are sealed to."""
+
+    signing: PrivateSigningKey
+    encryption: EncryptionKey
+
+    @classmethod
+    def random(cls, algorithm: str = "secp256k1") -> "UserKeys":
+        """Make new keys from the system's randomness. Raises ValueError for another algorithm."""
+        return cls(PrivateSigningKey.generate(algorithm), EncryptionKey.generate())
+
+    @classmethod
+    def from_wallet_signature(cls, signature: str) -> "UserKeys":
+        """Derive both keys of a wallet's signature of `wallet_message`, as the reference does: Ed25519 and X25519.
+
+        `signature`: 0x and the hex of 65 bytes. The seed of both is SHA-256 of this text in lower case. Whoever
+        sees the signature has the keys. Raises ValueError.
+        """
+        text = signature.lower()
+        if not _is_hex(text, _WALLET_SIGNATURE_BYTES):
+            raise ValueError(f"a wallet's signature is 0x and the hex digits of {_WALLET_SIGNATURE_BYTES} bytes")
+        seed = hashlib.sha256(text.encode()).digest()
+        return cls(PrivateSigningKey.from_seed(seed), EncryptionKey.from_seed(seed))
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The keys in a form to store: {"signing", "encryption"}."""
+        return {"signing": self.signing.encode(), "encryption": b64encode(self.encryption.private).decode()}
+
+
+def read_user_keys(value: JsonValue) -> UserKeys:
+    """Read what `UserKeys.as_json` wrote. Raises ValueError, which does not show the keys."""
+    match value:
+        case {"signing": str(signing), "encryption": str(encryption)}:
+            pass
+        case _:
+            raise ValueError("a user's keys are an object with the members signing and encryption, both strings")
+    try:
+        private = _of_32_bytes(decode_base64(encryption))
+    except ValueError:
+        raise ValueError("encryption is no base64 of a private key of 32 bytes") from None
+    return UserKeys(PrivateSigningKey.decode(signing), EncryptionKey.from_private(private))
+
+
+def wallet_message(address: str, nonce: str) -> str:
+    """The text a wallet signs to derive keys, as the reference words it: it must match to the letter.
+
+    `address`: 0x and 40 hex digits; written with the upper and lower case of ERC-55, which is checked where both
+    occur in it. Raises ValueError.
+    """
+    return (
+        "dm3.chat wants you to sign in with your Ethereum account:\n"
+        f"{_checksum_address(address)}\n\n"
+        "Connect the DM3 MESSENGER with your wallet. Keys for secure communication are derived from this signature."
+        "\n\n(There is no paid transaction initiated. The signature is used off-chain only.)\n\n"
+        f"URI: https://dm3.chat\nVersion: 1\nNonce: {nonce}"
+    )
+
+
+def _checksum_address(address: str) -> str:
+    """The address with letters in upper case where the Keccak-256 of its text has a digit of 8 or more (ERC-55)."""
+    # Only who signs with a wallet needs it, and it takes 60 ms to import.
+    from Crypto.Hash import keccak
+
+    lower = address.lower()
+    if not _is_hex(lower, 20):
+        raise ValueError("an Ethereum address is 0x and 40 hex digits")
+    digits = lower[2:]
+    digest = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
+    written = "0x" + "".join(d.upper() if int(h, 16) >= 8 else d for d, h in zip(digits, digest, strict=False))
+    if address[2:] not in (digits, digits.upper(), written[2:]):
+        raise ValueError("the upper and lower case of this address do not fit it (ERC-55): mistyped?")
+    return written
+
+
+def _is_hex(lower: str, length: int) -> bool:
+    digits = lower.removeprefix("0x")
+    return len(lower) == 2 + 2 * length == len(digits) + 2 and not digits.strip("0123456789abcdef")
+
+
+def _of_32_bytes(secret: bytes) -> bytes:
+    if len(secret) != 32:
+        raise ValueError(f"a private signing key has 32 bytes, this one {len(secret)}")
+    return secret
+
+
+def _fingerprint(spki: bytes) -> str:
+    return f"SHA256:{b64encode(hashlib.sha256(spki).digest()).decode().rstrip('=')}"
+
+
+def _unusable(what: str) -> TheirError:
+    return TheirError(Reason.PROFILE_INVALID, f"publicSigningKey {what}")

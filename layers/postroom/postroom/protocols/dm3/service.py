@@ -1,0 +1,49 @@
+"""The delivery service's own keys, and what it publishes of them (dm3 §2.1.2)."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.protocols.dm3.profile import ServiceProfile
+from postroom.protocols.dm3.sealing import EncryptionKey
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceKeys:
+    """`encryption`: the newest first. It alone is told; what was sealed to the older ones is still opened."""
+
+    signing: PrivateSigningKey
+    encryption: tuple[EncryptionKey, ...]
+
+    @staticmethod
+    def generate(algorithm: str = "secp256k1") -> "ServiceKeys":
+        """Fresh keys (settlement dm3 2: secp256k1, or ed25519 as the reference has it)."""
+        return ServiceKeys(PrivateSigningKey.generate(algorithm), (EncryptionKey.generate(),))
+
+    def rotated(self) -> "ServiceKeys":
+        """The same with a new encryption key before the others."""
+        return ServiceKeys(self.signing, (EncryptionKey.generate(), *self.encryption))
+
+    def profile(self, url: str) -> ServiceProfile:
+        """What senders are told. `url`: where envelopes are posted."""
+        return ServiceProfile(self.encryption[0].public, self.signing.public, url)
+
+    def as_json(self) -> dict[str, Any]:
+        """The keys as they stand in the secret."""
+        return {
+            "signing": self.signing.encode(),
+            "encryption": [base64.b64encode(key.private).decode() for key in self.encryption],
+        }
+
+
+def read_service_keys(value: Mapping[str, Any]) -> ServiceKeys:
+    """The keys in their JSON form. Raises ValueError, KeyError or TypeError for anything else."""
+    signing, encryption = value["signing"], value["encryption"]
+    if not isinstance(signing, str) or not encryption:
+        raise TypeError("a delivery service's keys are a text, and a list of at least one")
+    return ServiceKeys(
+        PrivateSigningKey.decode(signing),
+        tuple(EncryptionKey.from_private(base64.b64decode(key, validate=True)) for key in encryption),
+    )

@@ -1,0 +1,153 @@
+"""What becomes of messages that others ask to delete or to edit (dm3 §2.2.3), in whichever order they arrive.
+
+Nobody but the author of a message can have it removed, and only by a message that is proven to be theirs. A
+DELETE_REQUEST takes a message and all its later versions; it is itself a message that stays. An EDIT stands on its
+own as the new version; what it replaces stays (history), or is removed with all versions but the newest.
+
+To settle is monotone: what was removed stays removed, and it makes no difference (but for which of several requests a
+tombstone names) whether entries are settled at once, or some of them before.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from postroom.protocols.dm3.dialect import read_reference
+from postroom.protocols.dm3.message import MessageType
+from postroom.protocols.dm3.stored import Entry, Received, Removal, StoredEnvelope, Tombstone, place
+
+
+def merge_copies(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """One entry for each message, by its hash: what is removed stays so, then what is proven, then what came first."""
+    merged: dict[str, Entry] = {}
+    for entry in entries:
+        other = merged.get(entry.message_hash)
+        if other is None or _rank(entry) > _rank(other):
+            merged[entry.message_hash] = entry
+    return merged
+
+
+def asked_for(entries: Iterable[Entry]) -> set[tuple[str, str]]:
+    """What these entries ask to delete or edit and is not among them, each by its author and one of its hashes."""
+    entries = list(entries)
+    asked = {
+        (entry.author, reference) for entry in entries for reference in (_removes(entry), _edits(entry)) if reference
+    }
+    return asked.difference(*map(names_of, entries)) if asked else asked
+
+
+def names_of(entry: Entry) -> set[tuple[str, str]]:
+    """By what others may ask for an entry: its author and each of its hashes."""
+    return {(entry.author, reference) for reference in entry.hashes()}
+
+
+def settle(entries: Iterable[Entry], *, keep_history: bool) -> dict[str, Entry]:
+    """The entries by their hashes, copies merged, with tombstones for what others of them ask to remove.
+
+    `keep_history`: an EDIT leaves older versions where they are.
+    """
+    settled = merge_copies(entries)
+    requests = sorted((entry for entry in settled.values() if _removes(entry)), key=place)
+    edits = sorted((entry for entry in settled.values() if _edits(entry)), key=place)
+    if not requests and not edits:
+        return settled
+    find = _Finder(settled)
+    versions: dict[str, list[str]] = defaultdict(list)
+    for edit in edits:
+        if target := find.target(edit, _edits(edit)):
+            versions[target].append(edit.message_hash)
+    doomed = [
+        (target, request.message_hash) for request in requests if (target := find.target(request, _removes(request)))
+    ]
+    _delete(settled, versions, doomed)
+    if not keep_history:
+        for target, (*older, newest) in versions.items():
+            for replaced in (target, *older):
+                _bury(settled, replaced, Removal.EDIT, newest)
+    return settled
+
+
+def _delete(settled: dict[str, Entry], versions: Mapping[str, list[str]], doomed: list[tuple[str, str]]) -> None:
+    """Bury these messages, each with the hash of its request, and all versions of them."""
+    doomed = [*doomed, *((entry.message_hash, _removed_by(entry)) for entry in settled.values() if _is_deleted(entry))]
+    seen: set[str] = set()
+    while doomed:
+        target, request = doomed.pop()
+        if target not in seen:
+            seen.add(target)
+            _bury(settled, target, Removal.DELETE_REQUEST, request)
+            doomed += ((version, request) for version in versions.get(target, ()))
+
+
+def _bury(settled: dict[str, Entry], target: str, cause: Removal, removed_by: str) -> None:
+    entry = settled[target]
+    tombstone = Tombstone(
+        entry.message_hash, entry.timestamp_ms, entry.author, entry.hashes(), _edits(entry), cause, removed_by
+    )
+    if _rank(tombstone) > _rank(entry):
+        settled[target] = tombstone
+
+
+class _Finder:
+    """Finds what a message refers to, if its author may have it removed.
+
+    A reference has one meaning: what others claim to be called is no reason to look at each of them for each request.
+    """
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._entries = entries
+        self._meant: dict[tuple[str, str], str] = {}
+        for entry in sorted(entries.values(), key=place):
+            for name in names_of(entry):
+                self._meant.setdefault(name, entry.message_hash)
+
+    def target(self, request: Entry, reference: str) -> str | None:
+        """The hash of the message of the same author that `reference` means; requests to delete stay, and what was
+        not opened."""
+        # Its own hash a message has for certain, others it claims.
+        own = self._entries.get(reference)
+        meant = reference if own and own.author == request.author else self._meant.get((request.author, reference))
+        if meant is None or meant == request.message_hash or _stays(self._entries[meant]):
+            return None
+        return meant
+
+
+def _stays(entry: Entry) -> bool:
+    return isinstance(entry, Received) or (
+        isinstance(entry, StoredEnvelope) and entry.message.metadata.type is MessageType.DELETE_REQUEST
+    )
+
+
+def _removes(entry: Entry) -> str:
+    """What a proven request asks to delete; empty where it is none."""
+    return _proven_reference(entry, MessageType.DELETE_REQUEST)
+
+
+def _edits(entry: Entry) -> str:
+    """What a proven EDIT is a new version of, also if it was removed itself; empty where it is none."""
+    return entry.edited if isinstance(entry, Tombstone) else _proven_reference(entry, MessageType.EDIT)
+
+
+def _proven_reference(entry: Entry, wanted: MessageType) -> str:
+    if not isinstance(entry, StoredEnvelope) or entry.unverified or entry.message.metadata.type is not wanted:
+        return ""
+    return read_reference(entry.message.metadata.reference_message_hash or "")
+
+
+def _is_deleted(entry: Entry) -> bool:
+    return isinstance(entry, Tombstone) and entry.cause is Removal.DELETE_REQUEST
+
+
+def _removed_by(entry: Entry) -> str:
+    return entry.removed_by if isinstance(entry, Tombstone) else ""
+
+
+def _rank(entry: Entry) -> int:
+    match entry:
+        case Tombstone(cause=Removal.DELETE_REQUEST):
+            return 3
+        case Tombstone():
+            return 2
+        case StoredEnvelope(unverified=""):
+            return 1
+        case _:
+            return 0

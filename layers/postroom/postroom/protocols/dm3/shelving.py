@@ -1,0 +1,168 @@
+"""Which message goes into which chunk of its conversation (dm3 §3.2.1).
+
+The last chunk is appended to until it would pass the limit; then the next one begins, and the former is full for good.
+A late message goes into the last chunk, too: chunks overlap in time, and who reads them merges them by time. What is
+in a full chunk changes only where a message is removed, or proven after all.
+
+A chunk's key is made of the time of its first message. Where a late message comes to stand first in the last chunk,
+that chunk moves: it is written under its new key, the list names the new one, then the old one is deleted. A chunk is
+moved or filled, never both at once: what would do both goes into the next chunk.
+
+Ids only grow, and of one id a chunk only ever begins earlier: which keys can be used no more is certain.
+
+What the members of ours are for:
+
+- `full` fences off writers who still take a chunk for the last one: no message is in two chunks.
+- `ends` tell which chunks may hold a copy of a message, or a request to remove it: those that do not end before it.
+  Who stores what is new reads the last chunk only.
+- `discarded` tells whoever comes next what to delete as soon as `is_dead` says so: what was replaced, and what was
+  begun in vain.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from postroom.core.errors import SettingsError
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, Conversation
+from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.stored import Entry, place
+
+MIN_LIMIT_BYTES: Final = 500_000
+MAX_LIMIT_BYTES: Final = 10_000_000
+DEFAULT_LIMIT_BYTES: Final = 4_000_000
+"""As large as the largest message that our delivery service takes by default (dm3 §3.2.1, note)."""
+
+_FRAME_BYTES: Final = len(Chunk((), is_full=True).encode()) - 1
+"""What is around the messages, each of which is counted with a comma: there is one comma less."""
+
+
+def check_limit(limit_bytes: int) -> None:
+    """Raises SettingsError where a chunk's size is not what the text recommends: 500 kB to 10 MB."""
+    if not MIN_LIMIT_BYTES <= limit_bytes <= MAX_LIMIT_BYTES:
+        raise SettingsError(
+            f"the size of a chunk is {limit_bytes} bytes; it must be {MIN_LIMIT_BYTES} to {MAX_LIMIT_BYTES}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shelving:
+    """What is to be written: these chunks in any order, then the conversation."""
+
+    conversation: Conversation
+    chunks: Mapping[ChunkIdentifier, Chunk]
+
+
+def batches(entries: Iterable[Entry], limit_bytes: int) -> Iterator[list[Entry]]:
+    """The entries in parts, each of which begins one chunk at most."""
+    waiting = sorted(entries, key=place)
+    while waiting:
+        batch, waiting = _fill((), waiting, limit_bytes)
+        yield batch
+
+
+def shelve(
+    conversation: Conversation,
+    read: Mapping[ChunkIdentifier, Chunk],
+    brought: Iterable[Entry],
+    *,
+    taken: Container[ChunkIdentifier] = (),
+    limit_bytes: int,
+    keep_history: bool,
+) -> Shelving:
+    """Put what was brought on the shelves.
+
+    `read`: of the conversation's chunks the last, and all that may hold a copy of what was brought, what that asks to
+    remove, or a request to remove it. `taken`: which new chunks others have begun, who may still list them.
+    `limit_bytes`: of a chunk's text; a message that is longer has a chunk of its own. `keep_history`: as `settle` has
+    it.
+    """
+    there = [entry for chunk in read.values() for entry in chunk.entries]
+    settled = settle(chain(there, brought), keep_history=keep_history)
+    chunks = {
+        identifier: replace(chunk, entries=tuple(settled[entry.message_hash] for entry in chunk.entries))
+        for identifier, chunk in read.items()
+    }
+    for entry in there:
+        settled.pop(entry.message_hash, None)
+    fresh = sorted(settled.values(), key=place)
+    shelves = _Shelves(conversation, chunks, taken, limit_bytes)
+    shelves.add(fresh)
+    changed = {identifier: chunk for identifier, chunk in shelves.chunks.items() if chunk != read.get(identifier)}
+    return Shelving(Conversation(tuple(shelves.listed), tuple(shelves.ends_ms), tuple(shelves.discarded)), changed)
+
+
+class _Shelves:
+    """A conversation while something is added to it."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        chunks: dict[ChunkIdentifier, Chunk],
+        taken: Container[ChunkIdentifier],
+        limit_bytes: int,
+    ) -> None:
+        self.listed = list(conversation.chunks)
+        self.ends_ms = list(conversation.ends_ms)
+        self.discarded: list[ChunkIdentifier] = []
+        self.chunks = chunks
+        self._taken = taken
+        self._limit_bytes = limit_bytes
+
+    def add(self, fresh: list[Entry]) -> None:
+        """Add what is nowhere yet, sorted by `place`."""
+        if fresh and self.listed and not self.chunks[self.listed[-1]].is_full:
+            fresh = self._append(fresh)
+        while fresh:
+            if self.listed:
+                self.ends_ms.append(self.chunks[self.listed[-1]].entries[-1].timestamp_ms)
+            run, fresh = _fill((), fresh, self._limit_bytes)
+            identifier = self._next(run[0].timestamp_ms)
+            self.listed.append(identifier)
+            self.chunks[identifier] = Chunk(tuple(run), is_full=bool(fresh))
+
+    def _append(self, fresh: list[Entry]) -> list[Entry]:
+        """Add to the last chunk what it can hold; the rest, which is for the next one."""
+        last = self.listed[-1]
+        entries = self.chunks[last].entries
+        run, rest = _fill(entries, fresh, self._limit_bytes)
+        moved = replace(last, timestamp_ms=min(last.timestamp_ms, run[0].timestamp_ms))
+        if moved != last and (rest or moved in self._taken):
+            late = [entry for entry in fresh if entry.timestamp_ms < last.timestamp_ms]
+            run, rest = _fill(entries, fresh[len(late) :], self._limit_bytes)
+            moved, rest = last, late + rest
+        if moved != last:
+            del self.chunks[last]
+            self.listed[-1] = moved
+            self.discarded.append(last)
+        self.chunks[moved] = Chunk(tuple(run), is_full=bool(rest))
+        return rest
+
+    def _next(self, timestamp_ms: int) -> ChunkIdentifier:
+        identifier = ChunkIdentifier(self.listed[-1].id + 1 if self.listed else 0, timestamp_ms)
+        while identifier in self._taken:
+            identifier = replace(identifier, id=identifier.id + 1)
+        return identifier
+
+
+def is_dead(identifier: ChunkIdentifier, conversation: Conversation) -> bool:
+    """Whether this chunk is not listed and can never be again: it may be deleted, by whomever, however late."""
+    last = conversation.chunks[-1]
+    if identifier.id == last.id:
+        return identifier > last
+    return identifier.id < last.id and identifier not in conversation.chunks
+
+
+def _fill(entries: Iterable[Entry], fresh: list[Entry], limit_bytes: int) -> tuple[list[Entry], list[Entry]]:
+    """A chunk's messages, sorted, with as many of the next as it can hold, and the rest; one it holds always."""
+    run = list(entries)
+    size = _FRAME_BYTES + sum(len(entry.encode()) + 1 for entry in run)
+    taken = 0
+    for entry in fresh:
+        size += len(entry.encode()) + 1
+        if run and size > limit_bytes:
+            break
+        run.append(entry)
+        taken += 1
+    return sorted(run, key=place), fresh[taken:]

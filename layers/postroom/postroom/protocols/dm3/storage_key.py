@@ -1,0 +1,52 @@
+"""Sealing containers with their owner's storage key (dm3 §3.2.1; settlement dm3 15): ChaCha20-Poly1305 of RFC 8439.
+
+A sealed container is its nonce and the ciphertext. Its key is authenticated with it: no container can be put in the
+place of another. What whoever keeps it can still do is to bring back an older state of it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt, crypto_aead_chacha20poly1305_ietf_encrypt
+from nacl.exceptions import CryptoError
+
+from postroom.protocols.dm3.containers import ContainerError
+from postroom.protocols.dm3.sealing import KEY_BYTES, NONCE_BYTES
+
+KEY_TEXT: Final = b"The storage key of my postroom archive. Nobody but me may see this signature."
+"""What is signed to derive the key. Nothing else that is signed with such keys, JSON or its tokens, looks like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageKey:
+    """A key of 32 bytes. Neither its repr nor any error shows it. Raises ValueError for another length."""
+
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the length."""
+        if len(self.secret) != KEY_BYTES:
+            raise ValueError(f"a storage key has {KEY_BYTES} bytes, this one {len(self.secret)}")
+
+    @classmethod
+    def from_signature(cls, signature: bytes) -> "StorageKey":
+        """The key of whoever signed KEY_TEXT, with a key that always signs alike: HKDF-SHA256 (RFC 5869).
+
+        So whoever has the signing key has this one, on every device, and the owner has one file to keep.
+        """
+        derived = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=b"postroom archive 1")
+        return cls(derived.derive(signature))
+
+    def seal(self, text: bytes, key: str, nonce: bytes) -> bytes:
+        """Seal the text of the container `key`. `nonce`: 12 bytes, random, never to be used twice."""
+        return nonce + crypto_aead_chacha20poly1305_ietf_encrypt(text, key.encode(), nonce, self.secret)
+
+    def open(self, sealed: bytes, key: str) -> bytes:
+        """Open what `seal` sealed for the container `key`. Raises ContainerError."""
+        nonce, ciphertext = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+        try:
+            return crypto_aead_chacha20poly1305_ietf_decrypt(ciphertext, key.encode(), nonce, self.secret)
+        except (CryptoError, ValueError):  # ValueError: there is less of it than of a tag
+            raise ContainerError(key, "is sealed with another storage key, was changed, or is another one") from None

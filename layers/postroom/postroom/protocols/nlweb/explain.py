@@ -1,0 +1,186 @@
+"""Every check of a message in order, going on after a failed one as far as it can: for people, not for the flow."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.explanation import Check, Explanation
+from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
+from postroom.core.timestamps import write_timestamp
+from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.protocols.nlweb.envelope import (
+    JsonObject,
+    check_hash,
+    digest_of,
+    hash_of,
+    read_dialect,
+    read_frame,
+    read_key_selector,
+    read_signature,
+    read_subject,
+    signed_text_of,
+    text_of,
+)
+from postroom.protocols.nlweb.names import is_uuid, read_correlation, read_receiver, read_sender
+from postroom.protocols.nlweb.schema import HANDSHAKE, Dialect
+from postroom.protocols.nlweb.timestamp import Window, read_timestamp
+from postroom.reasons import Reason
+
+T = TypeVar("T")
+
+FindKey = Callable[[str], tuple[PublicKey, str]]
+"""From the DNS name of a key record (or a wallet's UUID) to the key and how it was proven.
+
+Raises TheirError or NotNowError.
+"""
+
+_ABOUT_DNSSEC: Final = (
+    Reason.SENDER_NOT_SIGNED,
+    Reason.DNSSEC_BOGUS,
+    Reason.DNSSEC_TOO_COSTLY,
+    Reason.KEY_LOOKUP_FAILED,
+)
+_LONGEST_SHOWN: Final = 120
+
+
+def explain(
+    data: bytes,
+    *,
+    ours: Iterable[str],
+    now_ms: int,
+    window: Window,
+    max_bytes: int,
+    find_key: FindKey,
+) -> Explanation:
+    """All checks of settlement NLWeb 8, then key and signature. `ours` empty: any receiver is taken for ours."""
+    told = Explanation()
+    json_text = told.look(
+        "json", "RFC 8259; RFC 7493", f"I-JSON of at most {max_bytes} bytes, unique names, depth {MAX_DEPTH}",
+        f"{len(data)} bytes", lambda: (parse(data, max_bytes=max_bytes),),
+    )  # fmt: skip
+    if json_text is None:
+        return told
+    frame = told.look("frame", "MSG schema", "an object with an object Header", _shown(json_text[0]),
+                      lambda: read_frame(json_text[0]))  # fmt: skip
+    if frame is None:
+        return told
+    envelope, header = frame
+    dialect = told.look(
+        "schema", "how do receiver domains handle upgraded schema versions; settlement 2",
+        "nlweb.org/MSG or pollyweb.org/MSG of major version 1",
+        f"{HANDSHAKE} {_member(envelope, HANDSHAKE)}, Header.Schema {_member(header, 'Schema')}",
+        lambda: read_dialect(envelope, header),
+    )  # fmt: skip
+    sender, receiver, timestamp_ms = _look_at_members(told, envelope, header)
+    selector = None
+    if dialect and sender:
+        selector = told.look(
+            dialect.selector_member, "RFC 6376 §3.1; settlement 3", "the selector of the sender's key",
+            _member(header, dialect.selector_member),
+            lambda: (read_key_selector(header, dialect, sender),),
+        )  # fmt: skip
+    signature = told.look("Signature form", "how to create a signature; settlement 1", "standard base64 on one line",
+                          _member(envelope, "Signature"), lambda: read_signature(envelope))  # fmt: skip
+    if receiver is not None:
+        _look_at_receiver(told, receiver, [domain.lower() for domain in ours])
+    if timestamp_ms is not None:
+        _look_at_time(told, timestamp_ms, now_ms, window)
+    signed_text = signed_text_of(envelope, header)
+    _look_at_hash(told, envelope.get("Hash"), signed_text)
+    if dialect and sender and selector:
+        key = _look_at_key(told, dialect, sender, selector[0], find_key)
+        if key and signature is not None:
+            _look_at_signature(told, key, signature, signed_text)
+    return told
+
+
+def _look_at_members(
+    told: Explanation, envelope: JsonObject, header: JsonObject
+) -> tuple[str | None, str | None, int | None]:
+    """Note each; the sender, the receiver and the Timestamp, where they could be read."""
+    section = "what is contained in a domain message envelope"
+
+    def member(name: str, expected: str, rule: Callable[[str], T]) -> T | None:
+        return told.look(name, section, expected, _member(header, name),
+                         lambda: rule(text_of(header, name, "Header.")))  # fmt: skip
+
+    sender = member("From", "a host name of A-labels, or a wallet's UUID", read_sender)
+    receiver = member("To", "a host name", read_receiver)
+    told.look("Subject", section, "1 to 256 printable characters", _member(header, "Subject"),
+              lambda: read_subject(header))  # fmt: skip
+    member("Correlation", "a UUID", read_correlation)
+    timestamp_ms = member("Timestamp", "RFC 3339 in UTC", read_timestamp)
+    told.look("Hash form", section, "a string", _member(envelope, "Hash"), lambda: text_of(envelope, "Hash"))
+    return sender, receiver, timestamp_ms
+
+
+def _look_at_receiver(told: Explanation, receiver: str, ours: list[str]) -> None:
+    def check_ours() -> None:
+        if ours and receiver not in ours:
+            raise TheirError(Reason.NOT_OURS)
+
+    told.look("receiver", "how do receiver domains know who sent a message",
+              f"one of {', '.join(ours)}" if ours else "any (no --to given)", receiver, check_ours)  # fmt: skip
+
+
+def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: Window) -> None:
+    told.look(
+        "time", "how do receiver domains prevent replay attacks; settlement 6",
+        f"from {window.max_age_seconds} s before to {window.max_skew_seconds} s after {write_timestamp(now_ms)}",
+        write_timestamp(timestamp_ms), lambda: window.check(timestamp_ms, now_ms),
+    )  # fmt: skip
+
+
+def _look_at_hash(told: Explanation, claimed: JsonValue, text: bytes) -> None:
+    if isinstance(claimed, str):  # else the member's own check has said so
+        told.look("hash", "how to create the canonical hash; RFC 8785; settlement 1", hash_of(text), _shown(claimed),
+                  lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
+
+
+def _look_at_key(
+    told: Explanation, dialect: Dialect, sender: str, selector: str | None, find_key: FindKey
+) -> PublicKey | None:
+    wallet = is_uuid(sender)
+    name = sender if wallet or selector is None else dialect.key_name(sender, selector)
+    try:
+        key, proof = find_key(name)
+    except (TheirError, NotNowError) as error:
+        reason, saw = error.reason, error.detail or error.reason.sentence
+        on_dnssec = not wallet and reason in _ABOUT_DNSSEC
+        if not wallet:
+            told.checks.append(Check("dnssec", not on_dnssec, saw if on_dnssec else "no fault found",
+                                     f"a chain of trust to {name}", "how do receiver domains prevent DNS spoofing; "
+                                     "settlement 5", reason if on_dnssec else None))  # fmt: skip
+        if not on_dnssec:
+            told.checks.append(Check("key", False, saw, f"one usable key record at {name}",
+                                     reason.section, reason))  # fmt: skip
+        return None
+    if not wallet:
+        told.checks.append(Check("dnssec", True, proof, f"a chain of trust to {name}",
+                                 "how do receiver domains prevent DNS spoofing; settlement 5"))  # fmt: skip
+    told.checks.append(Check("key", True, f"{key.algorithm} {key.bits} bits {key.fingerprint}",
+                             f"one usable key record at {name}", "RFC 6376 §3.6.1; settlement 4"))  # fmt: skip
+    return key
+
+
+def _look_at_signature(told: Explanation, key: PublicKey, signature: bytes, signed_text: bytes) -> None:
+    def check() -> None:
+        if not key.verify(signature, signed_text):
+            raise TheirError(Reason.SIGNATURE_INVALID)
+
+    told.look(
+        "signature", "how do receiver domains prevent sender impersonation attacks; settlement 1",
+        f"a signature of the canonical text by {key.fingerprint}", f"{len(signature)} bytes", check,
+    )  # fmt: skip
+
+
+def _member(holder: JsonObject, name: str) -> str:
+    return _shown(holder[name]) if name in holder else "absent"
+
+
+def _shown(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
+    # It goes to people's terminals, which some characters would command: those are escaped.
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)

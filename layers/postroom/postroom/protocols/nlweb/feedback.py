@@ -1,0 +1,93 @@
+"""Feedback: what a receiver tells the sender's buffer about a message it discarded (settlement NLWeb 10, 11)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.core.timestamps import write_timestamp
+from postroom.protocols.nlweb.names import is_host_name, read_host_name, read_uuid
+from postroom.protocols.nlweb.subjects import FEEDBACK
+from postroom.reasons import Reason
+
+DISCARDED: Final = "Discarded"
+
+
+MAX_CODE: Final = 64
+MAX_SENTENCE: Final = 300
+"""Characters that are kept of what others say of our messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A Feedback as received. `correlation` is None in a summary of several discards.
+
+    `code`, `reason`: as far as it says any, as `line_of` has them.
+    """
+
+    sender: str
+    correlation: str | None
+    code: str = ""
+    reason: str = ""
+
+
+def is_due(subject: str, sender: str) -> bool:
+    """Whether anybody is told of a discard: never about a Feedback; a wallet has no manifest to name a buffer."""
+    return subject != FEEDBACK and is_host_name(sender)
+
+
+def body_of(sender: str, correlation: str, reason: Reason) -> dict[str, JsonValue]:
+    """The Body that tells of one discarded message."""
+    return {
+        "Sender": sender,
+        "Correlation": correlation,
+        "Status": DISCARDED,
+        "Reason": reason.sentence,
+        "Code": str(reason),
+    }
+
+
+def summary_of(sender: str, since_ms: int, until_ms: int, codes: Mapping[str, int]) -> dict[str, JsonValue]:
+    """The Body that tells of all discards beyond an hour's limit. `codes`: machine code → how many."""
+    return {
+        "Sender": sender,
+        "Status": DISCARDED,
+        "Count": sum(codes.values()),
+        "Since": write_timestamp(since_ms),
+        "Until": write_timestamp(until_ms),
+        "Codes": dict(sorted(codes.items())),
+    }
+
+
+def conversation_about(correlation: str | None) -> str:
+    """The conversation that Feedback is filed in: about one message, or (None) of summaries."""
+    return f"feedback:{correlation or 'summary'}"
+
+
+def read_feedback(body: JsonValue) -> Feedback:
+    """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
+    if not isinstance(body, dict):
+        raise TheirError(Reason.WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
+    sender = read_host_name(body.get("Sender"))
+    if sender is None:
+        raise TheirError(Reason.WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
+    if "Correlation" not in body and "Count" in body:
+        return Feedback(sender, None)
+    correlation = read_uuid(body.get("Correlation"))
+    if correlation is None:
+        raise TheirError(Reason.WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
+    return Feedback(sender, correlation, line_of(body.get("Code"), MAX_CODE), line_of(body.get("Reason"), MAX_SENTENCE))
+
+
+def read_refusal(value: JsonValue) -> tuple[str, str]:
+    """Code and sentence of a problem document (RFC 9457), as far as it says any."""
+    if not isinstance(value, dict):
+        return "", ""
+    sentence = line_of(value.get("detail"), MAX_SENTENCE) or line_of(value.get("title"), MAX_SENTENCE)
+    return line_of(value.get("reason"), MAX_CODE), sentence
+
+
+def line_of(value: JsonValue, most: int) -> str:
+    """A stranger's text for whoever looks at it: what is printable, at most so many characters; else empty."""
+    return "".join(filter(str.isprintable, value))[:most] if isinstance(value, str) else ""

@@ -1,0 +1,54 @@
+"""`Timestamp`: RFC 3339 in UTC (settlement NLWeb 7), and the window it must lie in (settlement NLWeb 6)."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from postroom.core.errors import TheirError
+from postroom.reasons import Reason
+
+# Hours to 23: later Pythons read 24:00 as midnight, which RFC 3339 §5.6 does not have.
+_FORM = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|\+00:00)",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def read_timestamp(text: str) -> int:
+    """Milliseconds since the epoch, further digits cut off.
+
+    Raises TheirError(WRONG_SHAPE) for everything but RFC 3339 with `Z` or `+00:00` and 0 to 9 fraction digits.
+    A leap second is no such time: clocks that count the epoch's seconds cannot place it.
+    """
+    if _FORM.fullmatch(text):
+        try:
+            return (datetime.fromisoformat(text) - _EPOCH) // _MILLISECOND
+        except ValueError:
+            pass
+    raise TheirError(
+        Reason.WRONG_SHAPE,
+        "Header.Timestamp is not an RFC 3339 time in UTC such as 2026-11-21T09:30:00.000Z",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How far a Timestamp may lie from the door's clock, in seconds, both ends included."""
+
+    max_age_seconds: int = 24 * 3600
+    max_skew_seconds: int = 120
+
+    def check(self, timestamp_ms: int, received_at_ms: int) -> None:
+        """Raises TheirError(TIMESTAMP_TOO_OLD | TIMESTAMP_TOO_NEW)."""
+        age_ms = received_at_ms - timestamp_ms
+        if age_ms > self.max_age_seconds * 1000:
+            raise TheirError(
+                Reason.TIMESTAMP_TOO_OLD,
+                f"Header.Timestamp is {age_ms // 1000} s ago; at most {self.max_age_seconds} s are accepted",
+            )
+        if age_ms < -self.max_skew_seconds * 1000:
+            raise TheirError(
+                Reason.TIMESTAMP_TOO_NEW,
+                f"Header.Timestamp is {-age_ms // 1000} s ahead; at most {self.max_skew_seconds} s are accepted",
+            )

@@ -1,0 +1,35 @@
+"""The verdict on an envelope, from values alone: bytes, a key, a clock."""
+
+from collections.abc import Callable
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import parse
+from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.protocols.nlweb.envelope import Envelope, check_hash, check_receiver, read_envelope
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.reasons import Reason
+
+
+def check_at_door(
+    data: bytes,
+    *,
+    is_ours: Callable[[str], bool],
+    received_at_ms: int,
+    window: Window,
+    max_bytes: int,
+) -> Envelope:
+    """Everything about a message that needs no look-up, in the order of settlement NLWeb 8.
+
+    Raises TheirError with a reason of kind refusal.
+    """
+    envelope = read_envelope(parse(data, max_bytes=max_bytes))
+    check_receiver(envelope, is_ours)
+    window.check(envelope.timestamp_ms, received_at_ms)
+    check_hash(envelope.claimed_hash, envelope.digest)
+    return envelope
+
+
+def check_signature(envelope: Envelope, key: PublicKey) -> None:
+    """Raises TheirError(SIGNATURE_INVALID)."""
+    if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
+        raise TheirError(Reason.SIGNATURE_INVALID)

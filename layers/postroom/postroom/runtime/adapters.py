@@ -1,0 +1,139 @@
+"""The real things behind the ports that are neither DNS nor store: functions, queues and buses of operators, HTTPS."""
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.core.own_faults import OwnFaults, explain
+from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.http.answers import MAX_ANSWER_BYTES
+from postroom.net.aws import error_code, passing_faults
+from postroom.pipeline.ports import SenderKey
+from postroom.reasons import Reason
+from postroom.storage.directory.notification_targets import Target
+
+if TYPE_CHECKING:
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
+
+    from postroom.names.keys import KeyDirectory
+    from postroom.net.https import HttpsClient, Response
+
+_log: Final = logging.getLogger(__name__)
+LAMBDA: Final = "lambda:"
+"""How a synchronous handler that is a function is written in the registry: `lambda:<name or ARN>`."""
+
+
+class DnsKeys:
+    """Senders' keys from DNS."""
+
+    def __init__(self, keys: "KeyDirectory[PublicKey]") -> None:
+        self._keys = keys
+
+    def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+        """The key record at `name`, with its chain of trust."""
+        found = self._keys.find(name, fresh=fresh)
+        return SenderKey(found.key, found.evidence.as_json(), found.cached)
+
+
+class LambdaHandlers:
+    """Synchronous handlers that are Lambda functions: they get the Body as event and return the reply."""
+
+    def __init__(self, functions: "LambdaClient") -> None:
+        self._functions = functions
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        """The function's reply. Raises NotNowError(HANDLER_FAILED) if it failed, TheirError if nothing handles it."""
+        if not handler.startswith(LAMBDA):
+            raise TheirError(Reason.UNEXPECTED_SUBJECT)
+        try:
+            with passing_faults(Reason.HANDLER_FAILED):
+                answer = self._functions.invoke(
+                    FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
+                )
+        except ClientError as error:
+            # No such function, or no right to call it: the operator mends it, the sender asks again.
+            raise NotNowError(Reason.HANDLER_FAILED) from error
+        text = answer["Payload"].read()
+        if "FunctionError" in answer:
+            raise NotNowError(Reason.HANDLER_FAILED)
+        if len(text) > MAX_ANSWER_BYTES:
+            raise NotNowError(Reason.HANDLER_FAILED, f"its reply has {len(text)} bytes; at most {MAX_ANSWER_BYTES}")
+        reply: JsonValue = json.loads(text)
+        return reply
+
+
+class AwsForwarding:
+    """Queues and event buses, by their ARN."""
+
+    def __init__(self, sqs: "SQSClient", events: "EventBridgeClient", own_faults: OwnFaults) -> None:
+        self._sqs = sqs
+        self._events = events
+        self._own_faults = own_faults
+
+    def forward(self, target: str, message: Mapping[str, object]) -> None:
+        """Hand `message` on. Raises NotNowError(STORE_UNAVAILABLE)."""
+        try:
+            self._hand_on(target, message)
+        except ClientError as error:
+            # No such queue, or no right to it: the operator mends it, meanwhile the message waits like any other.
+            _log.error("%s does not take messages: %s", target, error_code(error))
+            raise NotNowError(Reason.STORE_UNAVAILABLE, "the target of this Subject takes no messages now") from error
+
+    def _hand_on(self, target: str, message: Mapping[str, object]) -> None:
+        _, _, service, _, account, name = target.split(":", 5)
+        with passing_faults():
+            if service == "sqs":
+                url = self._sqs.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+                self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
+                return
+            result = self._events.put_events(
+                Entries=[
+                    {
+                        "EventBusName": target,
+                        "Source": "postroom",
+                        "DetailType": "message",
+                        "Detail": json.dumps(message),
+                    }
+                ]
+            )
+        if result["FailedEntryCount"]:
+            for entry in result["Entries"]:
+                fault = explain(entry.get("ErrorCode", ""), "events:PutEvents", "event bus", target)
+                if fault:
+                    self._own_faults.note(fault)
+            raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+
+class Topics:
+    """Topics of SNS, as targets of notifications."""
+
+    def __init__(self, sns: "SNSClient") -> None:
+        self._sns = sns
+
+    def carry(self, target: Target, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
+        """Publish. Raises NotNowError(OUTBOUND_FAILED): also where there is no such topic, or no right to it now."""
+        try:
+            with passing_faults(Reason.OUTBOUND_FAILED, of_others=True):  # an owner named the topic
+                self._sns.publish(TopicArn=target.to, Message=content)
+        except ClientError as error:
+            raise NotNowError(Reason.OUTBOUND_FAILED, f"SNS answered {error_code(error)}") from error
+        return True
+
+
+class HttpsOutbound:
+    """Other domains' post offices."""
+
+    def __init__(self, https: "HttpsClient") -> None:
+        self._https = https
+
+    def post(self, url: str, envelope: bytes) -> "Response":
+        """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
+        return self._https.post(url, envelope, "application/json")

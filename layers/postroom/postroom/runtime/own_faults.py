@@ -1,0 +1,20 @@
+"""Every run of a function tells at its end what it met that is wrong with us (docs/own-faults.md)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from postroom.core.own_faults import OwnFaults
+
+
+@contextmanager
+def telling_own_faults(own_faults: OwnFaults, logger: Logger, metrics: Metrics) -> Iterator[None]:
+    """Around a handler: one line at level ERROR for each, however many messages it befell, and a metric."""
+    try:
+        yield
+    finally:
+        for fault in own_faults.take():
+            logger.error(fault.sentence)
+            metrics.add_metric("QuotaExhausted" if fault.quota else "OwnFault", MetricUnit.Count, 1)

@@ -1,0 +1,1 @@
+"""The audit: the evidence that a store gives, and what is found in it."""

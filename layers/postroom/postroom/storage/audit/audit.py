@@ -1,0 +1,182 @@
+"""The audit: what the store holds, judged against what the door accepted. Evidence in, findings out.
+
+    evidence = gather(Premises(…), now=…, retain_seconds=…)     # storage/audit/collection.py: reads, and writes nothing
+    findings = audit(evidence, read_ledger(lines))              # audit(evidence): without the door's ledger
+    assert findings.clean, findings.problems
+
+Each accepted claim has exactly one end. Its own row says which. Where it has none, its message lives in the row of
+another claim, or it waits in a queue. Who waits cannot be asked: to receive a message is to change it. So claims
+without an end are taken to wait as long as the queues hold as many, and what is beyond that is lost. SQS counts
+approximately, a queue may hold copies of what is done, and what is on its way from queue to queue is counted twice
+rather than not at all: the verdict is exact where the queues are empty.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from postroom.storage.audit.evidence import Evidence
+from postroom.storage.audit.faults import (
+    called,
+    faults_of_bytes,
+    faults_of_claims,
+    faults_of_homes,
+    faults_of_rows,
+    named,
+)
+from postroom.storage.audit.findings import End, Finding, Findings, end_of
+from postroom.storage.audit.problems import Problem
+from postroom.storage.keys import UNVERIFIED, RowKey, twin_of
+from postroom.storage.mail.contents import is_another
+from postroom.storage.mail.ledger import Accepted
+from postroom.storage.mail.register import DISCARDED
+
+RUN_MS: Final = 29_000
+"""The longest run of the door (template.yaml). Its log may begin or end within one: then what came in so shortly after
+the first or before the last message it tells of may have its line outside."""
+
+
+def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Findings:
+    """Judge the evidence. `accepted`: the door's ledger; it may be of a part of the time, and say a thing twice."""
+    auditor = _Auditor(evidence)
+    problems = [
+        *faults_of_rows(evidence),
+        *faults_of_homes(evidence),
+        *faults_of_claims(evidence, auditor.further),
+        *faults_of_bytes(evidence),
+        *(Finding(Problem.UNREADABLE, where) for where in evidence.unreadable),
+        *(Finding(Problem.REPLY_MISSING, f"seen {key}") for key in evidence.replies_missing),
+    ]
+    auditor.look_for_homes()
+    ends = None if accepted is None else auditor.ends(accepted)
+    known = {(finding.problem, finding.where) for finding in problems}
+    problems += [finding for finding in auditor.differing if (finding.problem, finding.where) not in known]
+    untold = [] if accepted is None else auditor.untold()
+    problems += auditor.notes(untold)
+    lost = auditor.lost()
+    if ends is not None:
+        in_ledger = sum(finding.where in auditor.waiting for finding in lost)
+        ends[End.WAITING] -= in_ledger
+        ends[End.LOST] += in_ledger
+    standings = evidence.rows.values()
+    whys = (standing.row.why for standing in standings)
+    answers = Counter(known.answered for known in evidence.seen.values() if known.home is None)
+    return Findings(
+        evidence,
+        ends,
+        Counter(end_of(evidence, standing) for standing in standings),
+        Counter(why.removeprefix(DISCARDED) for why in whys if why.startswith(DISCARDED)),
+        answered=answers[True],
+        unanswered=answers[False],
+        told=sum(standing.sent for standing in standings),
+        telling=sum(standing.begun and not standing.sent for standing in standings),
+        untold=len(untold),
+        problems=(*problems, *lost),
+    )
+
+
+class _Auditor:
+    """One audit. `further`: claims that have several rows. `waiting`: claims of the ledger without an end, as they are
+    called. `differing`: rows that are not as the ledger says.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._found = evidence
+        self._first: dict[str, RowKey] = {}
+        self.further: dict[str, list[RowKey]] = {}
+        for key in evidence.rows:
+            if key is not (first := self._first.setdefault(key.claim_id, key)):
+                self.further.setdefault(key.claim_id, [first]).append(key)
+        # Claims without an end: when each came in, and what is known of it.
+        self._open: dict[str, tuple[int, str]] = {}
+        self._told: set[str] = set()
+        self._came: tuple[int, int] | None = None
+        self.waiting: set[str] = set()
+        self.differing: list[Finding] = []
+
+    def look_for_homes(self) -> None:
+        """A home that was named and has no row is a claim without an end, whether a ledger knows it or not."""
+        for key, known in self._found.seen.items():
+            home = known.home
+            if home is None or not self._found.is_remembered(home.received_at_ms):
+                continue
+            if home in self._found.rows or self._has_row(twin_of(key)):
+                continue
+            self._open[home.claim_id] = (home.received_at_ms, f"named as home in seen {key}, and not filed there")
+
+    def ends(self, accepted: Iterable[Accepted]) -> Counter[End]:
+        """How many claims of the ledger have which end."""
+        ends: Counter[End] = Counter()
+        for claim in accepted:
+            if claim.claim in self._told:
+                continue  # a log may hold a line twice, and files of it may overlap
+            self._told.add(claim.claim)
+            at_ms = claim.received_at_ms
+            first, last = self._came or (at_ms, at_ms)
+            self._came = min(first, at_ms), max(last, at_ms)
+            self._compare(claim)
+            end = self._end(claim)
+            ends[end] += 1
+            if end is End.WAITING:
+                self._open.setdefault(claim.claim, (claim.received_at_ms, f"for mailbox {claim.mailbox}"))
+                self.waiting.add(called(claim.claim))
+        return ends
+
+    def untold(self) -> list[RowKey]:
+        """The rows of claims that no line of the ledger tells of."""
+        return [key for key in self._found.rows if key.claim_id not in self._told]
+
+    def notes(self, untold: Iterable[RowKey]) -> list[Finding]:
+        """Of those the rows of the ledger's time."""
+        first, last = self._came or (0, 0)
+        return [
+            Finding(Problem.NOT_IN_LEDGER, named(key))
+            for key in untold
+            if first + RUN_MS <= key.received_at_ms <= last - RUN_MS
+        ]
+
+    def lost(self) -> list[Finding]:
+        """Of the claims without an end those that cannot be waiting: the oldest, where some may be."""
+        waiting = self._found.claims_waiting
+        oldest_first = sorted(self._open.items(), key=lambda item: (item[1][0], item[0]))
+        doubt = f"; {waiting} of {len(oldest_first)} without an end may wait in queues" if waiting else ""
+        return [
+            Finding(Problem.LOST, called(claim), f"received at {at_ms} ms, {detail}{doubt}")
+            for claim, (at_ms, detail) in oldest_first[: max(0, len(oldest_first) - waiting)]
+        ]
+
+    def _compare(self, claim: Accepted) -> None:
+        """Hold the row of a claim against what the door said of it."""
+        own = self._first.get(claim.claim)
+        if own is None:
+            return
+        if is_another(self._found.held.get(own), claim.seen, claim.text):
+            seen_there = "its line is not the message that the door accepted"
+            self.differing.append(Finding(Problem.BYTES_WRONG, named(own), seen_there))
+        if (own.mailbox, own.received_at_ms) != (claim.mailbox, claim.received_at_ms):
+            belongs = f"accepted for mailbox {claim.mailbox}, at {claim.received_at_ms} ms"
+            self.differing.append(Finding(Problem.MISFILED, named(own), belongs))
+
+    def _end(self, claim: Accepted) -> End:
+        own = self._first.get(claim.claim)
+        if own is not None:
+            return end_of(self._found, self._found.rows[own])
+        # What the door could not verify may have been verified later.
+        keys = (claim.seen, twin_of(claim.seen)) if claim.seen.startswith(UNVERIFIED) else (claim.seen,)
+        if any(self._is_copy(claim, key) for key in keys):
+            return End.COPY
+        return End.WAITING if self._found.is_remembered(claim.received_at_ms) else End.FORGOTTEN
+
+    def _is_copy(self, claim: Accepted, key: str) -> bool:
+        known = self._found.seen.get(key)
+        # It counts that the message was known when this one came; by now it may be forgotten.
+        if known is None or known.ttl < claim.received_at_ms // 1000 or known.text != claim.text:
+            return False
+        return known.answered if known.home is None else self._has_row(key)
+
+    def _has_row(self, key: str) -> bool:
+        """Whether a message has its row; one from too long ago may have had it."""
+        known = self._found.seen.get(key)
+        if known is None or known.home is None:
+            return False
+        return known.home in self._found.rows or not self._found.is_remembered(known.home.received_at_ms)

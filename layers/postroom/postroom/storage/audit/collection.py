@@ -1,0 +1,259 @@
+"""Gathering evidence for an audit, from a store at work. It reads and changes nothing, not even a receive count.
+
+The order makes what moves meanwhile look whole: the queues so that a claim cannot slip by, then the registers, then
+what is written before a register (`seen`, objects). What then looks missing is asked for once more. Rows are held in
+memory, the bytes of messages are not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from postroom.core.errors import OurError
+from postroom.net.aws import passing_faults
+from postroom.storage.audit.evidence import Evidence, Held, Remembered, Standing
+from postroom.storage.audit.problems import Problem
+from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.mail.contents import held_in
+from postroom.storage.mail.head import is_head
+from postroom.storage.mail.ledger import text_of
+from postroom.storage.mail.register import read_row
+from postroom.storage.mail.segments import Objects, Place, neighbours
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeFilterType
+
+    Item = Mapping[str, AttributeValueTypeDef]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+READERS: Final = 8
+"""Requests to S3 at a time: each holds 8 MB of lines at most, unless a single line is longer."""
+_AHEAD: Final = 64
+_OF_MESSAGES: Final = ("seg/", "chk/")
+_DEPTH: "Final[Sequence[QueueAttributeFilterType]]" = (
+    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
+)  # fmt: skip
+
+
+class ClaimQueues(NamedTuple):
+    """The URL of every queue that a claim can wait in."""
+
+    claims: str
+    retry: str
+    suspects: str
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """A store: clients, the names of tables and bucket, the URLs of queues. `notice_queues`: the courier's."""
+
+    dynamodb: "DynamoDBClient"
+    s3: "S3Client"
+    sqs: "SQSClient"
+    post_table: str
+    seen_table: str
+    bucket: str
+    claim_queues: ClaimQueues
+    notice_queues: Sequence[str]
+
+
+def gather(premises: Premises, *, now: int, retain_seconds: int, read_bytes: bool = True) -> Evidence:
+    """Look at everything. `now`: epoch seconds. `read_bytes`: read each live row's line; else only its place's object.
+
+    Raises NotNowError(STORE_UNAVAILABLE).
+    """
+    with passing_faults():
+        return _Gatherer(premises, now, retain_seconds).gather(read_bytes=read_bytes)
+
+
+class _Gatherer:
+    def __init__(self, premises: Premises, now: int, retain_seconds: int) -> None:
+        self._at = premises
+        self._now = now
+        self._retain_seconds = retain_seconds
+        self._objects = Objects(premises.s3, premises.bucket)
+        self._rows: dict[RowKey, Standing] = {}
+        self._seen: dict[str, Remembered] = {}
+        self._replies: dict[str, str] = {}
+        self._unreadable: set[str] = set()
+        self._orphans = self._orphan_bytes = 0
+
+    def gather(self, *, read_bytes: bool) -> Evidence:
+        claims_waiting = self._claims_waiting(self._at.claim_queues)
+        notices_waiting = sum(map(self._depth, self._at.notice_queues))
+        for item in self._scan(self._at.post_table):
+            self._note_row(item)
+        for item in self._scan(self._at.seen_table):
+            self._note_seen(item)
+        self._find_homes()
+        held = self._held(read_bytes=read_bytes)
+        return Evidence(
+            at=self._now,
+            retain_seconds=self._retain_seconds,
+            rows=self._rows,
+            seen=self._seen,
+            held=held,
+            unreadable=sorted(self._unreadable),
+            replies_missing=sorted(self._replies.values()),
+            claims_waiting=claims_waiting,
+            notices_waiting=notices_waiting,
+            orphans=self._orphans,
+            orphan_bytes=self._orphan_bytes,
+        )
+
+    def _claims_waiting(self, queues: ClaimQueues) -> int:
+        """At most so many claims wait: one that goes from queue to queue meanwhile is met in one of them.
+
+        It is sent on before it is deleted. Claims go to retries and suspects, these to each other, all to the letters,
+        and letters are redriven to any of them. So suspects and letters are counted before and after the others. Both
+        counts of the suspects, who are few, are taken; of the letters, which may lie there for days, the larger.
+        Missed is who goes to the suspects and back meanwhile, or becomes a letter while others are redriven.
+        """
+        letters = self._depth(queues.letters)
+        others = sum(map(self._depth, (queues.claims, queues.suspects, queues.retry, queues.suspects)))
+        return others + max(letters, self._depth(queues.letters))
+
+    def _depth(self, queue: str) -> int:
+        """Messages that are visible, in flight or delayed."""
+        counts = self._at.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_DEPTH)["Attributes"]
+        return sum(map(int, counts.values()))
+
+    def _scan(self, table: str) -> "Iterator[Item]":
+        for page in self._at.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True):
+            yield from page["Items"]
+
+    def _note_row(self, item: "Item") -> None:
+        if is_head(item):
+            return
+        try:
+            standing = read_standing(item)
+        except (KeyError, ValueError, IndexError, OurError):
+            self._unreadable.add(f"post {item['pk']['S']} {item['sk']['S']}")
+        else:
+            self._rows[standing.row.key] = standing
+
+    def _note_seen(self, item: "Item") -> None:
+        key = item["pk"]["S"]
+        try:
+            remembered = read_remembered(item)
+            reply_at = item["reply_at"]["S"] if "reply_at" in item else None
+        except (KeyError, ValueError, IndexError):
+            self._unreadable.add(f"seen {key}")
+            return
+        if remembered.home in self._rows:  # a million homes need not be held twice
+            remembered = replace(remembered, home=self._rows[remembered.home].row.key)
+        self._seen[key] = remembered
+        if reply_at is not None and remembered.ttl >= self._now:
+            self._replies[reply_at] = key
+
+    def _find_homes(self) -> None:
+        """What was filed after the scan of the registers went by is asked for by its home."""
+        for known in self._seen.values():
+            if known.home is not None and known.ttl >= self._now and known.home not in self._rows:
+                self._read_row(known.home)
+
+    def _read_row(self, key: RowKey) -> Standing | None:
+        item = self._at.dynamodb.get_item(
+            TableName=self._at.post_table, Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}}, ConsistentRead=True
+        ).get("Item")
+        self._rows.pop(key, None)
+        if item is not None:
+            self._note_row(item)
+        return self._rows.get(key)
+
+    def _held(self, *, read_bytes: bool) -> dict[RowKey, Held]:
+        """What the bytes of the live rows hold, or what is wrong with them."""
+        pointing: dict[Place, list[RowKey]] = {}
+        for key, standing in self._rows.items():
+            if standing.row.place is not None:
+                pointing.setdefault(standing.row.place, []).append(key)
+        sizes = self._list({place.object for place in pointing})
+        there = {place for place in pointing if place.offset + place.length <= sizes.get(place.object, -1)}
+        held: dict[RowKey, Held] = {}
+        if read_bytes:
+            for part in _at_once(lambda run: self._read(run, pointing), neighbours(there)):
+                held |= part
+        for place, keys in pointing.items():
+            for key in keys:
+                if key not in held and (read_bytes or place not in there):
+                    again = self._look_again(key, place)
+                    held |= {} if again is None else {key: again}
+        return held
+
+    def _list(self, wanted: Set[str]) -> dict[str, int]:
+        """The sizes of the wanted objects of the bucket; further ones of messages are counted."""
+        sizes: dict[str, int] = {}
+        for page in self._at.s3.get_paginator("list_objects_v2").paginate(Bucket=self._at.bucket):
+            for entry in page.get("Contents", []):
+                name, size = entry["Key"], entry["Size"]
+                self._replies.pop(name, None)
+                if name in wanted:
+                    sizes[name] = size
+                elif name.startswith(_OF_MESSAGES):
+                    self._orphans += 1
+                    self._orphan_bytes += size
+        return sizes
+
+    def _read(self, run: Sequence[Place], pointing: Mapping[Place, Sequence[RowKey]]) -> dict[RowKey, Held]:
+        """Neighbours, by one request; nothing of an object that is gone meanwhile."""
+        try:
+            lines = self._objects.get_all(run)
+        except KeyError:
+            return {}
+        return {
+            key: held_in(self._rows[key].row, data)
+            for place, data in zip(run, lines, strict=True)
+            for key in pointing[place]
+        }
+
+    def _look_again(self, key: RowKey, place: Place) -> Held | None:
+        """The row's word counts, read again: it may have moved on while we looked. None: it is gone."""
+        standing = self._read_row(key)
+        if standing is None or standing.row.place is None:
+            return None
+        if standing.row.place == place:
+            return Problem.BYTES_MISSING
+        try:
+            return held_in(standing.row, self._objects.get_range(standing.row.place))
+        except KeyError:
+            return Problem.BYTES_MISSING
+
+
+def read_standing(item: "Item") -> Standing:
+    """A row of table `post`. Raises KeyError, ValueError, IndexError or OurError where it is not of the form."""
+    row = read_row(item)
+    _check_register(row.key)
+    ttl = int(item["ttl"]["N"]) if "ttl" in item else None
+    return Standing(row, ttl, begun="told" in item, sent="sent" in item)
+
+
+def read_remembered(item: "Item") -> Remembered:
+    """A row of table `seen`. Raises KeyError, ValueError or IndexError where it is not of the form."""
+    home = None
+    if "home" in item:
+        named = item["home"]["M"]
+        home = RowKey(named["pk"]["S"], named["sk"]["S"])
+        _check_register(home)
+    text = text_of(item["hash"]["S"] if "hash" in item else None)
+    return Remembered(text, home, int(item["ttl"]["N"]), answered="reply" in item or "reply_at" in item)
+
+
+def _check_register(key: RowKey) -> None:
+    if not (key.pk and key.sk.startswith(ROW_PREFIX) and key.claim_id and key.received_at_ms >= 0):
+        raise ValueError(key.sk)
+
+
+def _at_once(work: Callable[[T], R], items: Iterator[T]) -> Iterator[R]:
+    """What `work` answers to each, several at a time, and few ahead of whoever takes the answers."""
+    with ThreadPoolExecutor(READERS) as pool:
+        while ahead := list(islice(items, _AHEAD)):
+            yield from pool.map(work, ahead)

@@ -1,0 +1,74 @@
+"""What an audit looks at: the rows of both tables, what the live ones point to, how much waits. Values only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from postroom.storage.audit.problems import Problem
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.register import Row
+
+Held = bytes | Problem
+"""What the bytes of a live row hold, as a mark that copies of one message share; or what is wrong with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A row of table `post`. `ttl`: epoch seconds; None: for ever.
+
+    `begun`: a Feedback about it has its identity. `sent`: nothing is left to tell.
+    """
+
+    row: Row
+    ttl: int | None = None
+    begun: bool = False
+    sent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A row of table `seen`. `text`: as in the ledger. `ttl`: epoch seconds.
+
+    `answered`: a synchronous request whose reply is remembered.
+    """
+
+    text: str
+    home: RowKey | None
+    ttl: int
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that was found.
+
+    `at`: when, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
+    `held`: of live rows, what their bytes hold or what is wrong with them; sound ones that were not read are absent.
+    `unreadable`: rows that are not of the form. `replies_missing`: keys in `seen`. `claims_waiting`: at most so many
+    claims are in queues, dead letters included. `notices_waiting`: messages in the courier's. `orphans`,
+    `orphan_bytes`: objects for messages that no row points to: nobody is shown them, and they wait for compaction.
+    """
+
+    at: int
+    retain_seconds: int
+    rows: Mapping[RowKey, Standing]
+    seen: Mapping[str, Remembered]
+    held: Mapping[RowKey, Held] = field(default_factory=dict)
+    unreadable: Sequence[str] = ()
+    replies_missing: Sequence[str] = ()
+    claims_waiting: int = 0
+    notices_waiting: int = 0
+    orphans: int = 0
+    orphan_bytes: int = 0
+
+    def is_past(self, standing: Standing) -> bool:
+        """Whether a tombstone has stood as long as it must: then it may go at any moment."""
+        row = standing.row
+        return not row.live and self.is_over(standing.ttl) and not self.is_remembered(row.key.received_at_ms)
+
+    def is_over(self, ttl: int | None) -> bool:
+        """Whether the time of a row in either table is over: whoever reads passes it over, DynamoDB may sweep it."""
+        return ttl is not None and ttl < self.at
+
+    def is_remembered(self, received_at_ms: int) -> bool:
+        """Whether what came in then must still be known."""
+        return received_at_ms // 1000 + self.retain_seconds > self.at

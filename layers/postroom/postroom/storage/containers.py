@@ -1,0 +1,372 @@
+"""What owners keep with us: table `storage` and the objects under `box/`. Keys, sizes and sealed bytes, no more.
+
+A container is a row that names its objects: what the row names is the container. Rows and the count of what a mailbox
+uses change in one transaction, so that the count is that of the rows whatever happens. To write,
+
+1. the bytes become an object of a fresh name (`If-None-Match: *`),
+2. the row is written and counted, on condition that it is as it was read and that there is room,
+3. the objects that the row named before are deleted.
+
+Who dies in between leaves objects that no row names: nobody sees them, and they are deleted by age (docs/storage.md).
+What is larger than a request comes in parts, each a row of its own that is counted, and step 2 joins them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from postroom.core.errors import NotNowError, OurError, TheirError
+from postroom.net.aws import CancelledError, passing_faults, transacting
+from postroom.reasons import Reason
+from postroom.storage.mail.segments import Objects, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef,
+        QueryInputTypeDef,
+        QueryOutputTypeDef,
+        TransactWriteItemTypeDef,
+    )
+
+PREFIX: Final = "box/"
+"""Of the objects' names."""
+SEALED: Final = "application/octet-stream"
+CONFLICT_TRIES: Final = 10
+"""Of two transactions of one mailbox at once, one is not made; each such conflict is somebody's success."""
+
+DROPPED_AT_ONCE: Final = 50
+"""Stale parts, by a request that waits for its answer."""
+
+_CONTAINER, _PART, _USE = "c#", "p#", "use"
+_AFTER_CONTAINERS: Final = "c$"
+_BROKEN: Final = "ConditionalCheckFailed"
+_PASSING: Final = frozenset({"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An object, and how many bytes it has."""
+
+    object: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container as its row has it. `version`: another one after each write."""
+
+    mailbox: str
+    key: str
+    version: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(piece.size for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a container to come. `at`: when it came, epoch seconds; by that the ids of parts are sorted."""
+
+    mailbox: str
+    id: str
+    piece: Piece
+    at: int
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All that its row names."""
+        return (self.piece,)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How much a mailbox keeps, or may: 0 is no limit then. A part counts as a container until it is joined."""
+
+    containers: int = 0
+    bytes: int = 0
+
+
+class Storage:
+    """All of it raises NotNowError(STORE_UNAVAILABLE). `quota`: of a mailbox. `new_id`: random, never the same."""
+
+    def __init__(
+        self, dynamodb: "DynamoDBClient", table: str, objects: Objects, quota: Use, new_id: Callable[[], str]
+    ) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._objects = objects
+        self._new_id = new_id
+        self.quota = quota
+
+    # --- reading ------------------------------------------------------------------------------------------------
+    def find(self, mailbox: str, key: str) -> Container | None:
+        """The container under a key."""
+        item = self._get(mailbox, _CONTAINER + key)
+        return _container(item) if item else None
+
+    def read(self, container: Container, first: int, end: int) -> bytes:
+        """Bytes of a container. Raises KeyError where they are gone: its row says what is there now."""
+        return b"".join(map(self._objects.get_range, _places(container.pieces, first, end)))
+
+    def page(self, mailbox: str, after: str, limit: int) -> tuple[list[Container], bool]:
+        """Containers by key, after one (empty: from the first), and whether there may be more."""
+        first = f"{_CONTAINER}{after}{'!' if after else ''}"
+        page = self._query(mailbox, first, _AFTER_CONTAINERS, limit)
+        return [_container(item) for item in page["Items"]], "LastEvaluatedKey" in page
+
+    def use(self, mailbox: str) -> Use:
+        """How much is kept."""
+        item = self._get(mailbox, _USE)
+        return Use(int(item["containers"]["N"]), int(item["bytes"]["N"])) if item else Use()
+
+    def find_parts(self, mailbox: str, ids: Iterable[str]) -> list[Part]:
+        """The parts of these ids, as far as there are any."""
+        return [_part(item) for part_id in ids if (item := self._get(mailbox, _PART + part_id))]
+
+    # --- writing ------------------------------------------------------------------------------------------------
+    def put(self, mailbox: str, key: str, old: Container | None, data: bytes) -> Container:
+        """Keep `data` in the place of `old`; None: where nothing is.
+
+        Raises TheirError: CHANGED_MEANWHILE, STORAGE_FULL.
+        """
+        # An object of no bytes has no range that could be read.
+        pieces = (self._written(data),) if data else ()
+        try:
+            return self._commit(Container(mailbox, key, self._new_id(), pieces), old)
+        except CancelledError as error:
+            self._delete_objects(pieces)
+            raise _refusal(error) from None
+
+    def join(self, mailbox: str, key: str, old: Container | None, parts: Sequence[Part]) -> Container:
+        """Keep what the parts have, one after the other, in the place of `old`; they are no parts any more.
+
+        Raises TheirError: CHANGED_MEANWHILE, PART_UNKNOWN.
+        """
+        pieces = tuple(part.piece for part in parts)
+        try:
+            return self._commit(Container(mailbox, key, self._new_id(), pieces), old, parts)
+        except CancelledError as error:
+            raise _refusal(error) from None
+
+    def delete(self, old: Container) -> None:
+        """Keep a container no longer. Raises TheirError(CHANGED_MEANWHILE)."""
+        gone: TransactWriteItemTypeDef = {
+            "Delete": {
+                "TableName": self._table,
+                "Key": _key(old.mailbox, _CONTAINER + old.key),
+                "ConditionExpression": "version = :version",
+                "ExpressionAttributeValues": {":version": {"S": old.version}},
+            }
+        }
+        try:
+            self._transact([self._counted(old.mailbox, Use(-1, -old.size)), gone])
+        except CancelledError as error:
+            raise _refusal(error) from None
+        self._delete_objects(old.pieces)
+
+    def add_part(self, mailbox: str, data: bytes, at: int) -> Part:
+        """Keep a part of a container to come. `at`: epoch seconds. Raises TheirError(STORAGE_FULL)."""
+        part = Part(mailbox, f"{at:010d}-{self._new_id()}", self._written(data), at)
+        row: TransactWriteItemTypeDef = {
+            "Put": {
+                "TableName": self._table,
+                "Item": {
+                    **_key(mailbox, _PART + part.id),
+                    "pieces": {"L": [_stored(part.piece)]},
+                    "at": {"N": str(at)},
+                },
+                "ConditionExpression": "attribute_not_exists(pk)",
+            }
+        }
+        try:
+            self._transact([self._counted(mailbox, Use(1, part.piece.size)), row])
+        except CancelledError as error:
+            self._delete_objects([part.piece])
+            raise _refusal(error) from None
+        return part
+
+    def drop(self, parts: Iterable[Part]) -> int:
+        """Keep parts no longer; how many it was. Of those that somebody joins or drops just now, nothing is done."""
+        dropped = 0
+        for part in parts:
+            with suppress(CancelledError):
+                self._transact([self._counted(part.mailbox, Use(-1, -part.piece.size)), self._without(part)])
+                self._delete_objects([part.piece])
+                dropped += 1
+        return dropped
+
+    def drop_stale(self, mailbox: str, before: int) -> bool:
+        """Drop parts that came before a time (epoch seconds), the oldest `DROPPED_AT_ONCE`; whether there were any."""
+        stale = self._query(mailbox, _PART, f"{_PART}{before:010d}", DROPPED_AT_ONCE)["Items"]
+        self.drop(map(_part, stale))
+        return bool(stale)
+
+    # --- steps --------------------------------------------------------------------------------------------------
+    def _written(self, data: bytes) -> Piece:
+        """Step 1."""
+        piece = Piece(PREFIX + self._new_id(), len(data))
+        self._objects.put(piece.object, data, SEALED)
+        return piece
+
+    def _commit(self, new: Container, old: Container | None, parts: Sequence[Part] = ()) -> Container:
+        """Steps 2 and 3. Raises CancelledError."""
+        replaced = old.size if old else 0
+        more = Use((old is None) - len(parts), new.size - replaced - sum(part.piece.size for part in parts))
+        row: TransactWriteItemTypeDef = {
+            "Put": {
+                "TableName": self._table,
+                "Item": {
+                    **_key(new.mailbox, _CONTAINER + new.key),
+                    "version": {"S": new.version},
+                    "pieces": {"L": [_stored(piece) for piece in new.pieces]},
+                },
+                "ConditionExpression": "attribute_not_exists(pk)",
+            }
+        }
+        if old:
+            row["Put"]["ConditionExpression"] = "version = :version"
+            row["Put"]["ExpressionAttributeValues"] = {":version": {"S": old.version}}
+        self._transact([self._counted(new.mailbox, more), row, *map(self._without, parts)])
+        self._delete_objects(old.pieces if old else ())
+        return new
+
+    def _counted(self, mailbox: str, more: Use) -> "TransactWriteItemTypeDef":
+        """Count what is used, if there is room for it. What frees room, or needs none, is never refused."""
+        values: dict[str, AttributeValueTypeDef] = {
+            ":containers": {"N": str(more.containers)},
+            ":bytes": {"N": str(more.bytes)},
+        }
+        update: TransactWriteItemTypeDef = {
+            "Update": {
+                "TableName": self._table,
+                "Key": _key(mailbox, _USE),
+                "UpdateExpression": "ADD containers :containers, #bytes :bytes",
+                "ExpressionAttributeNames": {"#bytes": "bytes"},
+                "ExpressionAttributeValues": values,
+            }
+        }
+        conditions = []
+        for name, added, most in (
+            ("containers", more.containers, self.quota.containers),
+            ("#bytes", more.bytes, self.quota.bytes),
+        ):
+            if added > 0 and most:
+                room = f":room_{name.removeprefix('#')}"
+                values[room] = {"N": str(most - added)}
+                first = "attribute_not_exists(pk) OR " if added <= most else ""
+                conditions.append(f"({first}{name} <= {room})")
+        if conditions:
+            update["Update"]["ConditionExpression"] = " AND ".join(conditions)
+        return update
+
+    def _without(self, part: Part) -> "TransactWriteItemTypeDef":
+        return {
+            "Delete": {
+                "TableName": self._table,
+                "Key": _key(part.mailbox, _PART + part.id),
+                "ConditionExpression": "attribute_exists(pk)",
+            }
+        }
+
+    def _transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
+        """All of it or nothing: how much is used, the row, parts. Raises CancelledError where nothing was made.
+
+        A try whose answer got lost may be made again by the SDK, under the same token: it is made once.
+        """
+        for tried in range(1, CONFLICT_TRIES + 1):
+            try:
+                with transacting():
+                    self._dynamodb.transact_write_items(TransactItems=writes)
+            except CancelledError as error:
+                if _BROKEN in error.codes or tried == CONFLICT_TRIES:
+                    raise
+            else:
+                return
+
+    def _delete_objects(self, pieces: Iterable[Piece]) -> None:
+        """Step 3. What cannot be deleted just now goes by age, like what somebody left who died."""
+        for piece in pieces:
+            with suppress(NotNowError):
+                self._objects.delete(piece.object)
+
+    def _get(self, mailbox: str, sk: str) -> "Mapping[str, AttributeValueTypeDef] | None":
+        """A row, read consistently."""
+        with passing_faults():
+            return self._dynamodb.get_item(TableName=self._table, Key=_key(mailbox, sk), ConsistentRead=True).get(
+                "Item"
+            )
+
+    def _query(self, mailbox: str, first: str, last: str, limit: int) -> "QueryOutputTypeDef":
+        """Rows in a range of keys, both ends included."""
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
+            "ExpressionAttributeValues": {":pk": {"S": mailbox}, ":first": {"S": first}, ":last": {"S": last}},
+            "ConsistentRead": True,
+            "Limit": limit,
+        }
+        with passing_faults():
+            return self._dynamodb.query(**query)
+
+
+def read_kept(item: "Mapping[str, AttributeValueTypeDef]") -> Container | Part | None:
+    """What a row of the table keeps; None: it counts. Raises OurError for one of no form that is known."""
+    sk = item["sk"]["S"]
+    with suppress(KeyError, ValueError):
+        if sk.startswith(_CONTAINER):
+            return _container(item)
+        if sk.startswith(_PART):
+            return _part(item)
+    if sk == _USE:
+        return None
+    raise OurError(f"row {item['pk']['S']} {sk} of the storage table is of no form that this release knows")
+
+
+def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:
+    """Where the bytes from `first` to before `end` lie, of those that the pieces have one after the other."""
+    start = 0
+    for piece in pieces:
+        begin, stop = max(first, start), min(end, start + piece.size)
+        if begin < stop:
+            yield Place(piece.object, begin - start, stop - begin)
+        start += piece.size
+
+
+def _refusal(error: CancelledError) -> TheirError | NotNowError | CancelledError:
+    """Why a transaction was not made: of how much is used, the row, and parts."""
+    used, row, *parts = error.codes
+    if row == _BROKEN:
+        return TheirError(Reason.CHANGED_MEANWHILE)
+    if used == _BROKEN:
+        return TheirError(Reason.STORAGE_FULL)
+    if _BROKEN in parts:
+        return TheirError(Reason.PART_UNKNOWN)
+    return NotNowError(Reason.STORE_UNAVAILABLE) if set(error.codes) <= _PASSING else error
+
+
+def _key(mailbox: str, sk: str) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": mailbox}, "sk": {"S": sk}}
+
+
+def _stored(piece: Piece) -> "AttributeValueTypeDef":
+    return {"M": {"object": {"S": piece.object}, "size": {"N": str(piece.size)}}}
+
+
+def _pieces(item: "Mapping[str, AttributeValueTypeDef]") -> tuple[Piece, ...]:
+    return tuple(Piece(each["M"]["object"]["S"], int(each["M"]["size"]["N"])) for each in item["pieces"]["L"])
+
+
+def _container(item: "Mapping[str, AttributeValueTypeDef]") -> Container:
+    return Container(item["pk"]["S"], item["sk"]["S"].removeprefix(_CONTAINER), item["version"]["S"], _pieces(item))
+
+
+def _part(item: "Mapping[str, AttributeValueTypeDef]") -> Part:
+    [piece] = _pieces(item)
+    return Part(item["pk"]["S"], item["sk"]["S"].removeprefix(_PART), piece, int(item["at"]["N"]))

@@ -1,0 +1,1 @@
+"""Rows of table `directory`: domains, mailboxes, notification targets."""

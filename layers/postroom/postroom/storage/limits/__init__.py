@@ -1,0 +1,1 @@
+"""Rows of table `limits`: quotas, rates, and challenges that were used."""

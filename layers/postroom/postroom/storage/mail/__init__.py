@@ -1,0 +1,1 @@
+"""Mail: rows of the tables `post` and `seen`, segments and chunks in the bucket."""

@@ -1,0 +1,65 @@
+"""What the line of a live row holds: which message it is, worked out anew from the envelope.
+
+The door told its ledger, and the worker told `seen`, which message they had; here the line says it for itself. For
+NLWeb that is every signed word. For dm3 it is the sealed message: nothing of ours tells what else was in its envelope.
+"""
+
+from hashlib import blake2b
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import parse
+from postroom.protocols.dm3.envelope import message_hash
+from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
+from postroom.protocols.nlweb.envelope import check_hash, read_envelope
+from postroom.storage.audit.evidence import Held
+from postroom.storage.audit.problems import Problem
+from postroom.storage.keys import conversation_shelf, seen_key_dm3, seen_key_nlweb, twin_of
+from postroom.storage.mail.ledger import text_of
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.segments import Line, decode_line
+
+
+def held_in(row: Row, data: bytes) -> Held:
+    """What the line of a row holds, from the bytes the row points to."""
+    try:
+        line = decode_line(data)
+        if line.row != row.key:
+            return Problem.BYTES_WRONG
+        shelf, held = {"nlweb": _nlweb, "dm3": _dm3}[str(line.receipt["protocol"])](row, line)
+    except (ValueError, KeyError, TypeError, AttributeError, TheirError):
+        return Problem.BYTES_WRONG
+    return held if line.conversation == shelf else Problem.BYTES_WRONG
+
+
+def is_another(held: Held | None, seen_key: str, text: str) -> bool:
+    """Whether what was read is another message than the one known by `seen_key` and `text` (storage/mail/ledger.py).
+
+    One letter of dm3 may have been taken for verified by one worker and not by another.
+    """
+    if not isinstance(held, bytes):
+        return False
+    return held != _mark(seen_key, text) and held != _mark(twin_of(seen_key), text)
+
+
+def _nlweb(row: Row, line: Line) -> tuple[str, bytes]:
+    """Its conversation in objects, and its mark."""
+    data = line.envelope.encode()
+    envelope = read_envelope(parse(data, max_bytes=len(data)))
+    check_hash(envelope.claimed_hash, envelope.digest)
+    key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
+    return row.conversation, _mark(key, text_of(envelope.claimed_hash))
+
+
+def _dm3(row: Row, line: Line) -> tuple[str, bytes]:
+    """The same. The names are sealed: the row says them."""
+    data, receiver, sender = line.envelope.encode(), row.key.mailbox, row.conversation
+    digest = message_hash(read_dm3_envelope(parse(data, max_bytes=len(data))))
+    if line.receipt["message_hash"] != digest:
+        raise ValueError(digest)
+    key = seen_key_dm3(receiver, sender, digest, verified=line.receipt["unverified"] is None)
+    return conversation_shelf(receiver, sender), _mark(key, "")
+
+
+def _mark(seen_key: str, text: str) -> bytes:
+    """What stands in memory for a message: so many are held at once."""
+    return blake2b(f"{seen_key}\n{text}".encode(), digest_size=16).digest()

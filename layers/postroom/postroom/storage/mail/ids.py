@@ -1,0 +1,25 @@
+"""What people and programs call a message of a mailbox: `<received at, epoch ms>-<claim id>-<shard>`. Pure.
+
+It says where the message's row is and not in whose mailbox: that comes from who asks.
+"""
+
+import re
+from typing import Final
+
+from postroom.storage.keys import ROW_PREFIX, RowKey, partition
+
+_FORM: Final = re.compile(r"([0-9]{13})-([0-9a-z]{1,64})-(0|[1-9][0-9]{0,3})", re.ASCII)
+
+
+def id_of(row: RowKey) -> str:
+    """The id of the message in this row."""
+    return f"{row.received_at_ms:013d}-{row.claim_id}-{row.pk.rpartition('#')[2]}"
+
+
+def row_of(message_id: str, mailbox: str) -> RowKey | None:
+    """The row of a message of this mailbox, whether there is one or not; None: this is no id."""
+    found = _FORM.fullmatch(message_id)
+    if found is None:
+        return None
+    received_at_ms, claim_id, shard = found.groups()
+    return RowKey(partition(mailbox, int(shard)), f"{ROW_PREFIX}{received_at_ms}#{claim_id}")

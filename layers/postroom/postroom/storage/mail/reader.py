@@ -1,0 +1,198 @@
+"""Reading a mailbox: rows in order, strongly consistent; then the bytes they point to.
+
+A cursor is the `sk` of the last row seen. Rows never move, so it is stable under arrival and acknowledgement; it
+belongs to one pass, because a row may be filed behind it hours late: the next pass from the beginning shows it.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from postroom.core.errors import NotNowError, OurError
+from postroom.net.aws import passing_faults
+from postroom.storage.keys import ROW_PREFIX, RowKey, partition
+from postroom.storage.mail.head import WORTH_RAISING, Heads
+from postroom.storage.mail.register import LIVE, Register, Row, read_row
+from postroom.storage.mail.segments import Line, Objects, Place, decode_line, neighbours
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
+
+MOST_ROWS: Final = 5_000
+"""Asked for at once: DynamoDB returns 1 MB at most, and a row has some 200 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """One message as its owner sees it."""
+
+    row: Row
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A live row without its line: the object is gone, or damaged there, or the line names another row.
+
+    That is against the store protocol (invariant B), and for somebody to look into: it is never taken for gone.
+    """
+
+    row: Row
+
+
+Found = Filed | Unreadable | None
+"""What became of a row that was live when it was listed; None: it is gone meanwhile."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """A way through a partition. `begins`: the first key; `passed_over`: rows that were read and are not shown."""
+
+    pk: str
+    begins: str
+    conversations: frozenset[str]
+    now: int
+    passed_over: int = 0
+
+
+class Reader:
+    """Lists and fetches; writes nothing but where the next pass may begin."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: Objects) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._heads = Heads(dynamodb, table)
+        self._register = register
+        self._objects = objects
+
+    def list(
+        self,
+        mailbox: str,
+        shards: int,
+        *,
+        now: int,
+        cursor: str = "",
+        conversations: frozenset[str] = frozenset(),
+        wanted: int = MOST_ROWS,
+    ) -> Iterator[Row]:
+        """The live rows of a mailbox after `cursor`, by time of arrival. `now`: epoch seconds.
+
+        `conversations`: only of these; empty: of all. `wanted`: how many will be taken, most likely; to read more than
+        that is paid for. Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        passes = [self._shard(partition(mailbox, shard), cursor, conversations, now, wanted) for shard in range(shards)]
+        yield from heapq.merge(*passes, key=lambda row: row.key.sk)
+
+    def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
+        """The messages of rows, in their order, without those that are gone meanwhile; neighbours share a request.
+
+        Raises OurError for one that cannot be read, NotNowError(STORE_UNAVAILABLE).
+        """
+        found: dict[RowKey, Filed] = {}
+        for run in runs_of(rows):
+            for each in self.fetch_run(run):
+                if isinstance(each, Unreadable):
+                    key = each.row.key
+                    raise OurError(f"the message of row {key.pk} {key.sk} is live, and cannot be read where it lies")
+                if each is not None:
+                    found[each.row.key] = each
+        return [found[row.key] for row in rows if row.key in found]
+
+    def fetch_run(self, run: Sequence[Row]) -> "Sequence[Found]":
+        """What is found of rows of one run of `runs_of`, by one request where nothing moved meanwhile.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        places = sorted({row.place for row in run if row.place})
+        try:
+            lines = dict(zip(places, self._objects.get_all(places), strict=True))
+        except KeyError:
+            return [self.fetch(row) for row in run]
+        return [_read(row, lines[row.place]) or self.fetch(row) for row in run if row.place]
+
+    def fetch(self, row: Row) -> "Found":
+        """What is found of a row. Raises NotNowError(STORE_UNAVAILABLE)."""
+        current: Row | None = row
+        while current is not None and current.place is not None:
+            with suppress(KeyError):
+                filed = _read(current, self._objects.get_range(current.place))
+                if filed:
+                    return filed
+            # 404: the row moved on while we read (compaction), or is gone. Its word counts, read again.
+            again = self._register.find(current.key)
+            if again is not None and again.place == current.place:
+                return Unreadable(again)
+            current = again
+        return None
+
+    def _shard(self, pk: str, cursor: str, conversations: frozenset[str], now: int, wanted: int) -> Iterator[Row]:
+        if cursor:
+            yield from self._rows(_Pass(pk, cursor + "!", conversations, now), wanted)
+            return
+        head = self._heads.read(pk)
+        going = _Pass(pk, head.sk, conversations, now)
+        rows = self._rows(going, wanted)
+        first = next(rows, None)
+        # Of a conversation it is not known what else lies before its first row.
+        if going.passed_over >= WORTH_RAISING and not conversations:
+            with suppress(NotNowError):  # it saves the next pass something, and this one nothing
+                self._heads.raise_to(pk, head, first.key.sk if first else None, now * 1000)
+        if first:
+            yield first
+            yield from rows
+
+    def _rows(self, going: "_Pass", wanted: int) -> Iterator[Row]:
+        # Tombstones and other conversations are read, and paid for, but not sent.
+        named = {f":c{number}": {"S": name} for number, name in enumerate(sorted(going.conversations))}
+        only = "st = :live AND (attribute_not_exists(#ttl) OR #ttl >= :now)" + (
+            f" AND c IN ({', '.join(named)})" if named else ""
+        )
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :from AND :end",
+            "FilterExpression": only,
+            "ExpressionAttributeNames": {"#ttl": "ttl"},
+            "ExpressionAttributeValues": {
+                ":pk": {"S": going.pk},
+                ":from": {"S": going.begins},
+                ":end": {"S": ROW_PREFIX + "~"},
+                ":live": {"S": LIVE},
+                ":now": {"N": str(going.now)},
+                **named,
+            },
+            "ConsistentRead": True,
+            "Limit": min(wanted, MOST_ROWS),
+        }
+        while True:
+            with passing_faults():
+                page = self._dynamodb.query(**query)
+            going.passed_over += page["ScannedCount"] - page["Count"]
+            yield from map(read_row, page["Items"])
+            if "LastEvaluatedKey" not in page:
+                return
+            query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+            # Whoever takes more than was said, or met tombstones only, is served with fewer and fewer requests.
+            query["Limit"] = min(query["Limit"] * 4, MOST_ROWS)
+
+
+def runs_of(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
+    """Live rows whose lines one request reads, together; the runs in the order of the first row of each."""
+    order = {row.key: number for number, row in enumerate(rows)}
+    by_place: dict[Place, list[Row]] = {}
+    for row in rows:
+        if row.place is not None:
+            by_place.setdefault(row.place, []).append(row)
+    runs = [[row for place in places for row in by_place[place]] for places in neighbours(by_place)]
+    return sorted(runs, key=lambda run: min(order[row.key] for row in run))
+
+
+def _read(row: Row, data: bytes) -> Filed | None:
+    """The message of a row from the bytes that it points to; None: they are no line of this row."""
+    try:
+        line = decode_line(data)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Filed(row, line) if line.row == row.key else None

@@ -1,0 +1,154 @@
+"""Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as they came."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import orjson
+from botocore.exceptions import ClientError
+
+from postroom.net.aws import error_code, passing_faults
+from postroom.storage.keys import RowKey
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One filed message: its row, its conversation, the envelope as received, and the receipt of its verification."""
+
+    row: RowKey
+    conversation: str
+    envelope: str
+    receipt: Mapping[str, object]
+
+    def encode(self) -> bytes:
+        """The line as stored, its newline not included. `src`: the object the row pointed to before (none here)."""
+        return orjson.dumps(
+            {
+                "pk": self.row.pk,
+                "sk": self.row.sk,
+                "src": None,
+                "c": self.conversation,
+                "receipt": dict(self.receipt),
+                "envelope": self.envelope,
+            }
+        )
+
+
+def decode_line(data: bytes) -> Line:
+    """The line in one byte range of an object."""
+    value = orjson.loads(data)
+    return Line(RowKey(value["pk"], value["sk"]), value["c"], value["envelope"], value["receipt"])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a line lies: object, first byte, length."""
+
+    object: str
+    offset: int
+    length: int
+
+
+def lay_out(lines: Sequence[Line], name: str) -> tuple[bytes, list[Place]]:
+    """The bytes of a segment (JSON Lines), and the place of each line in it."""
+    return lay_out_encoded([line.encode() for line in lines], name)
+
+
+def lay_out_encoded(lines: Iterable[bytes], name: str) -> tuple[bytes, list[Place]]:
+    """The same of lines as they are stored."""
+    places, parts, offset = [], [], 0
+    for data in lines:
+        places.append(Place(name, offset, len(data)))
+        parts.append(data + b"\n")
+        offset += len(data) + 1
+    return b"".join(parts), places
+
+
+GAP_BYTES: Final = 16_384
+"""Between two lines: to read over so much is cheaper than another request."""
+READ_BYTES: Final = 8 * 1024 * 1024
+"""The most that one request reads, unless a single line is longer."""
+
+
+def neighbours(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Places that one range read serves: in one object, close to each other, bounded in all."""
+    run: list[Place] = []
+    for place in sorted(places):
+        if run and not (
+            place.object == run[-1].object
+            and place.offset - (run[-1].offset + run[-1].length) <= GAP_BYTES
+            and place.offset + place.length - run[0].offset <= READ_BYTES
+        ):
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
+
+
+@contextmanager
+def _missing_as_key_error(name: str, missing: frozenset[str]) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        if error_code(error) in missing:
+            raise KeyError(name) from error
+        raise
+
+
+_MISSING: Final = frozenset({"NoSuchKey", "404"})
+_MISSING_TO_READERS: Final = frozenset({"NoSuchKey", "404", "AccessDenied", "InvalidRange"})
+"""To roles that may not list the bucket S3 says that access to an object is denied where there is none. Of an object
+that ends before the line, the line is missing."""
+
+
+class Objects:
+    """The bucket. What holds messages is immutable, and its names are never used again (`If-None-Match: *`)."""
+
+    def __init__(self, s3: "S3Client", bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def put(self, name: str, data: bytes, content_type: str = "application/jsonl") -> None:
+        """Store `data` under a fresh name. Raises NotNowError(STORE_UNAVAILABLE), also where the name is taken."""
+        with passing_faults():
+            self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type, IfNoneMatch="*")
+
+    def replace(self, name: str, data: bytes, content_type: str) -> None:
+        """Store `data` in place of what is there: an operator's document. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type)
+
+    def delete(self, name: str) -> None:
+        """See that there is no such object. Raises NotNowError(STORE_UNAVAILABLE)."""
+        with passing_faults():
+            self._s3.delete_object(Bucket=self._bucket, Key=name)
+
+    def get(self, name: str) -> bytes:
+        """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
+        return self._all_of(name, _MISSING)
+
+    def document(self, name: str) -> bytes:
+        """An operator's document. Raises as `get` does; of one that is not there S3 may say that access is denied."""
+        return self._all_of(name, _MISSING_TO_READERS)
+
+    def _all_of(self, name: str, missing: frozenset[str]) -> bytes:
+        with passing_faults(), _missing_as_key_error(name, missing):
+            return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
+
+    def get_all(self, run: Sequence[Place]) -> list[bytes]:
+        """The bytes of `neighbours`, by one request. Raises as `get_range` does."""
+        first, last = run[0], run[-1]
+        data = self.get_range(Place(first.object, first.offset, last.offset + last.length - first.offset))
+        starts = [place.offset - first.offset for place in run]
+        return [data[start : start + place.length] for start, place in zip(starts, run, strict=True)]
+
+    def get_range(self, place: Place) -> bytes:
+        """The bytes of one line. Raises KeyError if the object is gone or too short, NotNowError(STORE_UNAVAILABLE)."""
+        span = f"bytes={place.offset}-{place.offset + place.length - 1}"
+        with passing_faults(), _missing_as_key_error(place.object, _MISSING_TO_READERS):
+            return self._s3.get_object(Bucket=self._bucket, Key=place.object, Range=span)["Body"].read()

@@ -1,0 +1,40 @@
+"""SQS: sending. Bodies are ASCII-escaped JSON, because SQS refuses some code points that JSON allows."""
+
+from typing import TYPE_CHECKING, Final
+
+from postroom.net.aws import passing_faults
+from postroom.reasons import Reason
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageRequestTypeDef
+
+LONGEST_DELAY_SECONDS: Final = 900
+"""The longest DelaySeconds of SQS."""
+MAX_BODY_BYTES: Final = 1_000_000
+"""SQS takes 1 MiB (1,048,576 bytes), attributes included; the rest is left for those."""
+
+
+class Queue:
+    """One queue."""
+
+    def __init__(self, sqs: "SQSClient", url: str) -> None:
+        self._sqs = sqs
+        self._url = url
+
+    def send(
+        self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE, group: str = ""
+    ) -> None:
+        """Put one message in. Raises NotNowError(`reason`) where SQS did not take it.
+
+        `group`: who must not delay others by sending much (SQS fair queues); empty: the message stands for itself.
+        """
+        request: SendMessageRequestTypeDef = {
+            "QueueUrl": self._url,
+            "MessageBody": body,
+            "DelaySeconds": min(delay_seconds, LONGEST_DELAY_SECONDS),
+        }
+        if group:
+            request["MessageGroupId"] = group
+        with passing_faults(reason):
+            self._sqs.send_message(**request)

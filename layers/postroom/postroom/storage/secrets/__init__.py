@@ -1,0 +1,1 @@
+"""Secrets of Secrets Manager: our private keys."""

@@ -1,0 +1,51 @@
+"""The keys of the dm3 delivery service, in one secret (its form: `dm3.service`)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from postroom.core.errors import NotNowError
+from postroom.core.own_faults import OwnFaults
+from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
+from postroom.reasons import Reason
+from postroom.storage.secrets.secret import Secret
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+FORM: Final = '{"signing": "<key>", "encryption": ["<key>", …]} (postroom dm3 keygen --service)'
+
+
+class DeliveryServiceKeys:
+    """The keys of the dm3 delivery service. `needed`: that there are none is a fault; most deployments have none."""
+
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+        *,
+        needed: bool = False,
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, FORM, own_faults)
+        self._needed = needed
+        self._read: tuple[dict[str, Any], ServiceKeys] | None = None
+
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        """The keys; `fresh`: as they stand now, or stood two seconds ago.
+
+        Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where none were stored.
+        """
+        entries = self._secret.entries(fresh=fresh)
+        if self._read is None or self._read[0] is not entries:
+            if not entries and not self._needed:
+                raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")
+            try:
+                self._read = (entries, read_service_keys(entries))
+            except (ValueError, KeyError, TypeError):
+                raise self._secret.malformed() from None
+        return self._read[1]
+
+    def put(self, keys: ServiceKeys) -> None:
+        """Store or replace them."""
+        self._secret.put(keys.as_json())

@@ -1,0 +1,108 @@
+"""A secret of Secrets Manager that holds a JSON object: where private keys live."""
+
+import json
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from postroom.core.errors import NotNowError, OurError
+from postroom.core.own_faults import OwnFault, OwnFaults
+from postroom.net.aws import passing_faults
+from postroom.reasons import Reason
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+MAX_SECRET_BYTES: Final = 65_536
+"""The most a secret holds: some 35 RSA-2048 keys, or 300 of Ed25519."""
+_CACHE_SECONDS: Final = 45
+_FRESH_SECONDS: Final = 2
+"""Strangers' mail must not make us read secrets all the time."""
+
+
+class Secret:
+    """A JSON object in a secret, cached so briefly that a change is seen within a minute.
+
+    `form`: what it must hold, and which command writes that. `own_faults`: where it is noted that it holds something
+    else; None: nowhere.
+    """
+
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        form: str,
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secrets = secrets
+        self._secret = secret
+        self._clock = clock
+        self._form = form
+        self._own_faults = own_faults or OwnFaults()
+        self._read_at = float("-inf")
+        self._failed_at = float("-inf")
+        self._entries: dict[str, Any] = {}
+        self._lock = Lock()
+
+    def entries(self, *, fresh: bool = False) -> dict[str, Any]:
+        """What the secret holds, or held a moment ago; `fresh`: not longer ago than two seconds.
+
+        Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
+        """
+        kept_for = _FRESH_SECONDS if fresh else _CACHE_SECONDS
+        # A batch of the worker's needs it in all threads at once, and every request is paid for: one reads, the others
+        # wait for that, and share its answer or its failure.
+        with self._lock:
+            if self._clock() >= self._read_at + kept_for:
+                # A clock that is set back must not make it fail for as long.
+                if 0 <= self._clock() - self._failed_at < _FRESH_SECONDS:
+                    raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+                try:
+                    self._entries = self.read()
+                except NotNowError:
+                    self._failed_at = self._clock()
+                    raise
+                self._read_at = self._clock()
+            return self._entries
+
+    def read(self) -> dict[str, Any]:
+        """What the secret holds now. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        try:
+            with passing_faults(Reason.SIGNING_KEY_UNAVAILABLE):
+                text = self._secrets.get_secret_value(SecretId=self._secret).get("SecretString", "")
+        except ClientError as error:
+            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE) from error
+        try:
+            value = json.loads(text)
+        except ValueError:
+            raise self.malformed() from None  # it holds the text
+        if not isinstance(value, dict):
+            raise self.malformed()
+        return value
+
+    def malformed(self) -> NotNowError:
+        """What to raise, `from None`, where the secret does not hold what it must: it says nothing of what it holds.
+
+        Its messages wait for a better one: it is no fault of theirs.
+        """
+        self._own_faults.note(
+            OwnFault(
+                f"secret {self._secret}: it must hold {self._form}. Put its former version back "
+                "(aws secretsmanager update-secret-version-stage), or fill it anew"
+            )
+        )
+        return NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "a secret here is not of the form that it must have")
+
+    def put(self, entries: Mapping[str, Any]) -> None:
+        """Store it. Raises OurError where the secret is full."""
+        text = json.dumps(entries, sort_keys=True)
+        if len(text.encode()) > MAX_SECRET_BYTES:
+            raise OurError(
+                f"the secret of signing keys would exceed {MAX_SECRET_BYTES} bytes with {len(entries)} keys; "
+                "use Ed25519 keys, or a second deployment"
+            )
+        self._secrets.put_secret_value(SecretId=self._secret, SecretString=text)
+        self._read_at = self._failed_at = float("-inf")

@@ -1,0 +1,78 @@
+"""What signs owners' tokens: keys of their own, in one secret: `{"<epoch seconds>": "<random text>", …}`.
+
+Each key is derived from a text that Secrets Manager made at random, so that none is ever seen by who deploys. It signs
+from its time on, until a later one does; while it stands in the secret, what it signed counts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from postroom.core.own_faults import OwnFaults
+from postroom.storage.secrets.secret import Secret
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+_PURPOSE: Final = b"postroom token key"
+_FORM: Final = '{"<epoch seconds>": "<random text>", …}, of a time that has come (postroom mailbox rotate-keys)'
+
+
+@dataclass(frozen=True, slots=True)
+class TokenKeySet:
+    """The newest key whose time has come, the name it goes by, and all keys that verify, by theirs."""
+
+    kid: str
+    signing: Ed25519PrivateKey
+    verifying: Mapping[str, Ed25519PublicKey]
+
+
+class TokenKeys:
+    """The keys; read as rarely as `Secret` does."""
+
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
+        self._clock = clock
+        self._derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
+
+    def get(self) -> TokenKeySet:
+        """The keys as they stand. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where there is none yet."""
+        entries = self._secret.entries()
+        if self._derived[0] is not entries:
+            # A name that is no number may be the very text that belongs beside it: no error may quote it.
+            if not all(kid.isdecimal() and isinstance(text, str) for kid, text in entries.items()):
+                raise self._secret.malformed()
+            self._derived = (entries, {kid: _derive(text) for kid, text in entries.items()})
+        keys = self._derived[1]
+        begun = [kid for kid in keys if int(kid) <= self._clock()]
+        if not begun:
+            raise self._secret.malformed()
+        kid = max(begun, key=int)
+        return TokenKeySet(kid, keys[kid], {name: key.public_key() for name, key in keys.items()})
+
+    def add(self, text: str, begins_at: int, *, drop_before: int) -> None:
+        """Let a key of this random text sign from `begins_at` on (epoch seconds): late enough that every instance
+        has read it by then. Those that signed nothing since `drop_before` are forgotten."""
+        entries = self._secret.read()
+        in_order = sorted(map(int, entries))
+        # A key signs until the next one begins.
+        over = {begun for begun, until in pairwise(in_order) if until < drop_before}
+        kept = {kid: value for kid, value in entries.items() if int(kid) not in over}
+        self._secret.put({**kept, str(begins_at): text})
+
+
+def _derive(text: str) -> Ed25519PrivateKey:
+    # HKDF (RFC 5869): the text is random, and longer than a key.
+    seed = HKDF(SHA256(), 32, salt=None, info=_PURPOSE).derive(text.encode())
+    return Ed25519PrivateKey.from_private_bytes(seed)

@@ -1,0 +1,74 @@
+"""What webhooks are signed with, and the codes that verify targets: all derived from one secret, none of it stored.
+
+A secret of Secrets Manager for each target would cost $0.40 a month, and in a row of the directory it could be read by
+the worker and the door, whom it does not concern. Derived, the counter can say it once, the courier can use it, and a
+new generation is a number.
+"""
+
+from base64 import b32encode, b64encode
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from postroom.core.own_faults import OwnFaults
+from postroom.storage.directory.notification_targets import Target
+from postroom.storage.secrets.secret import Secret
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+OVERLAP_SECONDS: Final = 86_400
+"""After a rotation, the secret from before still signs for so long, beside the new one."""
+_ROOT: Final = "0"
+_SECRET, _CODE = "postroom webhook secret", "postroom target code"
+_SECRET_BYTES: Final = 32
+_CODE_BYTES: Final = 5
+_FORM: Final = '{"0": "<random text>"}; another text gives every webhook another secret'
+
+
+class WebhookKeys:
+    """The secret `{"0": "<random text>"}`, and what is derived from it. All of it raises
+    NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+
+    def __init__(
+        self,
+        secrets: "SecretsManagerClient",
+        secret: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
+
+    def require(self) -> None:
+        """Before anything is stored that something will have to be derived for."""
+        self._text()
+
+    def secret(self, target: Target) -> str:
+        """The newest secret of a webhook, as Standard Webhooks writes it: `whsec_` and base64."""
+        return self._generation(target, target.generation)
+
+    def signing(self, target: Target, now_ms: int) -> list[str]:
+        """The secrets that sign now, the newest first: two of them for a while after a rotation."""
+        overlaps = now_ms - target.rotated_at_ms < OVERLAP_SECONDS * 1000
+        generations = [target.generation, target.generation - 1] if overlaps else [target.generation]
+        return [self._generation(target, number) for number in generations]
+
+    def code(self, target: Target) -> str:
+        """What verifies a target: 40 bits as 8 letters and digits."""
+        return b32encode(self._derive(_CODE, target, target.challenge, _CODE_BYTES)).decode()
+
+    def _generation(self, target: Target, number: int) -> str:
+        return f"whsec_{b64encode(self._derive(_SECRET, target, number, _SECRET_BYTES)).decode()}"
+
+    def _derive(self, purpose: str, target: Target, number: int, length: int) -> bytes:
+        # HKDF (RFC 5869): the text is random, and longer than a key. An id is random, and never used again.
+        info = f"{purpose} {target.id} {number}".encode()
+        return HKDF(SHA256(), length, salt=None, info=info).derive(self._text().encode())
+
+    def _text(self) -> str:
+        text = self._secret.entries().get(_ROOT)
+        if not isinstance(text, str):
+            raise self._secret.malformed()
+        return text

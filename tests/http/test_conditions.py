@@ -1,0 +1,86 @@
+"""If-Match and If-None-Match (RFC 9110 §13.1): no change gets lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.core.errors import TheirError
+from postroom.http.conditions import check_match, check_write
+from postroom.reasons import Reason
+
+A, B = '"a"', '"b"'
+
+
+def refusal(headers: dict[str, str], etag: str | None) -> Reason | None:
+    try:
+        check_write(headers, etag)
+    except TheirError as error:
+        return error.reason
+    return None
+
+
+@pytest.mark.parametrize(
+    ("headers", "etag"),
+    [
+        ({"if-match": A}, A),
+        ({"if-match": f"{B}, {A}"}, A),
+        ({"if-match": f"{B}\t,{A} "}, A),
+        ({"if-match": "*"}, A),
+        ({"if-match": '"a,b"'}, '"a,b"'),
+        ({"if-none-match": "*"}, None),
+        ({"if-none-match": " * "}, None),
+        ({"if-match": A, "if-none-match": B}, A),
+    ],
+)
+def test_who_knows_what_is_there_may_write(headers: dict[str, str], etag: str | None) -> None:
+    assert refusal(headers, etag) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "etag"),
+    [
+        ({"if-match": B}, A),
+        ({"if-match": A}, None),
+        ({"if-match": "*"}, None),
+        # RFC 9110 §13.1.1: by strong comparison, and a weak tag is none.
+        ({"if-match": f"W/{A}"}, A),
+        ({"if-match": f"W/{A}, {B}"}, A),
+        ({"if-match": '"a,b"'}, A),
+        ({"if-none-match": "*"}, A),
+        ({"if-match": A, "if-none-match": "*"}, A),
+        ({"if-match": A, "if-none-match": "*"}, None),
+    ],
+)
+def test_who_supposes_something_else_there_may_not(headers: dict[str, str], etag: str | None) -> None:
+    assert refusal(headers, etag) is Reason.CHANGED_MEANWHILE
+
+
+@pytest.mark.parametrize("headers", [{}, {"if-none-match": A}, {"if-none-match": f"{A}, *"}, {"if-unmodified": "now"}])
+@pytest.mark.parametrize("etag", [A, None])
+def test_who_supposes_nothing_is_told_to(headers: dict[str, str], etag: str | None) -> None:
+    assert refusal(headers, etag) is Reason.MATCH_NEEDED
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "a", '"a', 'a"', '"a" "b"', '"a",', ',"a"', '"a",,"b"', 'w/"a"', '"\n"', '"é"', '*, "a"', "**", '"a"' * 5000],
+)
+def test_what_is_no_condition_is_refused(header: str) -> None:
+    for check in (check_match, check_write):
+        with pytest.raises(TheirError) as caught:
+            check({"if-match": header}, A)
+        assert caught.value.reason is Reason.NOT_A_REQUEST
+
+
+TAGS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters='"')).map(lambda it: f'"{it}"')
+
+
+@given(tags=st.lists(TAGS, min_size=1, max_size=5), etag=TAGS, space=st.sampled_from([",", ", ", " ,\t"]))
+def test_a_list_matches_what_stands_in_it_and_nothing_else(tags: list[str], etag: str, space: str) -> None:
+    found = refusal({"if-match": space.join(tags)}, etag)
+    assert found is (None if etag in tags else Reason.CHANGED_MEANWHILE)
+
+
+@given(st.text())
+def test_whatever_the_header_says_it_is_a_condition_or_refused(header: str) -> None:
+    assert refusal({"if-match": header}, A) in (None, Reason.CHANGED_MEANWHILE, Reason.NOT_A_REQUEST)

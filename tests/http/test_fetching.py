@@ -1,0 +1,82 @@
+"""What a page shows is fetched side by side, and nobody waits for what hangs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event, current_thread, main_thread
+
+import pytest
+
+from postroom.core.errors import NotNowError
+from postroom.http.fetching import Fetching
+from postroom.reasons import Reason
+from postroom.storage.keys import row_key
+from postroom.storage.mail.reader import Filed, Found
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.segments import Line, Place
+
+ROWS = [Row(row_key("shop.com", 1, 1000 + n, f"{n:032x}"), Place(f"seg/{9 - n}", 0, 9)) for n in range(4)]
+
+
+class Shelf:
+    """A reader of rows that lie in an object each. `reads`: what happens meanwhile."""
+
+    def __init__(self, reads: Callable[[Row], None]) -> None:
+        self._reads = reads
+
+    def fetch_run(self, run: Sequence[Row]) -> Sequence[Found]:
+        for row in run:
+            self._reads(row)
+        return [Filed(row, Line(row.key, "b.com", "{}", {})) for row in run]
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as threads:
+        yield threads
+
+
+def found_of(done: Sequence[Found]) -> list[Row]:
+    return [each.row for each in done if isinstance(each, Filed)]
+
+
+def test_objects_are_read_side_by_side_and_shown_in_the_order_of_the_rows(pool: ThreadPoolExecutor) -> None:
+    all_at_once = Barrier(len(ROWS))
+    fetching = Fetching(Shelf(lambda _: all_at_once.wait(60) and None), pool, lambda: 0.0)  # type: ignore[arg-type]
+    assert found_of(fetching.fetch(ROWS, 60.0)) == ROWS
+
+
+def test_what_hangs_ends_the_page_where_it_is(pool: ThreadPoolExecutor) -> None:
+    """Though what comes after it was read: it is shown when what lies before it is."""
+    free, in_time = Event(), iter([0.0, 0.0, 60.0])
+
+    def hang(row: Row) -> None:
+        if row == ROWS[2]:
+            assert free.wait(60)
+
+    def clock() -> float:
+        return next(in_time) if current_thread() is main_thread() else 0.0
+
+    try:
+        done = Fetching(Shelf(hang), pool, clock).fetch(ROWS, 60.0)  # type: ignore[arg-type]
+        assert found_of(done) == ROWS[:2]
+    finally:
+        free.set()
+
+
+def test_nothing_is_begun_when_time_is_over(pool: ThreadPoolExecutor) -> None:
+    begun: list[Row] = []
+    with pytest.raises(NotNowError) as caught:
+        Fetching(Shelf(begun.append), pool, lambda: 10.0).fetch(ROWS, 10.0)  # type: ignore[arg-type]
+    assert (caught.value.reason, begun) == (Reason.STORE_UNAVAILABLE, [])
+
+
+def test_a_store_that_is_away_is_said_so(pool: ThreadPoolExecutor) -> None:
+    def away(_: Row) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE, "away")
+
+    with pytest.raises(NotNowError, match="away"):
+        Fetching(Shelf(away), pool, lambda: 0.0).fetch(ROWS, 60.0)  # type: ignore[arg-type]
+
+
+def test_of_no_rows_nothing_is_found(pool: ThreadPoolExecutor) -> None:
+    assert Fetching(Shelf(lambda _: None), pool, lambda: 0.0).fetch([], 0.0) == []  # type: ignore[arg-type]

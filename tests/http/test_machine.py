@@ -1,0 +1,27 @@
+"""The rules of a mailbox, played at the real desk over a store in memory; tests/end_to_end plays them over HTTPS."""
+
+from contextlib import ExitStack
+from functools import cache
+
+from hypothesis import settings
+from tests.aws import deployment, new_clients
+from tests.http.counter import Counter
+from tests.http.machine import MailboxMachine
+from tests.tiers import amount
+
+_clients = cache(new_clients)
+
+
+class Mailbox(MailboxMachine):
+    def __init__(self) -> None:
+        self._aws = ExitStack()
+        super().__init__(Counter(self._aws.enter_context(deployment(_clients()))))
+
+    def teardown(self) -> None:
+        self._aws.close()
+
+
+Mailbox.TestCase.settings = settings(
+    max_examples=amount(quick=3, all=20, proof=200), stateful_step_count=amount(quick=20, all=25, proof=50)
+)
+TestMailbox = Mailbox.TestCase

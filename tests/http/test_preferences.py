@@ -1,0 +1,91 @@
+"""What the owner of a mailbox sets for it."""
+
+import pytest
+from tests.http.counter import BOB, BOB_KEY, Counter, Owner, reason, said
+
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.sealing import SCHEME
+from postroom.storage.directory.domains import Dm3Mailbox
+
+PATCH = {"content-type": "application/merge-patch+json"}
+
+
+@pytest.fixture
+def bob(counter: Counter) -> Owner:
+    return Owner(counter, BOB, BOB_KEY)
+
+
+def change(owner: Owner, body: object, etag: str = "") -> object:
+    given = {**PATCH, "if-match": etag or owner.ask("GET", "/settings").headers["ETag"]}
+    return owner.ask("PATCH", "/settings", body=body, headers=given)
+
+
+def test_what_senders_are_told_is_what_the_owner_set_within_a_minute(counter: Counter, bob: Owner) -> None:
+    rules = {"minBalance": "5", "block": ["eve.eth"]}
+    changed = said(change(bob, {"extension": {"supportedMessageTypes": ["EDIT"], "spamFilterRules": rules}}))  # type: ignore[arg-type]
+    assert changed["extension"]["supportedMessageTypes"] == ["NEW", "EDIT"], "NEW is always there"
+    counter.clock.now += 30
+    extension = ProfileExtension(message_types=("NEW", "EDIT"), rules=FilterRules(min_balance=5, block=("eve.eth",)))
+    assert counter.directory.dm3_mailbox(BOB) == Dm3Mailbox(BOB, extension, takes_unverified=False)
+    assert said(bob.ask("GET", "/settings")) == changed
+
+
+def test_what_is_not_named_stays_and_what_is_null_is_taken_away(bob: Owner) -> None:
+    said(change(bob, {"extension": {"spamFilterRules": {"minNonce": 2, "block": ["eve.eth"]}}, "unverified": True}))  # type: ignore[arg-type]
+    said(change(bob, {"extension": {"spamFilterRules": {"minNonce": None}}}))  # type: ignore[arg-type]
+    settings = said(bob.ask("GET", "/settings"))
+    assert settings["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
+    assert settings["unverified"] is True
+
+
+def test_a_change_of_what_was_changed_meanwhile_is_refused(counter: Counter, bob: Owner) -> None:
+    etag = bob.ask("GET", "/settings").headers["ETag"]
+    said(change(bob, {"unverified": True}))  # type: ignore[arg-type]
+    assert reason(change(bob, {"unverified": False}, etag)) == "ChangedMeanwhile"  # type: ignore[arg-type]
+    stored = counter.mailboxes.settings(BOB)
+    assert stored is not None
+    said(change(bob, {"unverified": False}))  # type: ignore[arg-type]
+    assert not counter.mailboxes.change_settings(BOB, stored, stored), "not between reading and writing either"
+
+
+def test_a_change_without_if_match_is_refused(bob: Owner) -> None:
+    reply = bob.ask("PATCH", "/settings", body={}, headers=PATCH)
+    assert (reply.status, reason(reply)) == (428, "MatchNeeded")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None, [], {"unverified": 1}, {"extension": []}, {"extension": {"supportedMessageTypes": [1]}},
+        {"extension": {"spamFilterRules": {"minNonce": -1}}}, {"extension": {"spamFilterRules": {"block": ["a..b"]}}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_settings_that_are_none_are_refused_and_change_nothing(bob: Owner, body: object) -> None:
+    before = said(bob.ask("GET", "/settings"))
+    assert reason(change(bob, body)) == "NotARequest"  # type: ignore[arg-type]
+    assert said(bob.ask("GET", "/settings")) == before
+
+
+def test_so_large_an_extension_is_kept_and_no_larger(bob: Owner) -> None:
+    names = [f"n{number:06d}.eth" for number in range(2_400)]
+    assert reason(change(bob, {"extension": {"spamFilterRules": {"block": names}}})) == "NotARequest"  # type: ignore[arg-type]
+    assert said(change(bob, {"extension": {"spamFilterRules": {"block": names[:2_000]}}}))  # type: ignore[arg-type]
+
+
+def test_a_change_of_whatever_is_there_is_made(bob: Owner) -> None:
+    assert said(change(bob, {"unverified": True}, "*"))["unverified"] is True  # type: ignore[arg-type]
+
+
+def test_what_is_set_for_messages_of_nlweb_is_not_set_for_letters_of_dm3(bob: Owner) -> None:
+    for body in ({"blocks": ["spam.com"]}, {"subjects": {"*": BOB}}):
+        assert reason(change(bob, body)) == "SettingInvalid"  # type: ignore[arg-type]
+    assert set(said(bob.ask("GET", "/settings"))) == {"extension", "unverified"}
+
+
+def test_an_encryption_scheme_that_the_door_refuses_cannot_be_told_to_senders(counter: Counter, bob: Owner) -> None:
+    before = counter.mailboxes.settings(BOB)
+    told = {"extension": {"encryptionScheme": ["rot13", SCHEME]}}
+    assert reason(change(bob, told)) == "SettingInvalid"  # type: ignore[arg-type]
+    assert counter.mailboxes.settings(BOB) == before
+    assert said(change(bob, {"extension": {"encryptionScheme": [SCHEME]}}))  # type: ignore[arg-type]

@@ -1,0 +1,176 @@
+"""The delivery service ds.eth over the house: alice.eth writes, bob.eth has a mailbox; profiles are in memory."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.aws import Clients
+from tests.pipeline.house import TIMES, House
+
+from postroom.core.errors import NotNowError
+from postroom.http.answers import Answer
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, MemoryRegistry
+from postroom.net.timebox import TimeBox
+from postroom.pipeline.claims import Claim
+from postroom.pipeline.dm3_inbox import Dm3Door
+from postroom.pipeline.intake import Intake
+from postroom.pipeline.judges.dm3 import Dm3Judge
+from postroom.pipeline.worker import Record
+from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, write_envelope
+from postroom.protocols.dm3.extension import Properties
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import Message, MessageMetadata, sign_message
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.mail.segments import Objects
+from postroom.storage.queues import Queue
+
+POOL = ThreadPoolExecutor(2)
+ALICE, BOB, MALLORY, SERVICE = "alice.eth", "bob.eth", "mallory.eth", "ds.eth"
+SIZE_LIMIT = 100_000
+UNVERIFIED_SECONDS = 3600
+
+
+@dataclass
+class Keys:
+    """The delivery service's keys; an error: they cannot be read now."""
+
+    keys: ServiceKeys | NotNowError = field(default_factory=ServiceKeys.generate)
+    now: ServiceKeys | None = None
+    """What a fresh look finds, where that is something else."""
+
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        if isinstance(self.keys, NotNowError):
+            raise self.keys
+        return self.now if fresh and self.now else self.keys
+
+
+class Registry(MemoryRegistry):
+    """A registry that can be away. `asked`: for which names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+        self.asked: list[str] = []
+
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+        self.asked.append(name)
+        if self.away:
+            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
+        return super().text(name, key, fresh=fresh)
+
+
+@dataclass
+class DeliveryService:
+    """One delivery service in a house, and the users who know it."""
+
+    house: House
+    keys: Keys = field(default_factory=Keys)
+    registry: Registry = field(default_factory=Registry)
+
+    def __post_init__(self) -> None:
+        self.users = {name: UserKeys.random() for name in (ALICE, BOB, MALLORY)}
+        for name in (ALICE, BOB):
+            self.publish(name)
+        self.open(BOB)
+        self.house.further_judges["dm3"] = self.judge()
+
+    # ---- users -----------------------------------------------------------------------------------------------
+    def publish(self, name: str) -> None:
+        keys = self.users[name]
+        profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))
+        self.registry.put(name, PROFILE_KEY, data_uri(profile.as_json()))
+
+    def open(self, name: str, **settings: Any) -> None:
+        """A mailbox with other settings, seen at once."""
+        self.house.operators.put_dm3_mailbox(replace(Dm3Mailbox(name), **settings))
+        self.house.clock.now += 31
+
+    def message(self, text: str = "hello", sender: str = ALICE, to: str = BOB) -> Message:
+        metadata = MessageMetadata(to=to, sender=sender, timestamp_ms=int(self.house.clock.now * 1000), type_name="NEW")
+        return sign_message(text, metadata, self.users[sender].signing)
+
+    def envelope(
+        self,
+        text: str = "hello",
+        *,
+        sender: str = ALICE,
+        to: str = BOB,
+        signer: str = "",
+        as_sender: str = "",
+        sealed_message: str | None = None,
+    ) -> Envelope:
+        """What a client would submit. `signer`: whose key signs the metadata. `as_sender`: what it claims to be.
+
+        `sealed_message`: taken from another envelope.
+        """
+        keys = self.keys.get()
+        return write_envelope(
+            self.message(text, sender, to),
+            delivery=DeliveryInformation(to, as_sender or sender),
+            receiver_key=self.users[BOB].encryption.public,
+            service_key=keys.encryption[0].public,
+            signing=self.users[signer or sender].signing,
+            sealed_message=sealed_message,
+        )
+
+    # ---- the door --------------------------------------------------------------------------------------------
+    def profiles(self) -> Profiles:
+        return Profiles(self.registry, self.house.clock, keep_seconds=30, keep_none_seconds=30)
+
+    def door(self, clients: Clients | None = None) -> Dm3Door:
+        at = clients or self.house.deployed.clients
+        return Dm3Door(
+            properties=Properties(0, SIZE_LIMIT),
+            directory=self.house.directory,
+            keys=self.keys,
+            profiles=self.profiles(),
+            timebox=TimeBox(POOL, 1.0),
+            intake=Intake(
+                directory=self.house.directory,
+                claims=Queue(at.sqs, self.house.deployed.queues["ClaimsQueue"]),
+                objects=Objects(at.s3, self.house.deployed.bucket),
+                room=self.house.room(at),
+                new_id=self.house.new_id,
+            ),
+            clock=self.house.clock,
+        )
+
+    def post(self, body: object, clients: Clients | None = None) -> Answer:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.door(clients).post(data, "192.0.2.1")
+
+    def call(self, method: str, *params: object, status: int = 200) -> dict[str, Any]:
+        """The answer to one call."""
+        answer = self.post({"jsonrpc": "2.0", "method": method, "params": list(params), "id": 1})
+        assert answer.status == status
+        said: dict[str, Any] = json.loads(answer.body)
+        assert (said["jsonrpc"], said["id"]) == ("2.0", 1)
+        return said
+
+    def submit(self, envelope: Envelope | object, status: int = 200) -> dict[str, Any]:
+        param = envelope.as_json() if isinstance(envelope, Envelope) else envelope
+        return self.call("dm3_submitMessage", param, status=status)
+
+    def queued(self, envelope: Envelope) -> Record:
+        """Submit an envelope and take its claim from the queue."""
+        said = self.submit(envelope)
+        assert said.get("result") == "accepted", said
+        return self.house.record(self.house.deployed.bodies("ClaimsQueue")[-1])
+
+    def claim(self, record: Record) -> Claim:
+        return self.house.claim(record)
+
+    # ---- the worker ------------------------------------------------------------------------------------------
+    def judge(self) -> Dm3Judge:
+        return Dm3Judge(
+            keys=self.keys,
+            profiles=self.profiles(),
+            clock=self.house.clock,
+            times=TIMES,
+            unverified_seconds=UNVERIFIED_SECONDS,
+        )

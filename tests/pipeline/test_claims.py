@@ -1,0 +1,86 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.pipeline.claims import Claim, Queued, pack, read_claim, unpack
+from postroom.storage.keys import row_key
+from postroom.storage.mail.segments import Objects
+from postroom.storage.queues import MAX_BODY_BYTES
+
+
+def claim(envelope: str) -> Claim:
+    return Claim("id", 1000, "nlweb", "a.com", row_key("a.com", 1, 1000, "id"), "192.0.2.1", envelope, None)
+
+
+@given(st.text())
+def test_a_claim_travels_as_printable_ascii_and_comes_back_as_it_was(envelope: str) -> None:
+    body = Queued(claim(envelope)).body()
+    assert body.isascii()
+    assert body.isprintable() or "\x7f" in envelope
+    assert read_claim(json.loads(body)["claim"]) == claim(envelope)
+
+
+@given(st.integers(0, 3000), st.sampled_from(["x", '"', "\\", "\ufffe", "\U0001f91d"]))
+def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int, letter: str) -> None:
+    stored: dict[str, bytes] = {}
+    size = len(Queued(claim(letter)).body()) - len(Queued(claim("")).body())
+    large = claim(letter * ((MAX_BODY_BYTES - 1500) // size + more // size))
+    body = pack(large, stored.__setitem__)
+    assert len(body) <= MAX_BODY_BYTES
+    queued = json.loads(body)
+    assert [queued["at"]] == list(stored) if stored else read_claim(queued["claim"]) == large
+    assert all(read_claim(json.loads(data)) == large for data in stored.values())
+
+
+@pytest.mark.parametrize("letter", ["x", "\\"])
+def test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3(letter: str) -> None:
+    size = len(Queued(claim(letter)).body()) - len(Queued(claim("")).body())
+    letters, rest = divmod(MAX_BODY_BYTES - len(Queued(claim("")).body()), size)
+    longest = letter * letters + "x" * rest
+    stored: dict[str, bytes] = {}
+    body = pack(claim(longest), stored.__setitem__)
+    assert (len(body), stored) == (MAX_BODY_BYTES, {})
+    assert read_claim(json.loads(body)["claim"]).envelope == longest
+    body = pack(claim(longest + "x"), stored.__setitem__)
+    [(name, data)] = stored.items()
+    assert json.loads(body) == {"at": name, "tries": 0}
+    assert read_claim(json.loads(data)).envelope == longest + "x"
+
+
+def test_a_claim_of_another_release_is_left_to_it() -> None:
+    with pytest.raises(ValueError, match="form 2"):
+        read_claim({**claim("").as_json(), "form": 2})
+
+
+def test_tries_are_counted_and_the_pointer_stays() -> None:
+    queued = Queued(claim(""), "claim/x", 3).again()
+    assert json.loads(queued.body()) == {"at": "claim/x", "tries": 4}
+
+
+class Nowhere(Objects):
+    """A bucket that nobody may ask."""
+
+    def __init__(self) -> None: ...
+
+
+NONE_OF_OURS = (ValueError, KeyError, TypeError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["[]", '"at"', "1", "null", '{"tries":1e999}', '{"tries":true,"at":"a"}', '{"at":1,"tries":0}', "[" * 100_000],
+)
+def test_a_body_that_is_none_of_ours_is_told_by_one_of_three_errors(body: str) -> None:
+    with pytest.raises(NONE_OF_OURS):
+        unpack(body, Nowhere())
+
+
+@pytest.mark.parametrize("member", ["id", "at", "protocol", "mailbox", "pk", "sk", "source", "envelope", "rule", "dm3"])
+@pytest.mark.parametrize("value", [["list"], {"an": "object"}, True, 1.5, [1, "mailbox", 2], [1, 2]], ids=str)
+def test_a_claim_with_a_member_of_another_type_is_none_of_ours(member: str, value: Any) -> None:
+    """Else it fails later, where its neighbours fail with it: ids, for one, are looked up in a dict."""
+    with pytest.raises(NONE_OF_OURS):
+        read_claim({**claim("").as_json(), member: value})

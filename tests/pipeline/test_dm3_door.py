@@ -1,0 +1,473 @@
+"""The dm3 door: what is refused to the sender's face, and what is accepted once it is queued (settlement dm3 5, 7)."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+from botocore.stub import Stubber
+from tests.aws import new_clients
+from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
+from tests.pipeline.house import House
+
+from postroom.core.errors import NotNowError
+from postroom.http.answers import MAX_ANSWER_BYTES
+from postroom.names.registry import FRESH_SECONDS
+from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_BESIDE_BYTES, MAX_BODY_BYTES
+from postroom.protocols.dm3.envelope import DeliveryInformation, read_envelope, write_envelope
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.jsonrpc import MAX_BATCH, MAX_ID_CHARACTERS
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Dm3Mailbox
+
+
+@pytest.fixture
+def service(house: House) -> DeliveryService:
+    return DeliveryService(house)
+
+
+@dataclass
+class SlowDirectory:
+    dm3_mailbox: Callable[[str], Dm3Mailbox | None]
+
+
+def refusal(said: dict[str, Any]) -> tuple[int, str]:
+    return said["error"]["code"], said["error"]["data"]["reason"]
+
+
+def queued(service: DeliveryService) -> int:
+    return len(service.house.deployed.bodies("ClaimsQueue"))
+
+
+# --- what is taken -----------------------------------------------------------------------------------------------
+
+
+def test_accepted_is_said_once_the_claim_is_queued(service: DeliveryService) -> None:
+    envelope = service.envelope()
+    claim = service.claim(service.queued(envelope))
+    assert (claim.protocol, claim.mailbox, claim.source) == ("dm3", BOB, "192.0.2.1")
+    assert read_envelope(json.loads(claim.envelope)) == envelope
+    assert claim.dm3
+    assert claim.dm3.receiver_key == service.users[BOB].encryption.public
+    assert claim.dm3.sender_key == service.users[ALICE].signing.public.fingerprint
+
+
+def test_an_envelope_may_come_as_json_text_and_is_queued_as_it_came(service: DeliveryService) -> None:
+    text = json.dumps(service.envelope().as_json(), indent=1)
+    assert service.call("dm3_submitMessage", text, "a token of the reference")["result"] == "accepted"
+    [record] = map(service.house.record, service.house.deployed.bodies("ClaimsQueue"))
+    assert service.claim(record).envelope == text
+
+
+def test_the_names_in_the_queue_are_the_receivers_only(service: DeliveryService) -> None:
+    service.queued(service.envelope())
+    [body] = service.house.deployed.bodies("ClaimsQueue")
+    assert BOB in body
+    assert ALICE not in body
+
+
+def test_names_are_normalised(service: DeliveryService) -> None:
+    service.users |= {"Alice.ETH": service.users[ALICE], "BOB.eth": service.users[BOB]}
+    assert service.claim(service.queued(service.envelope(sender="Alice.ETH", to="BOB.eth"))).mailbox == BOB
+
+
+def test_what_was_sealed_to_an_older_key_is_still_opened(service: DeliveryService) -> None:
+    envelope = service.envelope()
+    keys = service.keys.get()
+    service.keys.keys = keys.rotated()
+    assert service.submit(envelope)["result"] == "accepted"
+    assert service.submit(service.envelope())["result"] == "accepted"
+    service.keys.keys = ServiceKeys(keys.signing, service.keys.get().encryption[:1])
+    assert refusal(service.submit(envelope)) == (-32000, "SealedValueInvalid")
+
+
+@pytest.mark.parametrize("postmark", ["mine", "", None, 5, {"messageHash": "x"}])
+def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService, postmark: object) -> None:
+    assert service.submit({**service.envelope().as_json(), "postmark": postmark})["result"] == "accepted"
+
+
+# --- the order of checks (settlement dm3 5) ------------------------------------------------------------------------
+
+
+def test_a_body_may_be_as_long_as_lambda_takes_and_no_longer(service: DeliveryService) -> None:
+    call = json.dumps({"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 1}).encode()
+    longest = json.loads(service.post(call.ljust(MAX_BODY_BYTES)).body)
+    assert longest["result"] == {"messageTTL": 0, "sizeLimit": SIZE_LIMIT}
+    assert refusal(json.loads(service.post(call.ljust(MAX_BODY_BYTES + 1)).body)) == (-32011, "TooLarge")
+
+
+def test_the_size_is_that_of_the_envelope_as_received(service: DeliveryService) -> None:
+    text = json.dumps(service.envelope("x" * 60_000).as_json())
+    padded = text[:-1] + " " * (SIZE_LIMIT - len(text)) + "}"
+    assert service.submit(padded)["result"] == "accepted"
+    assert refusal(service.submit(padded + " ")) == (-32011, "TooLarge")
+    assert refusal(service.submit({"message": "x" * SIZE_LIMIT})) == (-32011, "TooLarge")
+
+
+@pytest.mark.parametrize(
+    "param", [None, 5, [], "", "{", "5", "[]", {}, {"message": "x"}, {"message": 1, "metadata": {}}]
+)
+def test_what_is_no_envelope_is_said(service: DeliveryService, param: object) -> None:
+    assert refusal(service.submit(param)) == (-32000, "EnvelopeInvalid")
+
+
+def test_what_is_sealed_to_somebody_else_cannot_be_opened(service: DeliveryService) -> None:
+    theirs = service.envelope()
+    service.keys.keys = ServiceKeys.generate()
+    assert refusal(service.submit(theirs)) == (-32000, "SealedValueInvalid")
+
+
+def test_a_receiver_without_a_mailbox_is_unknown(service: DeliveryService) -> None:
+    assert refusal(service.submit(service.envelope(to=ALICE))) == (-32001, "ReceiverUnknown")
+    service.house.operators.remove_dm3_mailbox(BOB)
+    service.house.clock.now += 31
+    assert refusal(service.submit(service.envelope())) == (-32001, "ReceiverUnknown")
+
+
+def test_a_name_that_is_none_is_said(service: DeliveryService) -> None:
+    service.users["a..eth"] = service.users[ALICE]
+    assert refusal(service.submit(service.envelope(sender="a..eth"))) == (-32000, "NameInvalid")
+
+
+def test_the_signature_is_checked_against_the_senders_profile(service: DeliveryService) -> None:
+    assert refusal(service.submit(service.envelope(signer=MALLORY))) == (-32003, "SenderSignatureInvalid")
+    assert refusal(service.submit(service.envelope(sender=MALLORY, as_sender=ALICE))) == (
+        -32003, "SenderSignatureInvalid",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("member", ["version", "encryptionScheme", "deliveryInformation", "signature"])
+def test_every_member_of_the_metadata_is_signed(service: DeliveryService, member: str) -> None:
+    value: Any = service.envelope().as_json()
+    other: Any = service.envelope("another").as_json()
+    value["metadata"][member] = "v1" if member == "version" else other["metadata"][member]
+    if member == "encryptionScheme":
+        del value["metadata"][member]
+    assert refusal(service.submit(value)) == (-32003, "SenderSignatureInvalid")
+
+
+def test_a_sender_without_a_profile_is_not_let_in(service: DeliveryService) -> None:
+    assert refusal(service.submit(service.envelope(sender=MALLORY))) == (-32002, "ProfileUnknown")
+
+
+def test_while_profiles_cannot_be_had_the_sender_is_asked_to_come_again(service: DeliveryService) -> None:
+    service.registry.away = True
+    assert refusal(service.submit(service.envelope())) == (-32002, "ProfileLookupFailed")
+
+
+def test_while_our_keys_cannot_be_had_the_sender_is_asked_to_come_again(service: DeliveryService) -> None:
+    envelope = service.envelope()
+    service.keys.keys = NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+    assert refusal(service.submit(envelope, 503)) == (-32002, "SigningKeyUnavailable")
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        (FilterRules(block=(ALICE,)), (-32010, "SenderNotWanted")),
+        (FilterRules(allow=(MALLORY,)), (-32010, "SenderNotWanted")),
+        (FilterRules(min_nonce=1), (-32002, "FilterRuleUnchecked")),
+        (FilterRules(min_balance=1), (-32002, "FilterRuleUnchecked")),
+    ],
+)
+def test_filter_rules_are_applied(service: DeliveryService, rules: FilterRules, code: tuple[int, str]) -> None:
+    service.open(BOB, extension=ProfileExtension(rules=rules))
+    assert refusal(service.submit(service.envelope())) == code
+
+
+def test_whoever_is_allowed_needs_no_balance(service: DeliveryService) -> None:
+    service.open(BOB, extension=ProfileExtension(rules=FilterRules(min_balance=1, allow=("Alice.eth",))))
+    assert service.submit(service.envelope())["result"] == "accepted"
+
+
+def test_nothing_that_is_refused_leaves_a_trace(service: DeliveryService) -> None:
+    service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(MALLORY,))))
+    before = service.house.deployed.dump()
+    service.submit(service.envelope(signer=MALLORY))
+    service.submit(service.envelope(sender=MALLORY))
+    service.submit(service.envelope(to=ALICE))
+    service.submit("x")
+    assert service.house.deployed.dump() == before
+
+
+def test_accepted_is_not_said_where_the_queue_does_not_answer(service: DeliveryService) -> None:
+    clients = new_clients()
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": 1}
+    with Stubber(clients.sqs) as stub:
+        stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
+        answer = service.post(body, clients)
+    assert refusal(json.loads(answer.body)) == (-32002, "NotQueued")
+
+
+# --- unverified senders ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, away: bool) -> None:
+    service.open(BOB, takes_unverified=True)
+    service.submit(service.envelope())  # which brings bob's own profile into the cache
+    door = service.door()
+    service.door = lambda clients=None: door  # type: ignore[method-assign]
+    assert service.submit(service.envelope())["result"] == "accepted"
+    service.registry.away = away
+    service.queued(service.envelope(sender=MALLORY))
+    claim = service.claim(service.house.record(service.house.deployed.bodies("ClaimsQueue")[-1]))
+    assert claim.dm3
+    assert claim.dm3.sender_key == ""
+
+
+def test_but_not_whoever_is_proven_to_be_somebody_else(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    assert refusal(service.submit(service.envelope(signer=MALLORY))) == (-32003, "SenderSignatureInvalid")
+
+
+def test_nobody_unverified_is_on_the_list_of_friends(service: DeliveryService) -> None:
+    rules = FilterRules(allow=(MALLORY,))
+    service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=rules))
+    assert refusal(service.submit(service.envelope(sender=MALLORY))) == (-32010, "SenderNotWanted")
+
+
+# --- the other methods ----------------------------------------------------------------------------------------------
+
+
+def test_the_properties_are_ttl_and_size_limit_and_nothing_else(service: DeliveryService) -> None:
+    assert service.call("dm3_getDeliveryServiceProperties")["result"] == {"messageTTL": 0, "sizeLimit": SIZE_LIMIT}
+
+
+def test_the_extension_of_a_mailbox_is_told_to_anybody(service: DeliveryService) -> None:
+    service.open(BOB, extension=ProfileExtension(message_types=("EDIT",), rules=FilterRules(block=(MALLORY,))))
+    assert service.call("dm3_getProfileExtension", "Bob.eth")["result"] == {
+        "encryptionScheme": ["x25519-chacha20-poly1305"],
+        "supportedMessageTypes": ["NEW", "EDIT"],
+        "spamFilterRules": {"block": [MALLORY]},
+    }
+    assert refusal(service.call("dm3_getProfileExtension", ALICE)) == (-32001, "ReceiverUnknown")
+
+
+@pytest.mark.parametrize("params", [None, {}, {"name": BOB}, [], [5], [None], [[BOB]]])
+def test_the_name_is_the_first_of_the_parameters(service: DeliveryService, params: object) -> None:
+    said = json.loads(
+        service.post({"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": params, "id": "x"}).body
+    )
+    assert refusal(said) == (-32602, "RpcWrongParams")
+    assert said["id"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("method", "code"),
+    [
+        ("dm3_nonsense", (-32601, "RpcUnknownMethod")),
+        ("eth_call", (-32601, "RpcUnknownMethod")),
+        ("dm3_billboard_getMessages", (-32004, "RpcMethodNotOffered")),
+    ],
+)
+def test_other_methods_are_refused(service: DeliveryService, method: str, code: tuple[int, str]) -> None:
+    assert refusal(service.call(method)) == code
+
+
+# --- JSON-RPC over HTTP -----------------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
+    def call(envelope: object, **more: object) -> dict[str, object]:
+        return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], **more}
+
+    good, bad = service.envelope().as_json(), service.envelope(signer=MALLORY).as_json()
+    answer = service.post([call(good, id=1), call(bad, id=2), call(good), 5, call(bad, id=None)])
+    said = json.loads(answer.body)
+    assert answer.status == 200
+    assert [entry.get("result", entry.get("error", {}).get("code")) for entry in said] == [
+        "accepted", -32003, -32600, -32003,
+    ]  # fmt: skip
+    assert [entry["id"] for entry in said] == [1, 2, None, None]
+    assert [part.reason for part in answer.parts] == [
+        None, Reason.SENDER_SIGNATURE_INVALID, None, Reason.RPC_NOT_A_REQUEST, Reason.SENDER_SIGNATURE_INVALID,
+    ]  # fmt: skip
+    assert [sorted(part.about) for part in answer.parts if part.about] == [
+        ["claim", "mailbox", "received_at_ms", "seen", "text"]
+    ] * 2
+    assert queued(service) == 2
+
+
+def test_a_notification_is_done_and_not_answered(service: DeliveryService) -> None:
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()]}
+    answer = service.post(body)
+    assert (answer.status, answer.body, queued(service)) == (204, "", 1)
+
+
+def test_a_fault_of_ours_is_said_to_be_one_and_shows_nothing(
+    service: DeliveryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service.house.directory, "dm3_mailbox", lambda _: 1 // 0)
+    said = service.submit(service.envelope(), 503)
+    assert said["error"] == {"code": -32603, "message": "Internal error"}
+
+
+def test_what_is_written_never_names_the_sender(service: DeliveryService, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        answer = service.post(
+            {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": 1}
+        )
+        service.submit(service.envelope(signer=MALLORY))
+        service.submit(service.envelope(sender=MALLORY))
+    assert ALICE not in caplog.text + str(answer)
+    assert MALLORY not in caplog.text
+
+
+def test_keys_may_be_of_ed25519_too(service: DeliveryService) -> None:
+    service.users[ALICE] = UserKeys.from_wallet_signature("0x" + "ab" * 65)
+    service.publish(ALICE)
+    assert service.submit(service.envelope())["result"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "begun"), [(BODY_SECONDS, 2), (BODY_SECONDS + 0.001, 1), (BODY_SECONDS / 2 - 1, 3)]
+)
+def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(
+    service: DeliveryService, seconds: float, begun: int
+) -> None:
+    """Each of fifty calls may wait for what does not answer; the function may not."""
+    calls = [
+        {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": number}
+        for number in range(10)
+    ]
+    find, clock = service.house.directory.dm3_mailbox, service.house.clock
+
+    def slowly(name: str) -> Dm3Mailbox | None:
+        clock.now += seconds
+        return find(name)
+
+    door = service.door()
+    door._directory = SlowDirectory(slowly)
+    said = json.loads(door.post(json.dumps(calls).encode(), "192.0.2.1").body)
+    assert [entry.get("result") for entry in said] == ["accepted"] * begun + [None] * (10 - begun)
+    assert {refusal(entry) for entry in said[begun:]} == {(-32002, "NotQueued")}
+    assert queued(service) == begun
+
+
+def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(service: DeliveryService) -> None:
+    service.open(MALLORY)
+    said = service.submit(service.envelope(to=MALLORY))
+    assert refusal(said) == (-32002, "ProfileUnknown")
+    assert said["error"]["data"]["detail"].startswith("the receiver's profile: ")
+
+
+def test_beside_the_message_an_envelope_has_no_room_for_much(service: DeliveryService) -> None:
+    """Nobody knows yet who sent it, and numbers take long to be written canonically."""
+    value: Any = service.envelope("x" * 10_000).as_json()
+    free = MAX_BESIDE_BYTES - (len(orjson.dumps(value)) - len(value["message"])) - len(',"x":""')
+    assert service.submit({**value, "x": "y" * free})["result"] == "accepted"
+    assert refusal(service.submit({**value, "x": "y" * (free + 1)})) == (-32000, "EnvelopeInvalid")
+
+
+@pytest.mark.parametrize("extra", [1e20, json.loads("[" * 63 + "]" * 63)])
+def test_delivery_information_that_no_postmark_could_carry_is_refused(service: DeliveryService, extra: Any) -> None:
+    keys, alice = service.keys.get(), service.users[ALICE]
+    envelope = write_envelope(
+        service.message(),
+        delivery=DeliveryInformation(BOB, ALICE, extra={"x": extra}),
+        receiver_key=service.users[BOB].encryption.public,
+        service_key=keys.encryption[0].public,
+        signing=alice.signing,
+    )
+    assert refusal(service.submit(envelope)) == (-32000, "EnvelopeInvalid")
+
+
+def test_where_only_friends_come_in_whoever_cannot_be_looked_up_now_is_asked_to_come_again(
+    service: DeliveryService,
+) -> None:
+    """Not refused as a stranger, after which no sender tries again."""
+    service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
+    door, envelope = service.door(), service.envelope()
+    door._profiles.user(BOB)
+    service.registry.away = True
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1}
+    said = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    assert refusal(said) == (-32002, "ProfileLookupFailed")
+
+
+def submitted_after_a_change_of_keys(service: DeliveryService, signer: str) -> dict[str, Any]:
+    """What a door that knows Alice's keys of a moment ago says of a message in her name."""
+    door = service.door()
+    door._profiles.user(ALICE)
+    service.house.clock.now += 3
+    service.users[ALICE] = UserKeys.random()
+    service.publish(ALICE)
+    envelope = service.envelope(signer=signer).as_json()
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
+    said: dict[str, Any] = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    return said
+
+
+def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: DeliveryService) -> None:
+    assert submitted_after_a_change_of_keys(service, ALICE)["result"] == "accepted"
+
+
+def test_a_senders_change_of_keys_lets_nobody_else_in(service: DeliveryService) -> None:
+    said = submitted_after_a_change_of_keys(service, MALLORY)
+    assert refusal(said) == (-32003, "SenderSignatureInvalid")
+    assert queued(service) == 0
+
+
+def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:
+    door, asked = service.door(), service.registry.asked
+
+    def submitted(signer: str) -> dict[str, Any]:
+        asked.clear()
+        call = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope(signer=signer).as_json()]}
+        said: dict[str, Any] = json.loads(door.post(json.dumps({**call, "id": 1}).encode(), "192.0.2.1").body)
+        return said
+
+    assert submitted(ALICE)["result"] == "accepted"
+    assert asked == [BOB, ALICE]
+    service.house.clock.now += FRESH_SECONDS
+    assert submitted(ALICE)["result"] == "accepted"
+    assert asked == []
+    for further in ([ALICE], []):
+        assert refusal(submitted(MALLORY)) == (-32003, "SenderSignatureInvalid")
+        assert asked == further
+
+
+def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: DeliveryService) -> None:
+    door, asked = service.door(), service.registry.asked
+    body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "id": 1}
+    forged = json.dumps(body | {"params": [service.envelope(signer=MALLORY).as_json()]}).encode()
+    for _ in range(3):
+        assert refusal(json.loads(door.post(forged, "192.0.2.1").body)) == (-32003, "SenderSignatureInvalid")
+    assert asked.count(ALICE) == 1
+    service.house.clock.now += 2
+    for _ in range(3):
+        door.post(forged, "192.0.2.1")
+    assert asked.count(ALICE) == 2
+
+
+def test_what_is_sealed_to_a_key_made_a_moment_ago_is_opened(service: DeliveryService) -> None:
+    rotated = service.keys.get().rotated()
+    old, service.keys.keys = service.keys.keys, rotated
+    envelope = service.envelope()
+    service.keys.keys, service.keys.now = old, rotated
+    assert service.submit(envelope)["result"] == "accepted"
+
+
+def test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer(service: DeliveryService) -> None:
+    one_of_a_batch = (MAX_ANSWER_BYTES - MAX_BATCH * MAX_ID_CHARACTERS // 2) // MAX_BATCH
+    friends = tuple(f"friend-{number:04}.eth" for number in range(one_of_a_batch // len('"friend-0000.eth",') - 10))
+    service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=friends)))
+
+    def answer(ids: list[str]) -> str:
+        call = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [BOB]}
+        return service.post([{**call, "id": each} for each in ids]).body
+
+    # The ids, which are echoed, make up for what is missing.
+    each, rest = divmod(MAX_ANSWER_BYTES - len(answer([""] * MAX_BATCH)), MAX_BATCH)
+    ids = ["x" * (each + (number < rest)) for number in range(MAX_BATCH)]
+    longest = answer(ids)
+    assert len(longest) == MAX_ANSWER_BYTES
+    assert [entry["id"] for entry in json.loads(longest)] == ids
+    refused = answer([*ids[:-1], ids[-1] + "x"])
+    assert len(refused) < 1000
+    assert refusal(json.loads(refused)) == (-32005, "RpcBatchTooLong")

@@ -1,0 +1,242 @@
+"""dm3 in the worker: what the door could not finish, the postmark, filing; one flow for both protocols."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.aws import gate_calls, new_clients
+from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, UNVERIFIED_SECONDS, DeliveryService
+from tests.pipeline.house import DAY, HORIZON, RETAIN, House
+from tests.pipeline.stage import Choose, Stage, all_schedules, gate_of
+
+from postroom.core.errors import NotNowError
+from postroom.core.ijson import parse
+from postroom.pipeline.dead_letters import Letter
+from postroom.pipeline.filing import Fate
+from postroom.protocols.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
+from postroom.protocols.dm3.message import check_message
+from postroom.protocols.dm3.postmark import check_postmark, read_postmark
+from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.reasons import Reason
+from postroom.storage.keys import seen_key_dm3
+from postroom.storage.mail.reader import Filed
+
+
+@pytest.fixture
+def service(house: House) -> DeliveryService:
+    return DeliveryService(house)
+
+
+def filed(service: DeliveryService) -> Filed:
+    [each] = service.house.listed(BOB)
+    return each
+
+
+def test_bob_opens_what_alice_wrote_and_every_signature_holds(service: DeliveryService) -> None:
+    submitted = service.envelope("hello Bob")
+    received_at_ms = int(service.house.clock.now * 1000)
+    assert service.house.settle(service.queued(submitted)).fate is Fate.ACCEPTED
+    envelope = read_envelope(json.loads(filed(service).line.envelope))
+    assert envelope == replace(submitted, postmark=envelope.postmark)
+    bob = [service.users[BOB].encryption]
+    message = open_message(envelope, bob)
+    assert message.message == "hello Bob"
+    check_message(message, service.users[ALICE].signing.public)
+    check_envelope(envelope, service.users[ALICE].signing.public)
+    assert envelope.postmark
+    postmark = read_postmark(open_sealed(envelope.postmark, bob))
+    check_postmark(postmark, envelope, service.keys.get().signing.public)
+    assert postmark.incoming_timestamp_ms == received_at_ms
+    assert postmark.delivery == open_delivery(submitted, service.keys.get().encryption)
+
+
+def test_a_postmark_of_the_senders_is_replaced(service: DeliveryService) -> None:
+    service.house.settle(service.queued(replace(service.envelope(), postmark="mine")))
+    assert read_envelope(json.loads(filed(service).line.envelope)).postmark != "mine"
+
+
+def test_the_receipt_says_how_it_was_verified_and_not_who_wrote(service: DeliveryService) -> None:
+    service.house.settle(service.queued(service.envelope()))
+    receipt = filed(service).line.receipt
+    assert receipt["protocol"] == "dm3"
+    assert receipt["key_fingerprint"] == service.users[ALICE].signing.public.fingerprint
+    assert receipt["unverified"] is None
+    assert ALICE not in json.dumps(receipt)
+
+
+def test_the_partners_name_stands_in_the_index_and_in_no_object(service: DeliveryService) -> None:
+    service.house.settle(service.queued(service.envelope()))
+    one = filed(service)
+    assert one.row.conversation == ALICE
+    assert [each.row.key for each in service.house.listed(BOB, ALICE)] == [one.row.key]
+    assert one.row.place
+    assert ALICE.encode() not in service.house.objects.get(one.row.place.object)
+
+
+def test_the_same_message_again_is_accepted_and_filed_once(service: DeliveryService) -> None:
+    envelope = service.envelope()
+    first, second = service.queued(envelope), service.queued(envelope)
+    assert [service.house.settle(record).fate for record in (first, second)] == [Fate.ACCEPTED, Fate.DUPLICATE]
+    assert filed(service).row.key == service.claim(first).row
+    assert service.submit(envelope)["result"] == "accepted"
+
+
+def test_a_strangers_copy_does_not_suppress_the_original(service: DeliveryService) -> None:
+    """Same sealed message, another sender: the sender belongs to the key (settlement dm3 9)."""
+    service.publish(MALLORY)
+    original = service.envelope()
+    stolen = service.envelope(sender=MALLORY, sealed_message=original.message)
+    for envelope in (stolen, original):
+        assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    assert sorted(each.row.conversation for each in service.house.listed(BOB)) == [ALICE, MALLORY]
+
+
+def test_an_unverified_copy_does_not_suppress_the_original(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    service.registry.put(ALICE, "network.dm3.profile", "ipfs://Qm")
+    service.house.clock.now += 31
+    envelope = service.envelope()
+    assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    service.publish(ALICE)
+    service.house.clock.now += 31
+    service.house.further_judges["dm3"] = service.judge()
+    assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    assert [each.line.receipt["unverified"] for each in service.house.listed(BOB)] == ["ProfileUriUnsupported", None]
+
+
+def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_store_remembers(
+    service: DeliveryService,
+) -> None:
+    record = service.queued(service.envelope())
+    service.house.settle(record)
+    key = seen_key_dm3(BOB, ALICE, str(filed(service).line.receipt["message_hash"]), verified=True)
+    known = service.house.home(key)
+    assert known is not None
+    assert (known.hash, known.home) == (None, service.claim(record).row)
+    service.house.clock.now += RETAIN + 1
+    assert service.house.home(key) is None
+
+
+# --- unverified senders: filed and marked (settlement dm3 8) ---------------------------------------------------------
+
+
+def test_who_has_no_profile_is_filed_and_marked(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    service.house.settle(service.queued(service.envelope(sender=MALLORY)))
+    receipt = filed(service).line.receipt
+    assert (receipt["key_fingerprint"], receipt["unverified"]) == (None, "ProfileUnknown")
+
+
+def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    envelope = service.envelope(sender=MALLORY)
+    record = service.queued(envelope)
+    service.registry.away = True
+    service.house.clock.now += 31
+    assert service.house.settle(record).fate is Fate.RETRIED
+    service.house.clock.now += UNVERIFIED_SECONDS
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert filed(service).line.receipt["unverified"] == "ProfileLookupFailed"
+
+
+def test_a_profile_that_comes_late_still_proves(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    record = service.queued(service.envelope(sender=MALLORY))
+    service.publish(MALLORY)
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert filed(service).line.receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
+
+
+def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: DeliveryService) -> None:
+    service.open(BOB, takes_unverified=True)
+    record = service.queued(service.envelope(sender=MALLORY, signer=ALICE))
+    service.publish(MALLORY)
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert filed(service).line.receipt["unverified"] == "SenderSignatureInvalid"
+
+
+# --- when things fail -------------------------------------------------------------------------------------------------
+
+
+def test_without_keys_it_waits(service: DeliveryService) -> None:
+    record = service.queued(service.envelope())
+    keys = service.keys.keys
+    service.keys.keys = NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+    outcome = service.house.settle(record)
+    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.SIGNING_KEY_UNAVAILABLE)
+    service.keys.keys = keys
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+
+
+def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: DeliveryService) -> None:
+    """The door has a rotated key up to a minute before the worker; one taken out too early may be put back."""
+    record = service.queued(service.envelope())
+    keys = service.keys.keys
+    service.keys.keys = ServiceKeys.generate()
+    outcome = service.house.settle(record)
+    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.SIGNING_KEY_UNAVAILABLE)
+    service.keys.keys = keys
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+
+
+def test_the_envelope_is_filed_with_its_members_as_they_came(service: DeliveryService) -> None:
+    """Their order and the form of their numbers: the canonical text of 1e20 could not be read again."""
+    text = '{"x":1e20,' + json.dumps({**service.envelope().as_json(), "a": [9007199254740994.0, 0.5]})[1:]
+    assert service.submit(text)["result"] == "accepted"
+    record = service.house.record(service.house.deployed.bodies("ClaimsQueue")[-1])
+    assert service.house.settle(record).fate is Fate.ACCEPTED
+    stored = filed(service).line.envelope.encode()
+    value = parse(stored, max_bytes=len(stored))
+    assert isinstance(value, dict)
+    assert list(value) == [*json.loads(text), "postmark"]
+    assert {**value, "postmark": None} == {**json.loads(text), "postmark": None}
+
+
+def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliveryService) -> None:
+    record = service.queued(service.envelope())
+    service.house.clock.now += HORIZON + 1
+    outcome = service.house.settle(record)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.TOO_LATE)
+    assert service.house.notices() == []
+
+
+def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(service: DeliveryService) -> None:
+
+    record = service.queued(service.envelope())
+    service.house.clock.now += HORIZON - DAY
+    [outcome] = service.house.keeper().keep([Letter("handle", record.body)]).outcomes
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.UNDELIVERABLE)
+    assert service.house.notices() == []
+
+
+def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
+    mixed = [service.queued(service.envelope()), service.house.queued(service.house.envelope())]
+    report = service.house.work(*mixed)
+    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED, Fate.ACCEPTED]
+    [ours], [theirs] = service.house.listed(BOB), service.house.listed()
+    assert ours.row.place
+    assert theirs.row.place
+    assert ours.row.place.object == theirs.row.place.object
+
+
+# --- a worker that dies (store protocol, Steps) -----------------------------------------------------------------------
+
+
+def test_a_death_before_or_after_any_call_loses_nothing_and_doubles_nothing(service: DeliveryService) -> None:
+    """The queue hands the claim out again; the sender's own second copy comes, too."""
+    house, clients = service.house, new_clients()
+
+    def play(choose: Choose) -> None:
+        envelope = service.envelope(house.new_id())
+        records = [service.queued(envelope), service.queued(envelope)]
+        stage = Stage(choose, deaths=1)
+        actor = stage.enter("A", lambda: house.worker(clients).work(records[:1]))
+        gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
+        stage.play(lambda: None)
+        for record in (*records, *records):
+            assert house.work(record).failed == ()
+        shown = [each.line.receipt["message_hash"] for each in house.listed(BOB)]
+        assert shown.count(message_hash(envelope)) == 1
+
+    assert all_schedules(play) >= 7

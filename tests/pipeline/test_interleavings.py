@@ -1,0 +1,253 @@
+"""Workers, the sender's retry and the owner, interleaved between any two AWS calls, with deaths in between.
+
+After each step: nothing is listed twice, nothing acknowledged is listed, what is listed has its bytes, and no claim
+left the queue before its message's home was live, or gone and (if discarded) the courier told. At the end SQS hands
+out again what is still in the queue: then each message was filed once or discarded once, never both.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from random import Random
+
+import pytest
+from tests.aws import Clients, gate_calls, new_clients
+from tests.pipeline.house import NOW, RETAIN, SENDER, SHOP, UNKNOWN, House
+from tests.pipeline.stage import Actor, Choose, Stage, all_schedules, gate_of
+from tests.tiers import amount
+
+from postroom.outbound.queue_messages import Notice
+from postroom.pipeline.claims import Claim
+from postroom.pipeline.judges.nlweb import NlwebJudge
+from postroom.pipeline.verdicts import Discarded, Retry, Verdict
+from postroom.pipeline.worker import Record
+from postroom.reasons import Reason
+from postroom.storage.keys import RowKey, seen_key_nlweb
+from postroom.storage.mail.reader import Filed
+from postroom.storage.mail.register import Register
+
+
+class Refusing(NlwebJudge):
+    """A judge to whom the same message looks bad: the key was not published yet, or is revoked by now."""
+
+    def __init__(self, real: NlwebJudge) -> None:
+        self._real = real
+
+    def judge(self, claim: Claim) -> Verdict:
+        verdict = self._real.judge(claim)
+        if isinstance(verdict, Retry):
+            return verdict
+        return Discarded(Reason.KEY_NOT_FOUND, "", verdict.correlation, verdict.telling)
+
+
+class Play:
+    """One schedule: claims, who works on them, and what must be true all the time."""
+
+    def __init__(self, house: House, clients: Sequence[Clients], choose: Choose, deaths: int) -> None:
+        self.house, self.clients = house, iter(clients)
+        self.stage = Stage(choose, deaths=deaths)
+        self.queue: dict[str, Record] = {}
+        self.claims: dict[str, Claim] = {}
+        self.bytes: dict[str, str] = {}
+        self.acknowledged: set[str] = set()
+
+    def post(self, body: bytes) -> Record:
+        record = self.house.queued(body)
+        claim = self.house.claim(record)
+        self.queue[claim.id], self.claims[claim.id] = record, claim
+        self.bytes[claim.id] = body.decode()
+        return record
+
+    def works(self, name: str, *records: Record, judge: NlwebJudge | None = None) -> None:
+        """A worker gets a batch."""
+        clients = next(self.clients)
+
+        def run() -> None:
+            report = self.house.worker(clients, judge).work(records)
+            for record in records:
+                if record.message_id not in report.failed:
+                    self.leaves(record)
+
+        self.enters(name, clients, run)
+
+    def owns(self, name: str) -> None:
+        """The owner picks up what is listed, and acknowledges it."""
+        clients = next(self.clients)
+        register = Register(clients.dynamodb, self.house.deployed.tables["PostTable"])
+
+        def run() -> None:
+            for claim in list(self.claims.values()):
+                row = register.find(claim.row)
+                if row is not None and row.live and register.acknowledge(claim.row, int(NOW) + RETAIN) is not None:
+                    self.acknowledged.add(self.identity(claim))
+
+        self.enters(name, clients, run)
+
+    def enters(self, name: str, clients: Clients, run: Callable[[], None]) -> None:
+        actor: Actor = self.stage.enter(name, run)
+        gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
+
+    def identity(self, claim: Claim) -> str:
+        return str(json.loads(claim.envelope)["Header"]["Correlation"])
+
+    def leaves(self, record: Record) -> None:
+        """Q: only when the home is live, or gone and (if discarded) the courier was told."""
+        claim = self.house.claim(record)
+        known = self.house.home(seen_key_nlweb(SHOP, SENDER, self.identity(claim)))
+        row = self.house.row(known.home if known and known.home else claim.row)
+        own = self.house.row(claim.row)
+        assert row is not None or own is not None, "LOST"
+        for each in (row, own):
+            if each is not None and each.discarded is not None and (row is None or not row.live):
+                assert each.key in self.told(), "NOT TOLD"
+        self.queue.pop(claim.id, None)
+
+    def told(self) -> set[RowKey]:
+        return {notice.row for notice in self.house.notices() if isinstance(notice, Notice)}
+
+    def listed(self) -> list[Filed]:
+        filed = self.house.listed()
+        shown = [self.identity_of(each) for each in filed]
+        assert len(set(shown)) == len(shown), "DOUBLED"
+        assert not self.acknowledged.intersection(shown), "RESURRECTED"
+        assert all(each.row.key == each.line.row for each in filed), "DANGLING"
+        return filed
+
+    def identity_of(self, filed: Filed) -> str:
+        return str(json.loads(filed.line.envelope)["Header"]["Correlation"])
+
+    def run(self) -> None:
+        self.stage.play(self.listed)
+        # SQS hands out again what is still there; a zombie's copy of everything else comes late as well.
+        for record in (*self.queue.values(), *self.queue.values()):
+            assert self.house.work(record).failed == ()
+        self.queue.clear()
+        shown = [self.identity_of(each) for each in self.listed()]
+        for claim in self.claims.values():
+            who = self.identity(claim)
+            ends = [each for each in self.claims.values() if self.identity(each) == who]
+            discarded = [each for each in ends if (row := self.house.row(each.row)) is not None and row.discarded]
+            assert (who in shown) + (who in self.acknowledged) + bool(discarded) == 1, "LOST or BOTH"
+            live = [each for each in ends if (row := self.house.row(each.row)) is not None and not row.discarded]
+            assert len(live) == (not discarded), "one row for each message"
+            assert not {each.row for each in live}.intersection(self.told()), "BOTH"
+        self.clear()
+
+    def clear(self) -> None:
+        """The next schedule starts with an empty mailbox and empty queues: moto slows down with what it holds."""
+        deployed = self.house.deployed
+        for claim in self.claims.values():
+            key = {"pk": {"S": claim.row.pk}, "sk": {"S": claim.row.sk}}
+            deployed.clients.dynamodb.delete_item(TableName=deployed.tables["PostTable"], Key=key)
+        for queue in ("ClaimsQueue", "CourierQueue"):
+            deployed.empty(queue)
+
+
+Scene = Callable[[Play], None]
+
+
+def one_claim_delivered_twice(play: Play) -> None:
+    record = play.post(play.house.envelope())
+    play.works("A", record)
+    play.works("B", record)
+
+
+def a_message_and_the_senders_retry(play: Play) -> None:
+    body = play.house.envelope()
+    play.works("A", play.post(body))
+    play.works("B", play.post(body))
+
+
+def a_message_and_its_retry_in_both_batches(play: Play) -> None:
+    body = play.house.envelope()
+    first, second = play.post(body), play.post(body)
+    play.works("A", first, second)
+    play.works("B", second)
+
+
+def two_messages_in_changing_batches(play: Play) -> None:
+    one, two = play.post(play.house.envelope(body=1)), play.post(play.house.envelope(body=2))
+    play.works("A", one, two)
+    play.works("B", two)
+
+
+def judgements_that_differ(play: Play) -> None:
+    record = play.post(play.house.envelope())
+    play.works("A", record)
+    play.works("B", record, judge=Refusing(play.house.judge()))
+
+
+def two_discards(play: Play) -> None:
+    record = play.post(play.house.envelope(UNKNOWN))
+    play.works("A", record)
+    play.works("B", record)
+
+
+def delivered_twice_and_the_owner_is_there(play: Play) -> None:
+    one_claim_delivered_twice(play)
+    play.owns("owner")
+
+
+def a_retry_and_the_owner_is_there(play: Play) -> None:
+    a_message_and_the_senders_retry(play)
+    play.owns("owner")
+
+
+SMALL = [one_claim_delivered_twice, a_message_and_the_senders_retry, judgements_that_differ, two_discards]
+LARGE = [
+    a_message_and_its_retry_in_both_batches,
+    two_messages_in_changing_batches,
+    delivered_twice_and_the_owner_is_there,
+    a_retry_and_the_owner_is_there,
+]
+SCHEDULES = amount(quick=10, all=25, proof=250)
+"""Drawn by the number of the rotation: other days play others."""
+
+
+@pytest.fixture(scope="module")
+def casts() -> list[Clients]:
+    """Clients of three actors; made once, because making them is slow."""
+    return [new_clients() for _ in range(3)]
+
+
+def play(house: House, casts: list[Clients], scene: Scene, choose: Choose, deaths: int = 0) -> None:
+    staged = Play(house, casts, choose, deaths)
+    scene(staged)
+    try:
+        staged.run()
+    except AssertionError as error:
+        error.add_note("\n".join(staged.stage.story))
+        raise
+
+
+@pytest.mark.parametrize("scene", SMALL, ids=lambda scene: scene.__name__)
+def test_every_schedule_of_two_workers_ends_well(house: House, casts: list[Clients], scene: Scene) -> None:
+    played = all_schedules(lambda choose: play(house, casts, scene, choose))
+    assert played >= 6
+
+
+@pytest.mark.parametrize("scene", [*SMALL, *LARGE], ids=lambda scene: scene.__name__)
+def test_schedules_with_a_death_in_them_end_well(
+    house: House, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
+) -> None:
+    random = Random(f"{scene.__name__} {pytestconfig.option.rotation}")
+    for _ in range(SCHEDULES):
+        play(house, casts, scene, random.randrange, deaths=1)
+
+
+@pytest.mark.parametrize("scene", LARGE, ids=lambda scene: scene.__name__)
+def test_larger_schedules_end_well(
+    house: House, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
+) -> None:
+    random = Random(f"{scene.__name__} {pytestconfig.option.rotation}")
+    for _ in range(SCHEDULES):
+        play(house, casts, scene, random.randrange)
+
+
+@pytest.mark.parametrize("subject", ["Notify@Shop", UNKNOWN])
+def test_a_death_before_or_after_any_call_loses_nothing_and_doubles_nothing(
+    house: House, casts: list[Clients], subject: str
+) -> None:
+    def scene(play: Play) -> None:
+        play.works("A", play.post(house.envelope(subject)))
+
+    assert all_schedules(lambda choose: play(house, casts, scene, choose, deaths=1)) >= 5

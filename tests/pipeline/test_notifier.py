@@ -1,0 +1,650 @@
+"""Whoever wants to know is told that something waits: at least once, coalesced, never from whom or what."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Barrier
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.aws import Clients, gate_calls, new_clients
+from tests.pipeline.house import DAY, INTERVAL, NOW, PAUSE, SHOP, UNKNOWN, House
+from tests.pipeline.stage import Choose, Died, Stage, all_schedules, gate_of
+from tests.tiers import amount
+
+from postroom.api.states import TargetState
+from postroom.core.errors import NotNowError
+from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
+from postroom.outbound.queue_messages import read_notice
+from postroom.pipeline.filing import Fate
+from postroom.reasons import Reason
+from postroom.storage.directory.notification_targets import Target
+from postroom.storage.keys import notify_group
+from postroom.storage.queues import Queue
+
+URL, OTHER = "https://hook.example/a", "https://hook.example/b"
+Json = Any
+
+
+def come_to_rest(house: House, *, for_seconds: float = 3 * INTERVAL) -> None:
+    """The courier works its queue off, as time goes by."""
+    until = house.clock.now + for_seconds
+    while house.clock.now < until:
+        carried = house.take_notifications()
+        for each in carried:
+            if isinstance(each, Waiting):
+                house.notifier().call(each)
+            else:
+                house.notifier().tell(each)
+        if not house.deployed.bodies("CourierQueue"):
+            return
+        house.clock.now += 15
+
+
+def told(house: House, to: str = URL) -> list[Json]:
+    """What a target was told, so far."""
+    return [json.loads(content) for where, _, content in house.carriers.told if where == to]
+
+
+def one_notification(house: House) -> Notification:
+    """A notification of a target, on its way."""
+    assert house.notifier().call(Waiting(SHOP)) is Notified.SPREAD
+    [notification] = house.take_notifications()
+    assert isinstance(notification, Notification)
+    return notification
+
+
+def one_follower(house: House) -> Waiting:
+    """Of a burst the first was told, the last was filed: the message for the interval's end, which is now."""
+    assert house.notifier().call(Waiting(SHOP)) is Notified.SPREAD
+    assert house.notifier().call(Waiting(SHOP)) is Notified.LATER
+    queued = house.take_notifications()
+    for each in queued:
+        if isinstance(each, Notification):
+            house.notifier().tell(each)
+    house.carriers.told.clear()
+    house.clock.now += INTERVAL
+    [follower] = [each for each in queued if isinstance(each, Waiting)]
+    return follower
+
+
+# --- the worker says that something came in ---------------------------------------------------------------------------
+
+
+def test_a_mailbox_is_announced_once_for_a_batch_that_was_filed(house: House) -> None:
+    house.target(URL)
+    house.work(*(house.queued(house.envelope(body=number)) for number in range(3)))
+    assert house.deployed.groups("CourierQueue") == [notify_group(SHOP)]
+    assert house.take_notifications() == [Waiting(SHOP)]
+
+
+def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(house: House) -> None:
+    queries: list[object] = []
+    events = house.deployed.clients.dynamodb.meta.events
+
+    def count(params: Json, **_: object) -> None:
+        queries.append(params["ExpressionAttributeValues"][":pk"])
+
+    events.register("before-parameter-build.dynamodb.Query", count)
+    try:
+        for number in range(3):
+            house.settle(house.queued(house.envelope(body=number)))
+    finally:
+        events.unregister("before-parameter-build.dynamodb.Query", count)
+    assert queries.count({"S": f"notify#{SHOP}"}) == 1
+    assert house.take_notifications() == []
+
+
+@pytest.mark.parametrize("state", ["unverified", "paused", "removed"])
+def test_a_target_that_is_not_active_is_none_to_the_worker(house: House, state: str) -> None:
+    target = house.target(URL, verified=state != "unverified")
+    if state == "paused":
+        house.targets.pause(target, "")
+    if state == "removed":
+        house.targets.remove(SHOP, target.id)
+    house.settle(house.queued(house.envelope()))
+    assert house.take_notifications() == []
+
+
+def test_what_was_filed_by_a_worker_that_died_is_announced_by_the_next(house: House) -> None:
+    house.target(URL)
+    record = house.queued(house.envelope())
+    house.settle(record)
+    house.take_notifications()
+    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.take_notifications() == [Waiting(SHOP)]
+
+
+def test_what_a_worker_filed_and_another_would_discard_is_announced_too(house: House) -> None:
+    house.target(URL)
+    record = house.queued(house.envelope())
+    house.settle(record)
+    house.take_notifications()
+    house.keys.published.clear()
+    house.keys.cached.clear()
+    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.take_notifications() == [Waiting(SHOP)]
+
+
+def test_neither_what_is_discarded_nor_what_was_acknowledged_is_announced(house: House) -> None:
+    house.target(URL)
+    house.settle(house.queued(house.envelope(UNKNOWN)))
+    record = house.queued(house.envelope())
+    house.settle(record)
+    house.deployed.empty("CourierQueue")
+    house.register.acknowledge(house.claim(record).row, int(NOW) + DAY)
+    house.settle(record)
+    assert house.take_notifications() == []
+
+
+def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbours_are_done(house: House) -> None:
+    house.target(URL)
+    worker = house.worker()
+    records = [house.queued(house.envelope(body=number)) for number in range(3)]
+
+    def away(*_: object, **__: object) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    worker._announcer.announce = away  # type: ignore[method-assign]
+    report = worker.work(records)
+    assert report.failed == ()
+    assert sorted(outcome.fate for outcome in report.outcomes) == [Fate.ACCEPTED, Fate.ACCEPTED, Fate.RETRIED]
+    [retried] = house.deployed.bodies("RetryQueue")
+    house.work(house.record(retried))
+    assert house.take_notifications() == [Waiting(SHOP)]
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def test_each_active_target_is_told_that_something_waits_and_nothing_else(house: House) -> None:
+    house.target(URL), house.target(OTHER)
+    house.target("https://hook.example/unverified", verified=False)
+    house.settle(house.queued(house.envelope(body="a secret")))
+    come_to_rest(house)
+    waiting = {"type": "postroom.waiting", "timestamp": "2026-11-21T09:30:00.000Z", "data": {"mailbox": SHOP}}
+    assert told(house, URL) == told(house, OTHER) == [waiting]
+    assert len(house.carriers.told) == 2
+    assert len({notification for _, notification, _ in house.carriers.told}) == 2
+
+
+def test_every_try_has_the_same_id_and_content(house: House) -> None:
+    house.target(URL)
+    house.carriers.fails[URL] = "it answered 500"
+    house.settle(house.queued(house.envelope()))
+    come_to_rest(house)
+    del house.carriers.fails[URL]
+    come_to_rest(house)
+    assert len(house.carriers.told) > 2
+    assert len(set(house.carriers.told)) == 1
+
+
+# --- coalesced --------------------------------------------------------------------------------------------------------
+
+
+def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval(house: House) -> None:
+    house.target(URL)
+    became = []
+    for _ in range(20):
+        became.append(house.notifier().call(Waiting(SHOP)))
+        house.clock.now += 1
+    assert became == [Notified.SPREAD, Notified.LATER, *[Notified.COVERED] * 18]
+    first, follow = house.take_notifications()
+    assert isinstance(first, Notification)
+    house.notifier().tell(first)
+    assert isinstance(follow, Waiting)
+    assert follow == Waiting(SHOP, int(NOW * 1000), follow.mark)
+    house.clock.now = NOW + INTERVAL
+    assert house.notifier().call(follow) is Notified.SPREAD
+    come_to_rest(house)
+    assert len(told(house)) == 2
+    assert house.deployed.bodies("CourierQueue") == [], "and then no more"
+
+
+def test_what_comes_within_the_interval_is_delayed_to_its_end(house: House) -> None:
+    house.target(URL)
+    one_notification(house)
+    house.clock.now += 20
+    assert house.notifier().call(Waiting(SHOP)) is Notified.LATER
+    assert house.deployed.delays("CourierQueue") == [INTERVAL - 20 + 1]
+    [follow] = house.take_notifications()
+    assert isinstance(follow, Waiting)
+    assert replace(follow, mark="") == Waiting(SHOP, int(NOW * 1000))
+
+
+def test_a_follow_up_that_comes_early_waits_for_the_rest(house: House) -> None:
+    house.target(URL)
+    one_notification(house)
+    follow = Waiting(SHOP, int(NOW * 1000), house.new_id())
+    house.clock.now += INTERVAL - 2
+    assert house.notifier().call(follow) is Notified.LATER
+    assert house.deployed.delays("CourierQueue") == [3]
+    [later] = house.take_notifications()
+    assert isinstance(later, Waiting)
+    assert (later.after_ms, later.mark != "") == (follow.after_ms, True)
+
+
+def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covered(house: House) -> None:
+    house.target(URL)
+    one_notification(house)
+    house.clock.now += INTERVAL
+    one_notification(house)
+    assert house.notifier().call(Waiting(SHOP, int(NOW * 1000), house.new_id())) is Notified.COVERED
+    assert house.take_notifications() == []
+
+
+def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.target(URL)
+    one_notification(house)
+    notifier = house.notifier()
+
+    def away(*_: object) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    monkeypatch.setattr(notifier._turns, "followed", away)
+    assert [notifier.call(Waiting(SHOP)) for _ in range(2)] == [Notified.LATER] * 2
+    come_to_rest(house)
+    assert len(told(house)) == 1, "they take one turn between them"
+
+
+def test_without_a_target_nobody_is_told(house: House) -> None:
+    target = house.target(URL)
+    notification = one_notification(house)
+    house.targets.remove(SHOP, target.id)
+    assert house.notifier().tell(notification) is Notified.SILENT
+    house.clock.now += INTERVAL
+    assert house.notifier().call(Waiting(SHOP)) is Notified.SILENT
+    assert house.carriers.told == []
+
+
+def test_while_the_store_is_away_an_announcement_waits(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.target(URL)
+    notifier = house.notifier()
+
+    def away(*_: object, **__: object) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(notifier._turns, "take", away)
+        patch.setattr(notifier._targets, "find", away)
+        assert notifier.call(Waiting(SHOP)) is Notified.WAITING
+        assert notifier.tell(Notification(SHOP, "0", "n", 1)) is Notified.WAITING
+    assert house.deployed.delays("CourierQueue") == [7, 7]
+    assert house.take_notifications() == [Waiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
+
+
+def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(house: House) -> None:
+    house.target(URL), house.target(OTHER)
+    called: list[str] = []
+
+    def count(model: Any, **_: object) -> None:
+        called.append(model.name)
+
+    clients = house.deployed.clients
+    for client in (clients.dynamodb, clients.sqs):
+        client.meta.events.register("before-call.*.*", count)
+    try:
+        house.notifier().call(Waiting(SHOP))
+        for each in house.take_notifications():
+            assert isinstance(each, Notification)
+            house.notifier().tell(each)
+    finally:
+        for client in (clients.dynamodb, clients.sqs):
+            client.meta.events.unregister("before-call.*.*", count)
+    assert Counter(called) == {"UpdateItem": 1, "Query": 1, "SendMessage": 2, "GetItem": 2}
+
+
+# --- two couriers, and deaths -----------------------------------------------------------------------------------------
+
+
+def test_two_couriers_who_are_called_at_once_tell_once(house: House) -> None:
+    house.target(URL)
+    start = Barrier(2)
+
+    def call(_: int) -> Notified:
+        start.wait()
+        return house.notifier().call(Waiting(SHOP))
+
+    with ThreadPoolExecutor(2) as pool:
+        became = sorted(pool.map(call, range(2)))
+    assert became == sorted([Notified.SPREAD, Notified.LATER])
+    queued = house.take_notifications()
+    assert sum(isinstance(each, Notification) for each in queued) == 1
+
+
+@pytest.fixture(scope="module")
+def casts() -> list[Clients]:
+    return [new_clients() for _ in range(2)]
+
+
+@pytest.mark.parametrize("deaths", [0, 1])
+def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_message_was_filed(
+    house: House, casts: list[Clients], deaths: int, pytestconfig: pytest.Config
+) -> None:
+    """Whatever dies: what SQS hands out again, or the end of the interval, tells it."""
+    target, openings = house.target(URL), 6 if deaths else 2
+
+    def play(choose: Choose) -> None:
+        options: list[int] = []
+
+        def noted(many: int) -> int:
+            options.append(many)
+            return choose(many)
+
+        stage = Stage(noted, deaths=deaths)
+        actors = []
+        for clients in casts:
+            # Each has a message in hand that was filed before.
+            notifier = house.notifier(clients)
+            actor = stage.enter("courier", lambda notifier=notifier: notifier.call(Waiting(SHOP)))  # type: ignore[misc]
+            gate_calls(clients, gate_of(lambda actor=actor: None if actor.ended else actor))  # type: ignore[misc]
+            actors.append(actor)
+        stage.play(lambda: None)
+        queued = house.take_notifications()
+        queued += [Waiting(SHOP) for actor in actors if actor.died]
+        house.carriers.told.clear()
+        for _ in range(4):
+            for each in queued:
+                house.notifier().call(each) if isinstance(each, Waiting) else house.notifier().tell(each)
+            queued = house.take_notifications()
+            house.clock.now += INTERVAL + 1
+        assert queued == []
+        assert 1 <= len(told(house)) <= 2 + 2 * deaths, stage.story
+        assert options[0] == openings
+        house.clock.now += DAY
+
+    every = list(range(openings))
+    # The first two openings are most of it. In them one courier or the other begins, and the couriers are alike.
+    one = [pytestconfig.option.rotation % 2, *every[2:]] if deaths else every
+    assert sum(all_schedules(play, first) for first in amount(quick=one, all=every, proof=every)) >= 4
+    assert house.target_now(target).retry is None
+
+
+# --- the last of a burst ----------------------------------------------------------------------------------------------
+
+CALLS_OF_A_TURN = ["UpdateItem", "Query", "SendMessage", "SendMessage"]
+
+
+@pytest.fixture(scope="module")
+def struck() -> Clients:
+    """Those of a courier whom something befalls."""
+    return new_clients()
+
+
+def befall(house: House, clients: Clients, follower: Waiting, number: int, strike: BaseException, when: str) -> None:
+    """Of the calls of a courier who has `follower` in hand this one fails; what comes again lies in the queue then."""
+    calls: list[str] = []
+
+    @contextmanager
+    def gate(operation: str) -> Iterator[None]:
+        calls.append(operation)
+        if len(calls) == number + 1 and when == "before":
+            raise strike
+        yield
+        if len(calls) == number + 1:
+            raise strike
+
+    gate_calls(clients, gate)
+    try:
+        house.notifier(clients).call(follower)
+    except Died:
+        Queue(house.deployed.clients.sqs, house.deployed.queues["CourierQueue"]).send(follower.encode())
+    assert calls[: number + 1] == CALLS_OF_A_TURN[: number + 1]
+
+
+@pytest.mark.parametrize("late", [7, INTERVAL + 7], ids=["soon", "after the next interval"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("strike", [Died(), NotNowError(Reason.STORE_UNAVAILABLE)], ids=["death", "fault"])
+@pytest.mark.parametrize("number", range(len(CALLS_OF_A_TURN)))
+def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of_the_interval(
+    house: House, struck: Clients, number: int, strike: BaseException, when: str, late: int
+) -> None:
+    house.target(URL), house.target(OTHER)
+    befall(house, struck, one_follower(house), number, strike, when)
+    house.clock.now += late
+    come_to_rest(house)
+    assert {to for to, _, _ in house.carriers.told} == {URL, OTHER}
+    if late < INTERVAL:
+        assert len(set(house.carriers.told)) == 2, "who is told twice is told under one id"
+
+
+def test_what_is_told_in_another_turn_has_another_id(house: House, struck: Clients) -> None:
+    """What came between the two is told by the second alone."""
+    house.target(URL)
+    befall(house, struck, one_follower(house), 2, Died(), "after")
+    house.clock.now += INTERVAL
+    come_to_rest(house)
+    assert len({notification for _, notification, _ in house.carriers.told}) == 2
+
+
+def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_under_one_id(house: House) -> None:
+    house.target(URL)
+    follower = one_follower(house)
+    start = Barrier(2)
+
+    def call(_: int) -> Notified:
+        start.wait()
+        return house.notifier().call(follower)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(call, range(2)))
+    come_to_rest(house)
+    assert len(set(house.carriers.told)) == 1
+
+
+# --- tries ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(house: House) -> None:
+    target = house.target(URL)
+    house.carriers.fails[URL] = "it answered 503"
+    notification = one_notification(house)
+    delays = []
+    for _ in range(9):
+        assert house.notifier().tell(notification) is Notified.WAITING
+        delays += house.deployed.delays("CourierQueue")
+        [again] = house.take_notifications()
+        assert isinstance(again, Notification)
+        notification = again
+    assert delays == [7, 15, 30, 60, 120, 240, 480, 675, 675]
+    failing = house.target_now(target)
+    assert (failing.detail, failing.failing_since_ms) == ("it answered 503", int(NOW * 1000))
+    del house.carriers.fails[URL]
+    assert house.notifier().tell(notification) is Notified.DELIVERED
+    assert house.target_now(target) == target
+
+
+def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(house: House) -> None:
+    house.target(URL)
+    house.carriers.fails[URL] = "it answered 503"
+    first = one_notification(house)
+    house.notifier().tell(first)
+    [retry] = house.take_notifications()
+    for _ in range(3):
+        house.clock.now += INTERVAL
+        assert house.notifier().tell(one_notification(house)) is Notified.COVERED
+    assert house.take_notifications() == []
+    assert len(told(house)) == 1
+    assert isinstance(retry, Notification)
+    house.notifier().tell(retry)
+    assert len(told(house)) == 2
+
+
+def test_what_comes_while_a_try_is_made_is_not_covered_by_it(house: House) -> None:
+    house.target(URL)
+    house.carriers.fails[URL] = "it answered 503"
+    house.notifier().tell(one_notification(house))
+    [retry] = house.take_notifications()
+    assert isinstance(retry, Notification)
+    house.clock.now += INTERVAL
+    late = one_notification(house)
+    became = []
+    carry = house.carriers.carry
+
+    def meanwhile(*arguments: Any) -> bool:
+        house.carriers.carry = carry  # type: ignore[method-assign]
+        became.append(house.notifier().tell(late))
+        return True
+
+    house.carriers.fails.clear()
+    house.carriers.carry = meanwhile  # type: ignore[method-assign]
+    house.notifier().tell(retry)
+    assert became == [Notified.DELIVERED]
+
+
+def test_a_retry_that_got_lost_keeps_no_target_silent(house: House) -> None:
+    house.target(URL)
+    house.carriers.fails[URL] = "it answered 503"
+    house.notifier().tell(one_notification(house))
+    house.deployed.empty("CourierQueue")
+    house.carriers.fails.clear()
+    house.clock.now += 7 + RETRY_LATE_SECONDS + 1
+    assert house.notifier().tell(one_notification(house)) is Notified.DELIVERED
+
+
+def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(house: House) -> None:
+    target = house.target(URL)
+    house.carriers.fails[URL] = "it answered 503"
+    notification = one_notification(house)
+    house.notifier().tell(notification)
+    house.clock.now += PAUSE
+    assert house.notifier().tell(notification) is Notified.WAITING
+    house.clock.now += 0.001
+    assert house.notifier().tell(notification) is Notified.PAUSED
+    paused = house.target_now(target)
+    assert (paused.state, paused.detail) == (TargetState.PAUSED, "it answered 503")
+    house.carriers.told.clear()
+    assert house.notifier().tell(notification) is Notified.SILENT
+    assert house.carriers.told == []
+
+
+def test_one_success_in_between_and_the_days_begin_anew(house: House) -> None:
+    target = house.target(URL)
+    for trouble in ("it answered 503", True, "it answered 503"):
+        house.carriers.fails[URL] = trouble
+        house.clock.now += PAUSE - 1
+        house.notifier().tell(one_notification(house))
+        house.take_notifications()
+    assert house.target_now(target).state is TargetState.ACTIVE
+
+
+def test_a_target_that_says_it_is_gone_is_told_nothing_more(house: House) -> None:
+    target = house.target(URL)
+    house.carriers.fails[URL] = False
+    assert house.notifier().tell(one_notification(house)) is Notified.PAUSED
+    assert house.target_now(target).detail == "it answered 410 Gone"
+    assert house.take_notifications() == []
+
+
+def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.target(URL)
+    house.carriers.fails[URL] = "it answered 503"
+    notification, notifier = one_notification(house), house.notifier()
+
+    def away(*_: object) -> None:
+        raise NotNowError(Reason.STORE_UNAVAILABLE)
+
+    monkeypatch.setattr(notifier._targets, "failed", away)
+    assert notifier.tell(notification) is Notified.WAITING
+    assert house.take_notifications() == [notification.again()]
+
+
+def test_what_we_are_at_fault_for_pauses_nobody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = house.target(URL)
+    notification = one_notification(house)
+
+    def keyless(*_: object) -> bool:
+        raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+
+    monkeypatch.setattr(house.carriers, "carry", keyless)
+    for _ in range(2):
+        assert house.notifier().tell(notification) is Notified.WAITING
+        house.clock.now += PAUSE + 1
+    assert house.target_now(target) == target
+    assert house.take_notifications() == [notification.again()] * 2
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------
+
+
+def challenged(house: House, number: int = 1) -> tuple[Target, Notification]:
+    target = house.target(URL, verified=False)
+    return target, Notification(SHOP, target.id, house.new_id(), int(NOW * 1000), number)
+
+
+def test_a_target_that_is_not_verified_is_told_its_code(house: House) -> None:
+    target, challenge = challenged(house)
+    assert house.notifier().tell(challenge) is Notified.DELIVERED
+    data = {"mailbox": SHOP, "target": target.id, "code": house.webhook_keys.code(target)}
+    assert told(house) == [{"type": "postroom.verify", "timestamp": "2026-11-21T09:30:00.000Z", "data": data}]
+
+
+def test_a_target_that_is_not_verified_is_told_nothing_else(house: House) -> None:
+    target, challenge = challenged(house)
+    for other in (0, 2):
+        assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, other)) is Notified.SILENT
+    assert house.notifier().call(Waiting(SHOP)) is Notified.SILENT
+    house.targets.challenge(target)
+    assert house.notifier().tell(challenge) is Notified.SILENT, "another code counts by now"
+    assert house.carriers.told == []
+
+
+def test_a_target_that_is_verified_is_sent_no_code(house: House) -> None:
+    target = house.target(URL)
+    assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, 1)) is Notified.SILENT
+
+
+@pytest.mark.parametrize("trouble", ["it answered 503", False])
+def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(house: House, trouble: str | bool) -> None:
+    target, challenge = challenged(house)
+    house.carriers.fails[URL] = trouble
+    house.clock.now += CODE_SECONDS
+    assert house.notifier().tell(challenge) is (Notified.WAITING if trouble else Notified.GIVEN_UP)
+    house.clock.now += 1
+    assert house.notifier().tell(challenge) is Notified.GIVEN_UP
+    failed = house.target_now(target)
+    assert (failed.state, failed.detail) == (TargetState.UNVERIFIED, trouble or "it answered 410 Gone")
+
+
+# --- in the queue -----------------------------------------------------------------------------------------------------
+
+texts, numbers = st.text(max_size=50), st.integers(0, 2**53)
+
+
+@given(
+    st.builds(Waiting, texts, numbers, texts, numbers)
+    | st.builds(Notification, texts, texts, texts, numbers, numbers, numbers)
+)
+def test_what_the_queue_carries_is_what_was_sent(sent: Waiting | Notification) -> None:
+    assert sent.encode().isascii()
+    assert read_notice(sent.encode()) == sent
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"form": 2, "waiting": "shop.com", "after": 0, "mark": "", "tries": 0}',
+        '{"form": 1, "waiting": 7, "after": 0, "mark": "", "tries": 0}',
+        '{"form": 1, "waiting": "shop.com", "after": true, "mark": "", "tries": 0}',
+        '{"form": 1, "waiting": "shop.com", "after": 0, "mark": 7, "tries": 0}',
+        '{"form": 1, "waiting": "shop.com", "after": 0, "mark": ""}',
+        '{"form": 1, "notification": {}, "tries": 0}',
+        '{"form": 1, "notification": {"mailbox": "a", "target": 1, "id": "b", "at": 1, "challenge": 0}, "tries": 0}',
+        '{"form": 1, "notification": {"mailbox": "a", "target": "t", "id": [], "at": 1, "challenge": 0}, "tries": 0}',
+        '{"form": 1, "notification": {"mailbox": "a", "target": "", "id": "", "at": 1.5, "challenge": 0}, "tries": 0}',
+        '{"form": 1, "notification": 1, "tries": 0}',
+    ],
+)
+def test_what_is_none_of_ours_is_not_read(body: str) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        read_notice(body)

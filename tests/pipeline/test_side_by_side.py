@@ -1,0 +1,102 @@
+"""The claims of a batch side by side."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from threading import Barrier, Event, current_thread, main_thread
+from typing import Any
+
+import pytest
+from tests.pipeline.ports import InTurn
+
+from postroom.core.side_by_side import THREADS, side_by_side
+
+AT_MOST_SECONDS = 60
+PATIENCE = pytest.mark.parametrize("patience", [0, 0.001])
+
+
+@pytest.fixture
+def pool() -> Iterator[Executor]:
+    with ThreadPoolExecutor(THREADS) as made:
+        yield made
+
+
+@PATIENCE
+@pytest.mark.parametrize("many", [0, 1, 2, THREADS, 10 * THREADS])
+def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(
+    pool: Executor, many: int, patience: float
+) -> None:
+    asked: list[int] = []
+
+    def step(item: int) -> int:
+        asked.append(item)
+        return -item
+
+    assert side_by_side(pool, step, range(many), patience_seconds=patience) == [-item for item in range(many)]
+    assert sorted(asked) == list(range(many))
+
+
+class Counted(ThreadPoolExecutor):
+    """Threads enough for everything; `tasks`: how many of them were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(3 * THREADS)
+        self.tasks = 0
+
+    def submit(self, *task: Any, **named: Any) -> Future[Any]:
+        self.tasks += 1
+        return super().submit(*task, **named)
+
+
+@PATIENCE
+def test_so_many_wait_at_once_and_the_next_wait_their_turn(patience: float) -> None:
+    together = Barrier(THREADS, timeout=AT_MOST_SECONDS)
+
+    def step(item: int) -> int:
+        return together.wait() if item < THREADS else 0
+
+    with Counted() as pool:
+        side_by_side(pool, step, range(3 * THREADS), patience_seconds=patience)
+    assert pool.tasks == THREADS - 1  # and the caller
+
+
+@PATIENCE
+def test_one_that_waits_holds_up_no_other(pool: Executor, patience: float) -> None:
+    others_done, done = Event(), list[int]()
+
+    def step(item: int) -> None:
+        if item == 0:
+            assert others_done.wait(AT_MOST_SECONDS)
+            return
+        done.append(item)
+        if len(done) == 99:
+            others_done.set()
+
+    side_by_side(pool, step, range(100), patience_seconds=patience)
+    assert sorted(done) == list(range(1, 100))
+
+
+def test_with_patience_nobody_joins_in_while_one_after_another_ends(pool: Executor) -> None:
+    threads = side_by_side(pool, lambda _: current_thread(), range(100), patience_seconds=AT_MOST_SECONDS)
+    assert set(threads) == {main_thread()}
+
+
+def test_one_alone_needs_no_other_thread(pool: Executor) -> None:
+    assert side_by_side(pool, lambda _: current_thread(), ["alone"]) == [main_thread()]
+
+
+@PATIENCE
+@pytest.mark.parametrize("bad", [0, 50, 99])
+def test_what_a_step_raises_is_raised(pool: Executor, bad: int, patience: float) -> None:
+    def step(item: int) -> None:
+        if item == bad:
+            raise KeyError(item)
+
+    with pytest.raises(KeyError):
+        side_by_side(pool, step, range(100), patience_seconds=patience)
+
+
+@PATIENCE
+def test_without_threads_all_is_done_in_turn(patience: float) -> None:
+    asked: list[int] = []
+    side_by_side(InTurn(), asked.append, range(100), patience_seconds=patience)
+    assert asked == list(range(100))

@@ -1,0 +1,134 @@
+"""Look-ups at the dm3 door take no longer than their time (settlement dm3 8)."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Timer
+from typing import Any
+
+import pytest
+from tests.pipeline import dm3_house
+from tests.pipeline.dm3_house import ALICE, BOB, DeliveryService
+from tests.pipeline.house import House
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, MemoryRegistry
+from postroom.net.timebox import TimeBox
+from postroom.reasons import Reason
+from postroom.runtime.inbox import LOOK_UPS
+
+SHORT, LONG = 0.02, 30.0
+
+
+class Slow(MemoryRegistry):
+    """A registry that answers once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = Event()
+        self.asked: list[str] = []
+
+    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+        self.asked.append(name)
+        assert self.let_go.wait(LONG)
+        return super().text(name, key)
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as made:
+        yield made
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    registry = Slow()
+    yield registry
+    registry.let_go.set()
+
+
+def test_what_comes_in_time_is_answered(pool: ThreadPoolExecutor) -> None:
+    assert TimeBox(pool, LONG).call(lambda: "found") == "found"
+
+
+def test_why_there_is_nothing_is_answered_as_well(pool: ThreadPoolExecutor) -> None:
+    def refuses() -> str:
+        raise TheirError(Reason.PROFILE_UNKNOWN)
+
+    with pytest.raises(TheirError) as caught:
+        TimeBox(pool, LONG).call(refuses)
+    assert caught.value.reason is Reason.PROFILE_UNKNOWN
+
+
+def test_what_takes_too_long_is_to_be_asked_for_again(pool: ThreadPoolExecutor, slow: Slow) -> None:
+    with pytest.raises(NotNowError) as caught:
+        TimeBox(pool, SHORT).call(lambda: slow.text(ALICE, PROFILE_KEY))
+    assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
+    assert caught.value.detail == "no answer within 0.02 s"
+    Timer(10 * SHORT, slow.let_go.set).start()
+    assert TimeBox(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
+
+
+def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> None:
+    pool.submit(slow.text, ALICE, PROFILE_KEY)
+    with pytest.raises(NotNowError) as caught:
+        TimeBox(pool, SHORT).call(lambda: "at once, if there were a thread")
+    assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
+
+
+@pytest.mark.parametrize("hanging", [LOOK_UPS - 1, LOOK_UPS])
+def test_so_many_look_ups_run_at_once_and_the_next_waits(slow: Slow, hanging: int) -> None:
+    with ThreadPoolExecutor(LOOK_UPS) as pool:
+        for _ in range(hanging):
+            pool.submit(slow.text, ALICE, PROFILE_KEY)
+        if hanging < LOOK_UPS:
+            assert TimeBox(pool, LONG).call(lambda: "found") == "found"
+        else:
+            with pytest.raises(NotNowError, match="ProfileLookupFailed"):
+                TimeBox(pool, SHORT).call(lambda: "found")
+        slow.let_go.set()
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun(pool: ThreadPoolExecutor, slow: Slow) -> None:
+    hanging = pool.submit(slow.text, ALICE, PROFILE_KEY)
+    begun: list[int] = []
+    for number in range(3):
+        with pytest.raises(NotNowError):
+            TimeBox(pool, SHORT).call(lambda number=number: begun.append(number))  # type: ignore[misc]
+    slow.let_go.set()
+    hanging.result(LONG)
+    assert TimeBox(pool, LONG).call(lambda: list(begun)) == []
+
+
+def test_what_came_too_late_is_there_for_the_next_who_asks(pool: ThreadPoolExecutor, slow: Slow) -> None:
+    profiles = Profiles(slow, lambda: 0.0)
+    with pytest.raises(NotNowError):
+        TimeBox(pool, SHORT).call(lambda: profiles.user(ALICE))
+    slow.let_go.set()
+    for _ in range(2):
+        with pytest.raises(TheirError, match="ProfileUnknown"):
+            TimeBox(pool, LONG).call(lambda: profiles.user(ALICE))
+    assert slow.asked == [ALICE]
+
+
+def test_the_door_says_unavailable_and_takes_the_same_envelope_later(
+    house: House, pool: ThreadPoolExecutor, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = DeliveryService(house, registry=slow)  # type: ignore[arg-type]
+    known = service.profiles()
+    monkeypatch.setattr(service, "profiles", lambda: known)
+    envelope = service.envelope()
+    before = house.deployed.dump()
+
+    def submitted(seconds: float) -> Any:
+        monkeypatch.setattr(dm3_house, "TimeBox", lambda *_: TimeBox(pool, seconds))
+        return service.submit(envelope)
+
+    refused = submitted(SHORT)["error"]
+    assert (refused["code"], refused["data"]["reason"]) == (-32002, "ProfileLookupFailed")
+    assert house.deployed.dump() == before
+    slow.let_go.set()
+    assert submitted(LONG)["result"] == "accepted"
+    assert slow.asked == [BOB, ALICE]
+    assert ALICE not in json.dumps(refused)

@@ -1,0 +1,66 @@
+"""One table says which JSON-RPC code a reason is answered with (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
+
+from postroom.protocols.dm3.codes import TEXTS, code_of
+from postroom.reasons import Kind, Reason
+
+KNOWN = {
+    -32700: {"NotJson", "NotIJson"},
+    -32600: {"RpcNotARequest"},
+    -32601: {"RpcUnknownMethod"},
+    -32602: {"RpcWrongParams"},
+    -32000: {
+        "EnvelopeInvalid", "EncryptionSchemeUnknown", "SealedValueInvalid", "NameInvalid", "MessageInvalid",
+        "MessageTypeUnsupported",
+    },
+    -32001: {"ReceiverUnknown"},
+    -32002: {"ProfileUnknown", "ProfileInvalid", "ProfileUriUnsupported", "ProfileLookupFailed", "FilterRuleUnchecked"},
+    -32003: {"SenderSignatureInvalid"},
+    -32004: {"RpcMethodNotOffered"},
+    -32005: {"RpcBatchTooLong", "MailboxFull"},
+    -32006: {"RpcWrongVersion"},
+    -32010: {"SenderNotWanted"},
+    -32011: {"TooLarge"},
+}  # fmt: skip
+
+
+TOLD = {Reason(reason): code for code, reasons in KNOWN.items() for reason in reasons}
+
+
+def test_each_reason_of_dm3_has_the_code_of_the_text() -> None:
+    assert {reason: code_of(reason) for reason in TOLD} == TOLD
+
+
+def test_what_may_pass_is_unavailable_now() -> None:
+    passing = [reason for reason in Reason if reason.kind is Kind.RETRY]
+    assert {reason: code_of(reason) for reason in passing} == dict.fromkeys(passing, -32002)
+
+
+def test_what_is_in_no_table_is_a_fault_of_ours_and_nothing_else_is() -> None:
+    ours = {reason for reason in Reason if code_of(reason) == -32603}
+    assert ours == {reason for reason in Reason if reason not in TOLD and reason.kind is not Kind.RETRY}
+
+
+def test_every_refusal_of_dm3_at_the_door_is_told_by_its_own_code() -> None:
+    # HTTP says 200 for them: the code is all that says no. Nobody but a receiver's client judges postmarks.
+    silent = {reason for reason in Reason if reason.status == 200 and code_of(reason) == -32603}
+    assert silent == {Reason.POSTMARK_INVALID}
+
+
+def test_every_code_has_the_words_of_the_text() -> None:
+    assert {code: TEXTS[code] for code in sorted(TEXTS)} == {
+        -32700: "Parse error",
+        -32603: "Internal error",
+        -32602: "Invalid params",
+        -32601: "Method not found",
+        -32600: "Invalid Request",
+        -32011: "Too big",
+        -32010: "Spam",
+        -32006: "JSON-RPC version not supported",
+        -32005: "Limit exceeded",
+        -32004: "Method not supported",
+        -32003: "Unauthorized",
+        -32002: "Resource unavailable",
+        -32001: "Resource not found",
+        -32000: "Invalid input",
+    }
+    assert {code_of(reason) for reason in Reason} == set(TEXTS)

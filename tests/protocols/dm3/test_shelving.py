@@ -1,0 +1,256 @@
+"""Which message goes into which chunk: dm3 §3.2.1; settlement dm3 15."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.protocols.dm3.stored_mail import AT, deletion, edit, letter, told
+
+from postroom.core.errors import SettingsError
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, Conversation
+from postroom.protocols.dm3.shelving import DEFAULT_LIMIT_BYTES, Shelving, batches, check_limit, is_dead, shelve
+from postroom.protocols.dm3.stored import Entry, StoredEnvelope, place
+
+SIZE = len(letter("a").encode())
+THREE = 3 * SIZE + 100
+"""A limit of three messages."""
+
+
+LETTERS = st.builds(
+    lambda number, at, longer: letter(f"{number}" + "x" * longer, at),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.sampled_from([0, 0, 0, SIZE, THREE]),
+)
+
+
+@dataclass
+class Shelves:
+    """A conversation and its chunks."""
+
+    limit: int = THREE
+    keep_history: bool = True
+    conversation: Conversation = field(default_factory=Conversation)
+    chunks: dict[ChunkIdentifier, Chunk] = field(default_factory=dict)
+
+    def bring(self, *entries: Entry, read_all: bool = True) -> Shelving:
+        last = self.conversation.chunks[-1:]
+        read = self.chunks if read_all else {identifier: self.chunks[identifier] for identifier in last}
+        shelving = shelve(self.conversation, read, entries, limit_bytes=self.limit, keep_history=self.keep_history)
+        self.conversation = shelving.conversation
+        self.chunks |= shelving.chunks
+        self.chunks = {identifier: self.chunks[identifier] for identifier in self.conversation.chunks}
+        return shelving
+
+    def told(self) -> list[list[str]]:
+        return [told(chunk.entries) for chunk in self.chunks.values()]
+
+    def identifiers(self) -> list[tuple[int, int]]:
+        return [(identifier.id, identifier.timestamp_ms - AT) for identifier in self.conversation.chunks]
+
+
+def test_the_first_chunk_is_0_and_named_by_its_first_message() -> None:
+    shelves = Shelves()
+    shelves.bring(letter("b", 7), letter("a", 5))
+    assert shelves.identifiers() == [(0, 5)]
+    assert shelves.told() == [["a", "b"]]
+
+
+def test_the_last_chunk_is_appended_to_until_it_would_pass_the_limit() -> None:
+    shelves = Shelves()
+    for number, text in enumerate("abcd"):
+        shelves.bring(letter(text, number), read_all=False)
+    assert shelves.told() == [["a", "b", "c"], ["d"]]
+    assert shelves.identifiers() == [(0, 0), (1, 3)]
+    assert [chunk.is_full for chunk in shelves.chunks.values()] == [True, False]
+
+
+def test_a_chunk_is_measured_in_the_bytes_of_its_text() -> None:
+    limit = len(Chunk((letter("a"), letter("b", 1)), is_full=True).encode())
+    shelves = Shelves(limit)
+    shelves.bring(letter("a"), letter("b", 1))
+    assert shelves.told() == [["a", "b"]]
+    shelves = Shelves(limit - 1)
+    shelves.bring(letter("a"), letter("b", 1))
+    assert shelves.told() == [["a"], ["b"]]
+
+
+def test_a_message_larger_than_the_limit_has_a_chunk_of_its_own() -> None:
+    shelves = Shelves()
+    shelves.bring(letter("a"), letter("x" * THREE, 1), letter("c", 2))
+    assert [[text[0] for text in texts] for texts in shelves.told()] == [["a"], ["x"], ["c"]]
+
+
+def test_many_at_once_are_cut_by_time() -> None:
+    shelves = Shelves()
+    shelves.bring(*(letter(text, number) for number, text in enumerate("abcdefgh")))
+    assert shelves.told() == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
+    assert shelves.conversation.ends_ms == (AT + 2, AT + 5)
+
+
+def test_a_full_chunk_is_not_written_again() -> None:
+    shelves = Shelves()
+    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
+    assert [identifier.id for identifier in shelves.bring(letter("e", 4)).chunks] == [1]
+
+
+def test_a_late_message_goes_into_the_last_chunk_which_moves_where_it_stands_first() -> None:
+    shelves = Shelves()
+    shelves.bring(*(letter(text, 10 + number) for number, text in enumerate("abcd")))
+    shelving = shelves.bring(letter("late", 1))
+    assert shelves.told() == [["a", "b", "c"], ["late", "d"]]
+    assert shelves.identifiers() == [(0, 10), (1, 1)]
+    assert shelving.conversation.discarded == (ChunkIdentifier(1, AT + 13),)
+
+
+def test_a_late_message_that_stands_in_between_moves_nothing() -> None:
+    shelves = Shelves()
+    shelves.bring(letter("a", 1), letter("c", 3))
+    assert shelves.bring(letter("b", 2)).conversation.discarded == ()
+    assert shelves.told() == [["a", "b", "c"]]
+
+
+def test_what_moved_before_is_told_once() -> None:
+    shelves = Shelves()
+    shelves.bring(letter("b", 2))
+    assert shelves.bring(letter("a", 1)).conversation.discarded
+    assert shelves.bring(letter("c", 3)).conversation.discarded == ()
+
+
+def test_the_same_message_twice_is_one() -> None:
+    shelves = Shelves()
+    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
+    before = shelves.told()
+    assert not shelves.bring(letter("a", 0), letter("d", 3), letter("d", 3)).chunks
+    assert shelves.told() == before
+
+
+def test_to_a_chunk_that_somebody_else_filled_nothing_is_added() -> None:
+    identifier = ChunkIdentifier(4, AT + 1)
+    chunk = Chunk((letter("a", 1), letter("b", 2)), is_full=True)
+    shelves = Shelves(conversation=Conversation((identifier,)), chunks={identifier: chunk})
+    shelves.bring(letter("late", 0))
+    assert shelves.told() == [["a", "b"], ["late"]]
+    assert shelves.identifiers() == [(4, 1), (5, 0)]
+    assert shelves.conversation.ends_ms == (AT + 2,)
+
+
+def test_a_delete_request_has_a_full_chunk_written_again_with_a_tombstone() -> None:
+    shelves = Shelves()
+    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
+    shelving = shelves.bring(deletion(letter("b", 1), 9))
+    assert shelves.told() == [["a", "† DELETE_REQUEST", "c"], ["d", ""]]
+    assert sorted(identifier.id for identifier in shelving.chunks) == [0, 1]
+    assert shelves.identifiers() == [(0, 0), (1, 3)]
+
+
+@pytest.mark.parametrize(("keep_history", "kept"), [(True, "b"), (False, "† EDIT")])
+def test_an_edit_keeps_history_by_setting(keep_history: bool, kept: str) -> None:
+    shelves = Shelves(keep_history=keep_history)
+    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
+    shelves.bring(edit(letter("b", 1), "B", 9))
+    assert shelves.told() == [["a", kept, "c"], ["d", "B"]]
+
+
+def test_nothing_that_was_brought_is_forgotten_where_it_is_the_request_that_was_there() -> None:
+    shelves = Shelves()
+    shelves.bring(deletion(letter("a", 1), 9))
+    shelves.bring(letter("a", 1))
+    assert shelves.told() == [["† DELETE_REQUEST", ""]]
+
+
+def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
+    others = {ChunkIdentifier(0, AT + 5), ChunkIdentifier(1, AT + 5)}
+    shelving = shelve(Conversation(), {}, [letter("a", 5)], taken=others, limit_bytes=THREE, keep_history=True)
+    assert shelving.conversation.chunks == (ChunkIdentifier(2, AT + 5),)
+
+
+def test_a_chunk_that_somebody_else_is_moving_is_filled_instead() -> None:
+    last = ChunkIdentifier(0, AT + 5)
+    moved = ChunkIdentifier(0, AT + 1)
+    chunk = Chunk((letter("b", 5),))
+    brought = [letter("late", 1), letter("c", 6)]
+    shelving = shelve(
+        Conversation((last,)), {last: chunk}, brought, taken={moved}, limit_bytes=THREE, keep_history=True
+    )
+    assert shelving.conversation == Conversation((last, ChunkIdentifier(1, AT + 1)), (AT + 6,))
+    assert [(told(chunk.entries), chunk.is_full) for chunk in shelving.chunks.values()] == [
+        (["b", "c"], True),
+        (["late"], False),
+    ]
+
+
+def test_a_chunk_is_moved_or_filled_but_not_both_at_once() -> None:
+    shelves = Shelves()
+    shelves.bring(letter("b", 5), letter("c", 6))
+    shelves.bring(letter("late", 1), letter("d", 7), letter("e", 8))
+    assert shelves.told() == [["b", "c", "d"], ["late", "e"]]
+    assert shelves.identifiers() == [(0, 5), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "dead"),
+    [
+        ((0, 5), False),  # listed
+        ((0, 4), True),  # full chunks move no more
+        ((1, 9), True),  # ids only grow
+        ((2, 7), False),  # listed
+        ((2, 8), True),  # of one id a chunk only ever begins earlier
+        ((2, 6), False),  # a late message may move it there
+        ((3, 0), False),  # the next one
+    ],
+)
+def test_a_chunk_is_dead_if_it_can_never_be_listed_again(identifier: tuple[int, int], dead: bool) -> None:
+    conversation = Conversation((ChunkIdentifier(0, 5), ChunkIdentifier(2, 7)), (6,))
+    assert is_dead(ChunkIdentifier(*identifier), conversation) is dead
+
+
+@given(st.lists(LETTERS, max_size=20))
+def test_a_batch_begins_one_chunk_at_most(entries: list[StoredEnvelope]) -> None:
+    parts = list(batches(entries, THREE))
+    assert [entry for part in parts for entry in part] == sorted(entries, key=place)
+    for part in parts:
+        assert len(Chunk(tuple(part)).encode()) <= THREE or len(part) == 1
+        shelves = Shelves()
+        shelves.bring(letter("there"))
+        shelves.bring(*part)
+        assert len(shelves.chunks) <= 2
+
+
+@pytest.mark.parametrize("limit", [500_000, DEFAULT_LIMIT_BYTES, 10_000_000])
+def test_a_chunk_has_500_kb_to_10_mb(limit: int) -> None:
+    check_limit(limit)
+
+
+@pytest.mark.parametrize("limit", [499_999, 10_000_001, 0, -1])
+def test_a_chunk_of_another_size_is_refused(limit: int) -> None:
+    with pytest.raises(SettingsError, match="500000 to 10000000"):
+        check_limit(limit)
+
+
+@given(st.lists(st.lists(LETTERS, min_size=1, max_size=6), min_size=1, max_size=8))
+def test_whatever_comes_in_whichever_order(batches: list[list[StoredEnvelope]]) -> None:
+    shelves = Shelves()
+    for batch in batches:
+        before, full = shelves.conversation, {i: c for i, c in shelves.chunks.items() if c.is_full}
+        shelves.bring(*batch)
+        conversation = shelves.conversation
+        # What is full stays; of one id a chunk only ever begins earlier; ids are never used again.
+        assert all(shelves.chunks[identifier] == chunk for identifier, chunk in full.items())
+        for earlier, later in zip(before.chunks, conversation.chunks, strict=False):
+            assert earlier.id == later.id
+            assert later.timestamp_ms <= earlier.timestamp_ms
+        assert set(conversation.discarded) == set(before.chunks) - set(conversation.chunks)
+        assert [identifier.id for identifier in conversation.chunks] == list(range(len(conversation.chunks)))
+    for identifier, chunk in shelves.chunks.items():
+        assert chunk.entries[0].timestamp_ms == identifier.timestamp_ms
+        assert all(place(one) < place(other) for one, other in pairwise(chunk.entries))
+        assert len(chunk.encode()) <= THREE or len(chunk.entries) == 1
+    *full_ones, last = shelves.chunks.values()
+    assert all(chunk.is_full for chunk in full_ones)
+    assert not last.is_full
+    assert shelves.conversation.ends_ms == tuple(chunk.entries[-1].timestamp_ms for chunk in full_ones)
+    stored = [entry.message_hash for chunk in shelves.chunks.values() for entry in chunk.entries]
+    assert sorted(stored) == sorted({entry.message_hash for batch in batches for entry in batch})

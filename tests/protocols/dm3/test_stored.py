@@ -1,0 +1,194 @@
+"""What is kept of a message: dm3 §3.2.1, chunk container; settlement dm3 6."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.protocols.dm3.known import BUILDS, changed, each_build, encryption_key, public_signing_key, refused
+from tests.protocols.dm3.stored_mail import ALICE, AT, BOB, deletion, letter
+
+from postroom.core.errors import TheirError
+from postroom.protocols.dm3.dialect import verify_struct
+from postroom.protocols.dm3.envelope import message_hash, open_message, read_envelope
+from postroom.protocols.dm3.message import check_message
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.postmark import is_signed_by, read_postmark
+from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.stored import (
+    SET_ASIDE,
+    Entry,
+    Received,
+    Removal,
+    StoredEnvelope,
+    Tombstone,
+    conversation_partner,
+    place,
+    read_entry,
+    store_envelope,
+)
+from postroom.reasons import Reason
+
+HASH = "ab" * 32
+TOMBSTONE = Tombstone(HASH, AT, ALICE, (HASH, "cd" * 32), "ef" * 32, Removal.DELETE_REQUEST, "01" * 32)
+
+RECEIVED = Received("id", AT, "sender.example", '{"protocol":"nlweb"}', '{"Body":{"Text":"🤝"}}')
+ASIDE = replace(RECEIVED, set_aside="NotJson")
+
+
+def stored(build: dict[str, Any]) -> StoredEnvelope:
+    """The reference's envelope with the reference's postmark, as Bob keeps it."""
+    keys = [encryption_key(build["profiles"]["bob"]["encryptionKeyPair"])]
+    envelope = read_envelope({**build["envelope"]["encryptedEnvelop"], "further": 1})
+    postmark = read_postmark(open_sealed(build["postmark"]["encrypted"], keys))
+    return store_envelope(envelope, open_message(envelope, keys), postmark)
+
+
+def reread(entry: Entry) -> Entry:
+    return read_entry(json.loads(entry.encode()))
+
+
+@each_build
+def test_what_was_sealed_is_stored_opened_and_the_metadata_unchanged(build: dict[str, Any]) -> None:
+    members = json.loads(stored(build).encode())
+    assert members["message"] == build["message"]["message"]
+    assert members["metadata"] == build["envelope"]["encryptedEnvelop"]["metadata"]
+    assert members["postmark"] == build["postmark"]["plain"]
+    assert members["messageHash"] == build["postmark"]["messageHashAsSpecified"][2:]
+    assert members.keys() == {"message", "metadata", "postmark", "messageHash"}
+
+
+@each_build
+def test_every_signature_can_be_checked_again(build: dict[str, Any]) -> None:
+    entry = reread(stored(build))
+    assert isinstance(entry, StoredEnvelope)
+    assert entry.postmark is not None
+    sender = public_signing_key(build["profiles"]["alice"]["signingKeyPair"])
+    check_message(entry.message, sender)
+    assert verify_struct(entry.metadata.unsigned(), entry.metadata.signature, sender)
+    assert is_signed_by(entry.postmark, public_signing_key(build["deliveryService"]["keys"]["signingKeyPair"]))
+
+
+@each_build
+def test_others_may_refer_to_it_by_the_hash_of_the_text_and_by_those_of_the_reference(build: dict[str, Any]) -> None:
+    entry = stored(build)
+    envelope = read_envelope(build["envelope"]["encryptedEnvelop"])
+    hashes = [message_hash(envelope), build["message"]["sha256OfStringifiedMessage"][2:]]
+    claimed = build["envelope"]["encryptedEnvelop"]["metadata"].get("encryptedMessageHash")
+    assert list(entry.hashes()) == hashes + ([claimed[2:]] if claimed else [])
+
+
+@pytest.mark.parametrize(
+    "entry", [letter("hello"), letter("hello", unverified=True), deletion(HASH), TOMBSTONE, RECEIVED, ASIDE]
+)
+def test_what_is_stored_is_read_again(entry: Entry) -> None:
+    assert reread(entry) == entry
+
+
+def test_that_its_sender_could_not_be_proven_stays_with_the_message() -> None:
+    assert letter("hello").unverified == ""
+    assert letter("hello", unverified=True).unverified == "SenderSignatureInvalid"
+
+
+def test_messages_stand_by_time_and_of_one_moment_by_hash() -> None:
+    early, late = letter("hello", 1), letter("hello", 2)
+    one, two = replace(early, message_hash="0" * 64), replace(early, message_hash="1" * 64)
+    assert sorted([late, two, one], key=place) == [one, two, late]
+
+
+@pytest.mark.parametrize(
+    ("sender", "to", "partner"),
+    [
+        (ALICE, BOB, ALICE),
+        ("Alice.eth", BOB, ALICE),
+        (BOB, ALICE, ALICE),
+        ("BOB.eth", "ALICE.eth", ALICE),
+        (BOB, BOB, BOB),
+        (ALICE, "alias.bob.eth", ALICE),
+    ],
+)
+def test_a_conversation_is_with_who_is_not_the_owner(sender: str, to: str, partner: str) -> None:
+    assert conversation_partner(letter("hello", sender=sender, to=to), "Bob.eth") == partner
+
+
+def test_who_has_no_name_has_no_conversation() -> None:
+    with pytest.raises(TheirError) as caught:
+        conversation_partner(letter("hello", sender="a..b"), BOB)
+    refused(caught, Reason.NAME_INVALID)
+    assert letter("hello", sender="a..b").author == "a..b"
+
+
+@pytest.mark.parametrize("hash_", ["", "ab", "AB" * 32, "0x" + "ab" * 31, "ab" * 32 + "\n", None, 1])
+def test_a_hash_is_lower_case_hex(hash_: Any) -> None:
+    with pytest.raises(TheirError):
+        replace(letter("hello"), message_hash=hash_)
+    with pytest.raises(TheirError):
+        replace(TOMBSTONE, removed_by=hash_)
+
+
+@pytest.mark.parametrize("member", ["messageHash", "timestamp", "from", "hashes", "edited", "cause", "removedBy"])
+def test_no_member_of_a_tombstone_may_be_missing_or_of_another_type(member: str) -> None:
+    value: Any = TOMBSTONE.as_json()["tombstone"]
+    for other in (None, [1], {}, 1.5):
+        with pytest.raises(TheirError):
+            read_entry({"tombstone": {**value, member: other}})
+    del value[member]
+    with pytest.raises(TheirError):
+        read_entry({"tombstone": value})
+
+
+@pytest.mark.parametrize("member", ["id", "at", "from", "receipt", "envelope"])
+def test_no_member_of_what_is_kept_as_it_came_may_be_missing_or_of_another_type(member: str) -> None:
+    members = RECEIVED.as_json()["received"]
+    assert isinstance(members, dict)
+    for changed_members in ({k: v for k, v in members.items() if k != member}, {**members, member: ["?"]}):
+        with pytest.raises(TheirError) as caught:
+            read_entry({"received": changed_members})
+        refused(caught, Reason.ENVELOPE_INVALID)
+
+
+def test_what_is_kept_as_it_came_is_one_message_by_its_id_and_in_its_conversation_unless_it_was_set_aside() -> None:
+    assert RECEIVED.message_hash == ASIDE.message_hash != replace(RECEIVED, id="other").message_hash
+    assert conversation_partner(RECEIVED, BOB) == "sender.example"
+    assert conversation_partner(ASIDE, BOB) == SET_ASIDE
+    with pytest.raises(TheirError):
+        normalize(SET_ASIDE)
+
+
+def test_nobody_has_what_is_kept_as_it_came_removed() -> None:
+    request = deletion(RECEIVED.message_hash, sender="sender.example")
+    settled = settle([RECEIVED, request], keep_history=True)
+    assert settled[RECEIVED.message_hash] == RECEIVED
+
+
+def test_a_tombstone_tells_nothing_of_what_was_written() -> None:
+    assert TOMBSTONE.as_json()["tombstone"].keys() == {  # type: ignore[union-attr]
+        "messageHash", "timestamp", "from", "hashes", "edited", "cause", "removedBy",
+    }  # fmt: skip
+
+
+NAMES = st.text() | st.sampled_from(["message", "metadata", "tombstone"])
+SCALARS = st.none() | st.booleans() | st.integers() | st.text()
+
+
+@given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner)))
+def test_any_other_value_is_refused_and_nothing_else_happens(value: Any) -> None:
+    with pytest.raises(TheirError):
+        read_entry(value)
+
+
+@pytest.mark.parametrize("member", ["message", "metadata", "messageHash", "postmark", "unverified"])
+def test_a_member_of_another_form_is_refused(member: str) -> None:
+    whole: Any = replace(stored(next(iter(BUILDS.values()))), unverified="SenderSignatureInvalid").as_json()
+    for other in (None, [], 1, {}):
+        with pytest.raises(TheirError):
+            read_entry({**whole, member: other})
+
+
+def test_a_changed_message_is_another_entry() -> None:
+    entry = letter("hello")
+    members: Any = entry.as_json()
+    assert read_entry({**members, "message": {**members["message"], "message": changed("hello")}}) != entry

@@ -1,0 +1,368 @@
+"""`postroom verify`'s explanation: every check in order, going on after a failed one, and the flow's own verdict."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.explanation import Check, Explanation
+from postroom.core.ijson import JsonValue
+from postroom.core.timestamps import write_timestamp
+from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
+from postroom.protocols.nlweb.explain import FindKey, explain
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
+from postroom.protocols.nlweb.sign import Draft, seal, sign
+from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.reasons import Reason
+
+KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
+UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
+WALLET = "7ecbcc6e-0d5e-4ab0-9b0e-1d0f8a3d3c11"
+NOW_MS = 1_795_253_400_000
+MAX_BYTES = 1 << 20
+OURS = ("any-receiver.com", "other-of-ours.com")
+DRAFT = Draft("any-sender.com", "any-receiver.com", "AnyMethod", UUID, NOW_MS, {"Hello": "World"}, selector="pk1")
+GOOD = sign(DRAFT, KEY)
+HEADER = GOOD["Header"]
+assert isinstance(HEADER, dict)
+
+MEMBERS = ["From", "To", "Subject", "Correlation", "Timestamp", "Hash form", "DKIM", "Signature form"]
+ALL = ["json", "frame", "schema", *MEMBERS, "receiver", "time", "hash", "dnssec", "key", "signature"]
+
+
+def found(_: str) -> tuple[PublicKey, str]:
+    return KEY.public, "root → com → any-sender.com"
+
+
+def raising(error: Exception) -> FindKey:
+    def find_key(_: str) -> tuple[PublicKey, str]:
+        raise error
+
+    return find_key
+
+
+def told(
+    envelope: "JsonValue | bytes",
+    find_key: FindKey = found,
+    ours: Sequence[str] = OURS,
+    now_ms: int = NOW_MS,
+    max_bytes: int = MAX_BYTES,
+) -> Explanation:
+    data = envelope if isinstance(envelope, bytes) else json.dumps(envelope).encode()
+    return explain(data, ours=ours, now_ms=now_ms, window=Window(), max_bytes=max_bytes, find_key=find_key)
+
+
+def with_header(**members: JsonValue) -> dict[str, JsonValue]:
+    """The good envelope, signed anew, with other header members."""
+    assert isinstance(HEADER, dict)
+    return {"🤝": GOOD["🤝"], **seal({"Header": {**HEADER, **members}, "Body": GOOD["Body"]}, KEY)}
+
+
+def without(envelope: dict[str, JsonValue], member: str) -> dict[str, JsonValue]:
+    return {name: value for name, value in envelope.items() if name != member}
+
+
+def names(explanation: Explanation) -> list[str]:
+    return [check.name for check in explanation.checks]
+
+
+def failed(explanation: Explanation) -> dict[str, Reason | None]:
+    return {check.name: check.reason for check in explanation.checks if not check.ok}
+
+
+def check_of(explanation: Explanation, name: str) -> Check:
+    return next(check for check in explanation.checks if check.name == name)
+
+
+# --- a good message ----------------------------------------------------------------------------------------------
+
+
+def test_a_good_message_passes_every_check_in_order() -> None:
+    explanation = told(GOOD)
+    assert names(explanation) == ALL
+    assert failed(explanation) == {}
+    assert (explanation.verdict, explanation.reason) == ("accepted", None)
+
+
+def test_every_check_tells_what_it_saw_what_it_expected_and_the_section() -> None:
+    for check in told(GOOD).checks:
+        assert check.saw, check.name
+        assert check.expected, check.name
+        assert check.section, check.name
+    assert check_of(told(GOOD), "hash").expected == GOOD["Hash"]
+    assert check_of(told(GOOD), "dnssec").saw == "root → com → any-sender.com"
+    assert KEY.public.fingerprint in check_of(told(GOOD), "key").saw
+
+
+def test_the_key_is_looked_for_where_the_dialect_says() -> None:
+    asked: list[str] = []
+
+    def find_key(name: str) -> tuple[PublicKey, str]:
+        asked.append(name)
+        return found(name)
+
+    told(GOOD, find_key)
+    told(sign(Draft("any-sender.com", OURS[0], "X", UUID, NOW_MS, selector="pw1", dialect=POLLYWEB), KEY), find_key)
+    told(sign(Draft("any-sender.com", OURS[0], "X", UUID, NOW_MS, dialect=NLWEB), KEY), find_key)
+    told(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS, dialect=POLLYWEB), KEY), find_key)
+    assert asked == [
+        "pk1._domainkey.any-sender.com",
+        "pw1._domainkey.pw.any-sender.com",
+        "nlweb._domainkey.any-sender.com",
+        WALLET,
+    ]
+
+
+def test_no_dns_stands_behind_a_wallets_key() -> None:
+    explanation = told(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY))
+    assert explanation.verdict == "accepted"
+    assert "dnssec" not in names(explanation)
+
+
+@pytest.mark.parametrize("ours", [(), ("any-receiver.com",), ("ANY-receiver.com",)])
+def test_any_receiver_is_taken_for_ours_where_none_is_given(ours: Sequence[str]) -> None:
+    assert check_of(told(GOOD, ours=ours), "receiver").ok
+
+
+# --- one fault each ----------------------------------------------------------------------------------------------
+
+FAULTS = [
+    ({**GOOD, "🤝": "nlweb.org/MSG:2.0"}, "schema", Reason.UNSUPPORTED_VERSION),
+    ({**GOOD, "🤝": "pollyweb.org/MSG:1.0"}, "Selector", Reason.WRONG_SHAPE),
+    (with_header(Schema="pollyweb.org/MSG:1.0"), "schema", Reason.WRONG_SHAPE),
+    (with_header(From="no host"), "From", Reason.WRONG_SHAPE),
+    (with_header(To="no host"), "To", Reason.WRONG_SHAPE),
+    (with_header(Subject="\0"), "Subject", Reason.WRONG_SHAPE),
+    (with_header(Correlation="7"), "Correlation", Reason.WRONG_SHAPE),
+    (with_header(Timestamp="now"), "Timestamp", Reason.WRONG_SHAPE),
+    (with_header(DKIM="../x"), "DKIM", Reason.WRONG_SHAPE),
+    (without(GOOD, "Hash"), "Hash form", Reason.WRONG_SHAPE),
+    ({**GOOD, "Signature": "%"}, "Signature form", Reason.WRONG_SHAPE),
+    (with_header(To="any-other.com"), "receiver", Reason.NOT_OURS),
+    (with_header(Timestamp="2018-12-10T13:45:00Z"), "time", Reason.TIMESTAMP_TOO_OLD),
+    (with_header(Timestamp="2918-12-10T13:45:00Z"), "time", Reason.TIMESTAMP_TOO_NEW),
+    ({**GOOD, "Hash": "0" * 64}, "hash", Reason.HASH_MISMATCH),
+    ({**GOOD, "Signature": sign(DRAFT, OTHER)["Signature"]}, "signature", Reason.SIGNATURE_INVALID),
+]
+
+
+@pytest.mark.parametrize(("envelope", "name", "reason"), FAULTS)
+def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
+    envelope: dict[str, JsonValue], name: str, reason: Reason
+) -> None:
+    explanation = told(envelope)
+    assert failed(explanation) == {name: reason}
+    assert explanation.reason is reason
+    assert explanation.verdict == ("discarded" if reason is Reason.SIGNATURE_INVALID else "refused")
+    # What hangs on the failed member cannot be checked; all else is.
+    hanging = {
+        "schema": {"DKIM", "dnssec", "key", "signature"},
+        "Selector": {"DKIM", "dnssec", "key", "signature"},
+        "From": {"DKIM", "dnssec", "key", "signature"},
+        "DKIM": {"dnssec", "key", "signature"},
+        "To": {"receiver"},
+        "Timestamp": {"time"},
+        "Hash form": {"hash"},
+        "Signature form": {"signature"},
+    }
+    assert set(ALL) - set(names(explanation)) == hanging.get(name, set()) - {name}
+
+
+def test_the_verdict_is_that_of_the_first_fault() -> None:
+    envelope = {**with_header(To="any-other.com", Timestamp="2018-12-10T13:45:00Z"), "Hash": "0" * 64}
+    explanation = told(envelope, raising(TheirError(Reason.KEY_NOT_FOUND, "none")))
+    assert failed(explanation) == {
+        "receiver": Reason.NOT_OURS,
+        "time": Reason.TIMESTAMP_TOO_OLD,
+        "hash": Reason.HASH_MISMATCH,
+        "key": Reason.KEY_NOT_FOUND,
+    }
+    assert (explanation.verdict, explanation.reason) == ("refused", Reason.NOT_OURS)
+
+
+@pytest.mark.parametrize(
+    ("data", "names_told", "reason"),
+    [
+        (b"", ["json"], Reason.NOT_JSON),
+        (b'{"a":1,"a":2}', ["json"], Reason.NOT_I_JSON),
+        (b"[]", ["json", "frame"], Reason.WRONG_SHAPE),
+        (b'{"Header":7}', ["json", "frame"], Reason.WRONG_SHAPE),
+    ],
+)
+def test_where_nothing_can_be_read_nothing_more_is_checked(data: bytes, names_told: list[str], reason: Reason) -> None:
+    explanation = told(data)
+    assert names(explanation) == names_told
+    assert explanation.reason is reason
+
+
+def test_a_message_too_large_is_not_read() -> None:
+    assert told(GOOD, max_bytes=10).reason is Reason.TOO_LARGE
+
+
+# --- the key -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "name", "verdict"),
+    [
+        (TheirError(Reason.SENDER_NOT_SIGNED, "no DS at com."), "dnssec", "discarded"),
+        (TheirError(Reason.DNSSEC_BOGUS, "an RRSIG is over"), "dnssec", "discarded"),
+        (NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer"), "dnssec", "retry"),
+        (TheirError(Reason.KEY_NOT_FOUND, "no TXT record"), "key", "discarded"),
+        (TheirError(Reason.KEY_REVOKED), "key", "discarded"),
+        (TheirError(Reason.KEY_RECORD_INVALID, "two records"), "key", "discarded"),
+        (TheirError(Reason.KEY_UNUSABLE, "1024 bits"), "key", "discarded"),
+    ],
+)
+def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
+    error: TheirError | NotNowError, name: str, verdict: str
+) -> None:
+    explanation = told(GOOD, raising(error))
+    assert failed(explanation) == {name: error.reason}
+    assert check_of(explanation, name).saw == (error.detail or error.reason.sentence)
+    assert explanation.verdict == verdict
+    assert "signature" not in names(explanation)
+
+
+@pytest.mark.parametrize(
+    "error", [TheirError(Reason.WALLET_UNKNOWN), NotNowError(Reason.KEY_LOOKUP_FAILED, "the directory is away")]
+)
+def test_a_wallets_key_is_no_matter_of_dnssec_even_where_it_is_missing(error: TheirError | NotNowError) -> None:
+    envelope = sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY)
+    explanation = told(envelope, raising(error))
+    assert failed(explanation) == {"key": error.reason}
+    assert "dnssec" not in names(explanation)
+
+
+# --- the form ----------------------------------------------------------------------------------------------------
+
+
+def test_the_json_form() -> None:
+    form = told({**GOOD, "Hash": "0" * 64}).as_json()
+    assert list(form) == ["verdict", "reason", "checks"]
+    assert (form["verdict"], form["reason"]) == ("refused", "HashMismatch")
+    checks = form["checks"]
+    assert isinstance(checks, list)
+    for check in checks:
+        assert isinstance(check, dict)
+        assert {name: type(value) for name, value in check.items()} == {
+            "name": str, "ok": bool, "saw": str, "expected": str, "section": str,
+        }  # fmt: skip
+    assert json.loads(json.dumps(form)) == form
+
+
+def test_an_accepted_message_has_no_reason() -> None:
+    form = told(GOOD).as_json()
+    assert (form["verdict"], form["reason"]) == ("accepted", None)
+
+
+def test_null_is_shown_as_null_and_absent_as_absent() -> None:
+    assert check_of(told(with_header(Subject=None)), "Subject").saw.startswith("null")
+    assert check_of(told({**GOOD, "Hash": None}), "Hash form").saw.startswith("null")
+    assert check_of(told(with_header(DKIM=None)), "DKIM").saw.startswith("null")
+    assert check_of(told(without(GOOD, "Hash")), "Hash form").saw.startswith("absent")
+    assert "🤝 null" in check_of(told({**GOOD, "🤝": None}), "schema").saw
+    assert "🤝 absent" in check_of(told(without(GOOD, "🤝")), "schema").saw
+
+
+def test_what_is_long_is_shown_in_part() -> None:
+    saw = check_of(told({**GOOD, "Hash": "x" * 100_000}), "hash").saw
+    assert saw.startswith('"xxx')
+    assert "100002 characters" in saw
+    assert len(saw) < 400
+
+
+@pytest.mark.parametrize(
+    "control", ["\x1b[2J", "\x9b2J", "\x07", "\u202e", "\u2028", "\x7f", "\x85", "\ufffe", "\U000e0001"]
+)
+def test_nothing_shown_can_move_a_terminal(control: str) -> None:
+    """It is shown to people: what is not printable is escaped."""
+    for explanation in (told(with_header(Subject=f"a{control}b")), told({**GOOD, "Hash": control})):
+        assert all(check.saw.isprintable() for check in explanation.checks)
+    assert "Grüße" in check_of(told(with_header(Subject="Grüße")), "Subject").saw
+
+
+# --- the same verdict as the flow --------------------------------------------------------------------------------
+
+
+def flow(data: bytes, find_key: FindKey) -> Reason | None:
+    """What the door and the worker would say."""
+    try:
+        envelope = check_at_door(
+            data, is_ours=lambda name: name in OURS, received_at_ms=NOW_MS, window=Window(), max_bytes=MAX_BYTES
+        )
+        key, _ = find_key(envelope.key_name or envelope.sender)
+        check_signature(envelope, key)
+    except (TheirError, NotNowError) as error:
+        return error.reason
+    return None
+
+
+ODD: st.SearchStrategy[JsonValue] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**60), 2**60),
+    st.floats(allow_nan=False),
+    st.text(max_size=8),
+    st.just([]),
+    st.just({}),
+    st.sampled_from(
+        [
+            "any-sender.com", "ANY-sender.com", "any-receiver.com.", "any-other.com", WALLET, UUID.upper(),
+            "pk1", "../x", "nlweb.org/MSG", "nlweb.org/MSG:1.9", "nlweb.org/MSG:2.0", "pollyweb.org/MSG:1.0",
+            "dtfw.org/msg",
+            "2018-12-10T13:45:00Z", write_timestamp(NOW_MS + 1), write_timestamp(NOW_MS + 999_999),
+            "0" * 64, "AAAA", "AB==",
+        ]
+    ),
+)  # fmt: skip
+HEADER_MEMBERS = ["From", "To", "Subject", "Correlation", "Timestamp", "DKIM", "Selector", "Schema", "Unknown"]
+TOP_MEMBERS = ["🤝", "Header", "Body", "Hash", "Signature", "Unknown"]
+KEYS = [
+    found,
+    lambda _: (OTHER.public, "other"),
+    raising(TheirError(Reason.KEY_NOT_FOUND)),
+    raising(TheirError(Reason.SENDER_NOT_SIGNED)),
+    raising(NotNowError(Reason.KEY_LOOKUP_FAILED)),
+]
+
+
+def mutated(header: dict[str, JsonValue], top: dict[str, JsonValue], gone: set[str], resealed: bool, cut: int) -> bytes:
+    assert isinstance(HEADER, dict)
+    members: JsonValue = {name: value for name, value in {**HEADER, **header}.items() if name not in gone}
+    envelope: dict[str, JsonValue] = {**GOOD, "Header": members}
+    if resealed:
+        with suppress(TheirError):  # an integer too big: it has no canonical text
+            envelope |= seal({"Header": members, "Body": GOOD["Body"]}, KEY)
+    envelope = {name: value for name, value in {**envelope, **top}.items() if name not in gone}
+    data = json.dumps(envelope).encode()
+    return data[: len(data) - cut] if cut < 4 else data
+
+
+@given(
+    st.builds(
+        mutated,
+        st.dictionaries(st.sampled_from(HEADER_MEMBERS), ODD, max_size=2),
+        st.dictionaries(st.sampled_from(TOP_MEMBERS), ODD, max_size=1),
+        st.sets(st.sampled_from([*HEADER_MEMBERS, *TOP_MEMBERS]), max_size=1),
+        st.booleans(),
+        st.integers(0, 30),
+    ),
+    st.sampled_from(KEYS),
+)
+@example(json.dumps(GOOD).encode(), found)
+@example(json.dumps(without(GOOD, "Body")).encode(), found)
+def test_the_verdict_is_that_of_the_flow(data: bytes, find_key: FindKey) -> None:
+    explanation = told(data, find_key)
+    assert explanation.reason is flow(data, find_key)
+    assert json.loads(json.dumps(explanation.as_json())) == explanation.as_json()
+
+
+@given(st.binary(max_size=60) | st.recursive(ODD, st.lists, max_leaves=4).map(lambda value: json.dumps(value).encode()))
+def test_any_bytes_are_explained_as_the_flow_judges_them(data: bytes) -> None:
+    assert told(data).reason is flow(data, found)

@@ -1,0 +1,162 @@
+"""Feedback, as we send and as we take it: settlement NLWeb 10 and 11."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.protocols.nlweb.feedback import (
+    Feedback,
+    body_of,
+    is_due,
+    line_of,
+    read_feedback,
+    read_refusal,
+    summary_of,
+)
+from postroom.protocols.nlweb.timestamp import read_timestamp
+from postroom.reasons import Kind, Reason
+
+UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
+HOUR_MS = 3_600_000
+
+
+# --- who is told -------------------------------------------------------------------------------------------------
+
+
+def test_a_domain_is_told_of_its_discarded_message() -> None:
+    assert is_due("AnyMethod", "any-sender.com")
+
+
+def test_nobody_is_ever_told_about_a_feedback() -> None:
+    assert not is_due("Feedback@Buffer", "any-buffer.com")
+
+
+def test_a_wallet_has_no_manifest_that_names_a_buffer() -> None:
+    assert not is_due("AnyMethod", UUID)
+
+
+# --- what is said ------------------------------------------------------------------------------------------------
+
+
+def test_one_discard_is_told_in_these_words() -> None:
+    assert body_of("any-sender.com", UUID, Reason.SIGNATURE_INVALID) == {
+        "Sender": "any-sender.com",
+        "Correlation": UUID,
+        "Status": "Discarded",
+        "Reason": "Invalid DKIM signature.",  # the specification's example
+        "Code": "SignatureInvalid",
+    }
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.kind is Kind.DISCARD], ids=str)
+def test_every_discard_has_its_sentence_and_its_code(reason: Reason) -> None:
+    body = body_of("any-sender.com", UUID, reason)
+    assert (body["Reason"], body["Code"]) == (reason.sentence, str(reason))
+    assert json.loads(json.dumps(body)) == body
+
+
+def test_what_is_beyond_an_hours_limit_is_counted_into_one_summary() -> None:
+    summary = summary_of("any-sender.com", 0, HOUR_MS, {"SignatureInvalid": 3, "KeyNotFound": 39})
+    assert summary == {
+        "Sender": "any-sender.com",
+        "Status": "Discarded",
+        "Count": 42,
+        "Since": "1970-01-01T00:00:00.000Z",
+        "Until": "1970-01-01T01:00:00.000Z",
+        "Codes": {"KeyNotFound": 39, "SignatureInvalid": 3},
+    }
+    assert read_timestamp(str(summary["Until"])) == HOUR_MS
+
+
+def test_the_same_discards_make_the_same_summary_in_whatever_order_they_were_counted() -> None:
+    one = summary_of("any-sender.com", 0, HOUR_MS, {"A": 1, "B": 2})
+    other = summary_of("any-sender.com", 0, HOUR_MS, {"B": 2, "A": 1})
+    assert json.dumps(one) == json.dumps(other)
+
+
+# --- what is taken -----------------------------------------------------------------------------------------------
+
+
+def test_what_we_say_as_receiver_we_understand_as_buffer() -> None:
+    body = body_of("any-sender.com", UUID, Reason.KEY_REVOKED)
+    assert read_feedback(body) == Feedback("any-sender.com", UUID, "KeyRevoked", Reason.KEY_REVOKED.sentence)
+
+
+@given(st.text(max_size=500), st.integers(0, 80))
+def test_a_strangers_text_is_shown_as_far_as_it_is_plain(text: str, most: int) -> None:
+    line = line_of(text, most)
+    assert line.isprintable()
+    assert len(line) <= most
+    assert line_of(line, most) == line
+    assert text.isprintable() is (line_of(text, 500) == text)
+
+
+@pytest.mark.parametrize("value", [None, 1, True, [], ["x"], {}, {"a": "x"}])
+def test_what_is_no_text_says_nothing(value: JsonValue) -> None:
+    assert line_of(value, 9) == ""
+    assert read_refusal(value) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        ({"reason": "HashMismatch", "title": "No", "detail": "It is wrong."}, ("HashMismatch", "It is wrong.")),
+        ({"title": "No", "detail": "\x1b"}, ("", "No")),
+        ({"type": "about:blank"}, ("", "")),
+    ],
+)
+def test_a_refusal_says_its_code_and_its_sentence(problem: JsonValue, told: tuple[str, str]) -> None:
+    assert read_refusal(problem) == told
+
+
+def test_a_summary_is_about_no_single_message() -> None:
+    assert read_feedback(summary_of("any-sender.com", 0, HOUR_MS, {"A": 1})) == Feedback("any-sender.com", None)
+
+
+def test_a_feedback_is_filed_under_lower_case_names() -> None:
+    assert read_feedback({"Sender": "Any-Sender.COM", "Correlation": UUID.upper()}) == Feedback("any-sender.com", UUID)
+
+
+def test_further_members_of_a_feedback_are_no_concern() -> None:
+    body: JsonValue = {"Sender": "any-sender.com", "Correlation": UUID, "Note": 1, "Count": 2}
+    assert read_feedback(body) == Feedback("any-sender.com", UUID)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        "Discarded",
+        [],
+        7,
+        {},
+        {"Correlation": UUID},  # the specification's example names no Sender: nobody to file it for
+        {"Sender": "any-sender.com"},
+        {"Sender": None, "Correlation": UUID},
+        {"Sender": 1, "Correlation": UUID},
+        {"Sender": UUID, "Correlation": UUID},
+        {"Sender": "", "Correlation": UUID},
+        {"Sender": "com", "Correlation": UUID},
+        {"Sender": "any-sender.com.", "Correlation": UUID},
+        {"Sender": "bücher.example", "Correlation": UUID},
+        {"Sender": "\u212a.example", "Correlation": UUID},  # the Kelvin sign, of which str.lower makes a k
+        {"Sender": "\u212a.example", "Count": 1},
+        {"Sender": "any-sender.com/x", "Correlation": UUID},
+        {"Sender": "any-sender.com\n", "Correlation": UUID},
+        {"Sender": "any-sender.com", "Correlation": ""},
+        {"Sender": "any-sender.com", "Correlation": 1},
+        {"Sender": "any-sender.com", "Correlation": None},
+        {"Sender": "any-sender.com", "Correlation": None, "Count": 1},
+        {"Sender": "any-sender.com", "Correlation": UUID.replace("-", "")},
+        {"Sender": "any-sender.com", "Correlation": UUID + "\n"},
+        {"Sender": "any-sender.com", "Correlation": "../" + UUID[3:]},
+    ],
+)
+def test_a_feedback_that_cannot_be_filed_is_a_shape_error(body: JsonValue) -> None:
+    with pytest.raises(TheirError) as caught:
+        read_feedback(body)
+    assert caught.value.reason is Reason.WRONG_SHAPE

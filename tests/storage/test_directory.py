@@ -1,0 +1,185 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from tests.aws import Deployed
+from tests.pipeline.ports import Clock
+
+from postroom.core import loading_cache
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailbox, Mailboxes
+from postroom.storage.directory.operators import Operators
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(1000)
+
+
+@pytest.fixture
+def operators(deployed: Deployed) -> Operators:
+    return Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+
+
+@pytest.fixture
+def mailboxes(deployed: Deployed) -> Mailboxes:
+    return Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+
+
+@pytest.fixture
+def directory(deployed: Deployed, clock: Clock) -> Directory:
+    return Directory(deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=clock, cache_seconds=30)
+
+
+RULES = (SubjectRule("*@Shop", Treatment.MAILBOX, "shop"), SubjectRule("Order@Shop", Treatment.FORWARD, "arn:x"))
+
+
+def test_a_domain_is_read_back_with_its_subjects(operators: Operators, directory: Directory) -> None:
+    operators.put_domain(Domain("a.com", inbox=True, buffer=True, feedback="buffer.a.com"))
+    for rule in RULES:
+        operators.put_subject("a.com", rule)
+    assert directory.domain("a.com") == Domain("a.com", True, True, "buffer.a.com", RULES)
+
+
+def test_a_domain_that_was_not_added_is_not_there_whatever_subjects_it_has(
+    operators: Operators, directory: Directory
+) -> None:
+    operators.put_subject("a.com", RULES[0])
+    assert directory.domain("a.com") is None
+    assert directory.domain("b.com") is None
+
+
+def test_changing_a_domain_leaves_its_subjects(operators: Operators, directory: Directory) -> None:
+    operators.put_domain(Domain("a.com", feedback="buffer.a.com"))
+    operators.put_subject("a.com", RULES[0])
+    operators.put_domain(Domain("a.com", buffer=True))
+    assert directory.domain("a.com") == Domain("a.com", buffer=True, subjects=RULES[:1])
+
+
+def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
+    operators: Operators, directory: Directory, clock: Clock
+) -> None:
+    assert directory.domain("a.com") is None
+    operators.put_domain(Domain("a.com"))
+    clock.now += 29.9
+    assert directory.domain("a.com") is None
+    clock.now += 0.1
+    assert directory.domain("a.com") == Domain("a.com")
+    operators.remove_domain("a.com")
+    clock.now += 29.9
+    assert directory.domain("a.com") == Domain("a.com")
+    clock.now += 0.1
+    assert directory.domain("a.com") is None
+
+
+def test_of_many_who_ask_at_once_one_reads(
+    directory: Directory, mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker judges a batch side by side: it would ask as often as it has threads, each half minute."""
+    mailboxes.set_keys("a.com", ["key"])
+    read, reads, began, asked = directory._read_mailbox, [], Event(), Event()
+
+    def slowly(name: str) -> Mailbox:
+        reads.append(name)
+        began.set()
+        assert asked.wait(60)
+        return read(name)
+
+    monkeypatch.setattr(directory, "_read_mailbox", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(directory.mailbox, "a.com")
+        assert began.wait(60)
+        others = [pool.submit(directory.mailbox, "a.com") for _ in range(6)]
+        asked.set()
+        assert {each.result(60) for each in (first, *others)} == {Mailbox("a.com", ("key",))}
+    assert reads == ["a.com"]
+    assert directory._mailboxes._reading == {}
+
+
+def test_a_read_that_failed_is_made_by_the_next(
+    directory: Directory, mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailboxes.set_keys("a.com", ["key"])
+    with monkeypatch.context() as broken:
+        broken.setattr(directory, "_read_mailbox", lambda _: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            directory.mailbox("a.com")
+    assert directory.mailbox("a.com").keys == ("key",)
+
+
+def test_strangers_cannot_make_the_cache_grow(
+    operators: Operators, directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading_cache, "MAX_CACHED", 3)
+    for number in range(8):
+        assert directory.domain(f"{number}.com") is None
+    assert list(directory._domains._entries) == ["5.com", "6.com", "7.com"]
+
+
+def test_a_removed_domain_takes_its_subjects_along(operators: Operators, deployed: Deployed) -> None:
+    operators.put_domain(Domain("a.com"))
+    operators.put_subject("a.com", RULES[0])
+    operators.put_domain(Domain("b.com"))
+    assert operators.remove_domain("a.com")
+    assert [item["pk"]["S"] for item in deployed.rows("DirectoryTable")] == ["domain#b.com"]
+    assert not operators.remove_domain("a.com")
+
+
+def test_subjects_can_be_replaced_and_removed(operators: Operators, directory: Directory, clock: Clock) -> None:
+    operators.put_domain(Domain("a.com"))
+    operators.put_subject("a.com", SubjectRule("*", Treatment.MAILBOX, "one"))
+    operators.put_subject("a.com", SubjectRule("*", Treatment.MAILBOX, "two"))
+    assert directory.domain("a.com") == Domain("a.com", subjects=(SubjectRule("*", Treatment.MAILBOX, "two"),))
+    operators.remove_subject("a.com", "*")
+    clock.now += 30
+    assert directory.domain("a.com") == Domain("a.com")
+
+
+def test_domains_are_listed_by_name(operators: Operators) -> None:
+    for name in ("b.com", "a.com"):
+        operators.put_domain(Domain(name))
+    operators.put_wallet("125a5c75-cb72-43d2-9695-37026dfcaa48", b"spki")
+    assert operators.domains() == ["a.com", "b.com"]
+
+
+def test_a_wallet_is_found_by_its_uuid(operators: Operators, directory: Directory) -> None:
+    uuid = "125a5c75-cb72-43d2-9695-37026dfcaa48"
+    operators.put_wallet(uuid, b"\x00spki\xff")
+    assert directory.wallet(uuid) == b"\x00spki\xff"
+    assert directory.wallet("325a5c75-cb72-43d2-9695-37026dfcaa48") is None
+
+
+def test_a_mailbox_has_one_shard_unless_it_was_raised_and_the_count_never_falls(
+    mailboxes: Mailboxes, directory: Directory, clock: Clock
+) -> None:
+    assert directory.shards("a.com") == 1
+    assert mailboxes.raise_shards("a.com", 8)
+    assert not mailboxes.raise_shards("a.com", 8)
+    assert not mailboxes.raise_shards("a.com", 4)
+    clock.now += 30
+    assert directory.shards("a.com") == 8
+
+
+# --- mailboxes of the dm3 delivery service ---------------------------------------------------------------------------
+
+RULED = ProfileExtension(message_types=("NEW", "EDIT"), rules=FilterRules(min_balance=10**20, block=("mallory.eth",)))
+
+
+def test_a_mailbox_is_read_back_with_its_settings(operators: Operators, directory: Directory) -> None:
+    for mailbox in (Dm3Mailbox("bob.eth"), Dm3Mailbox("eve.eth", RULED, takes_unverified=True)):
+        operators.put_dm3_mailbox(mailbox)
+        assert directory.dm3_mailbox(mailbox.name) == mailbox
+    assert operators.dm3_mailboxes() == [Dm3Mailbox("bob.eth"), Dm3Mailbox("eve.eth", RULED, takes_unverified=True)]
+
+
+def test_a_mailbox_that_is_closed_is_gone_and_other_things_of_its_name_stay(
+    operators: Operators, mailboxes: Mailboxes, directory: Directory
+) -> None:
+    operators.put_dm3_mailbox(Dm3Mailbox("bob.eth"))
+    mailboxes.raise_shards("bob.eth", 3)
+    assert operators.remove_dm3_mailbox("bob.eth")
+    assert not operators.remove_dm3_mailbox("bob.eth")
+    assert directory.dm3_mailbox("bob.eth") is None
+    assert directory.shards("bob.eth") == 3

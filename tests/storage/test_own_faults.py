@@ -1,0 +1,113 @@
+"""What AWS refuses, in words: which are our own faults, and what they say they are about."""
+
+import boto3
+import pytest
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.stub import Stubber
+from tests.aws import Deployed, new_clients
+
+from postroom.core.errors import NotNowError
+from postroom.core.own_faults import OwnFaults, explain
+from postroom.net.aws import CancelledError, naming, our_own_fault, passing_faults, transacting
+from postroom.runtime.adapters import AwsForwarding
+
+BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "BandwidthLimitExceeded", "EC2ThrottledException", "KMS.ThrottlingException", "KMSThrottlingException",
+        "KmsThrottled", "LimitExceededException", "OverLimit", "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded", "RequestThrottled", "RequestThrottledException", "SlowDown", "ThrottledException",
+        "Throttling", "ThrottlingError", "ThrottlingException", "TooManyRequestsException",
+    ],
+)  # fmt: skip
+def test_every_word_that_aws_has_for_no_more_is_an_exhausted_quota_and_passes(code: str) -> None:
+    fault = explain(code, "dynamodb:PutItem", "table", "post")
+    assert fault
+    assert fault.quota
+    with pytest.raises(NotNowError), passing_faults():
+        raise ClientError({"Error": {"Code": code, "Message": ""}}, "PutItem")
+
+
+@pytest.mark.parametrize(
+    "code", ["AccessDeniedException", "KMS.DisabledException", "KmsInvalidState", "DecryptionFailure", "NoSuchBucket"]
+)
+def test_what_is_broken_is_no_quota_and_does_not_pass_by_itself(code: str) -> None:
+    fault = explain(code, "secretsmanager:GetSecretValue", "secret", "s")
+    assert fault
+    assert not fault.quota
+    with pytest.raises(ClientError), passing_faults():
+        raise ClientError({"Error": {"Code": code, "Message": ""}}, "GetSecretValue")
+
+
+@pytest.mark.parametrize(
+    "code", ["ConditionalCheckFailedException", "InternalServerError", "NoSuchKey", "ValidationException"]
+)
+def test_what_is_no_fault_of_ours_or_a_mistake_in_our_code_has_no_sentence(code: str) -> None:
+    assert explain(code, "dynamodb:PutItem", "table", "post") is None
+
+
+def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Deployed) -> None:
+    made, own_faults = new_clients(), OwnFaults()
+    dynamodb, s3, sqs = (naming(each, own_faults) for each in (made.dynamodb, made.s3, made.sqs))
+    key = {"pk": {"S": "somebody.example"}}
+    with pytest.raises(ClientError), passing_faults():
+        dynamodb.get_item(TableName="gone", Key=key)
+    with pytest.raises(CancelledError), transacting():
+        dynamodb.transact_write_items(TransactItems=[{"Delete": {"TableName": "gone too", "Key": key}}])
+    with pytest.raises(ClientError), passing_faults():
+        s3.put_object(Bucket="no-bucket", Key="somebody.example", Body=b"")
+    with pytest.raises(ClientError), passing_faults():
+        sqs.send_message(QueueUrl="https://sqs.eu-west-1.amazonaws.com/123456789012/none", MessageBody="x")
+    told = [fault.sentence.partition(".")[0] for fault in own_faults.take()]
+    assert told == [
+        "table gone: it is not there (dynamodb:GetItem)",
+        "table gone too: it is not there (dynamodb:TransactWriteItems)",
+        "bucket no-bucket: it is not there (s3:PutObject)",
+        "queue none: it is not there (sqs:SendMessage)",
+    ]
+
+
+def test_a_fault_that_another_error_came_of_is_told_of() -> None:
+    own_faults = OwnFaults()
+    dynamodb = naming(new_clients().dynamodb, own_faults)
+    with Stubber(dynamodb) as stub:
+        stub.add_client_error("get_item", "AccessDeniedException")
+        with pytest.raises(ClientError) as refused:
+            dynamodb.get_item(TableName="post", Key={"pk": {"S": "x"}})
+    with pytest.raises(BotoCoreError), passing_faults():
+        raise BotoCoreError from refused.value
+    [fault] = own_faults.take()
+    assert fault.sentence.startswith("table post: the function's role may not dynamodb:GetItem")
+
+
+def test_a_transaction_that_was_throttled_is_told_of() -> None:
+    own_faults = OwnFaults()
+    dynamodb = naming(new_clients().dynamodb, own_faults)
+    with Stubber(dynamodb) as stub:
+        reasons = {"CancellationReasons": [{"Code": "None"}, {"Code": "ThrottlingError"}]}
+        stub.add_client_error("transact_write_items", "TransactionCanceledException", modeled_fields=reasons)
+        with pytest.raises(CancelledError), transacting():
+            dynamodb.transact_write_items(TransactItems=[{"Delete": {"TableName": "post", "Key": {"pk": {"S": "x"}}}}])
+    [fault] = own_faults.take()
+    assert fault.quota
+
+
+def test_an_event_bus_that_takes_no_entry_is_told_of() -> None:
+    made, own_faults = boto3.Session("testing", "testing", region_name="eu-west-1").client("events"), OwnFaults()
+    with Stubber(made) as stub:
+        refused = {"ErrorCode": "ThrottlingException", "ErrorMessage": ""}
+        stub.add_response("put_events", {"FailedEntryCount": 1, "Entries": [refused]})
+        with pytest.raises(NotNowError):
+            AwsForwarding(new_clients().sqs, made, own_faults).forward(BUS, {})
+    [fault] = own_faults.take()
+    assert fault.sentence.startswith(f"event bus {BUS}: AWS takes no more events:PutEvents just now")
+
+
+def test_an_own_fault_is_known_in_what_came_of_it() -> None:
+    with pytest.raises(NotNowError) as caught, passing_faults():
+        raise ClientError({"Error": {"Code": "SlowDown", "Message": ""}}, "PutObject")
+    assert our_own_fault(caught.value)
+    assert our_own_fault(ValueError("our code")) is None

@@ -1,0 +1,82 @@
+"""What becomes of a line is said by its row alone: store protocol, Compact 2 and 5."""
+
+from itertools import product
+
+import pytest
+
+from postroom.reasons import Kind, Reason
+from postroom.storage.keys import RowKey, row_key
+from postroom.storage.mail.past import PAST, Copy, Stand, stand_of
+from postroom.storage.mail.register import ACKED, CLOSED, DISCARDED, FORWARDED, OVER, Row
+from postroom.storage.mail.segments import Place
+
+RECEIVED, RETAIN = 1_795_253_400, 22 * 86_400
+KEY: RowKey = row_key("a.com", 1, RECEIVED * 1000, "c1")
+SEGMENT, CHUNK, ELSEWHERE = "seg/s", "chk/c", "chk/e"
+IN_SEGMENT, IN_CHUNK = Copy(KEY, Place(SEGMENT, 10, 5), None), Copy(KEY, Place(CHUNK, 30, 6), SEGMENT)
+
+
+def stands(copy: Copy, row: Row | None, now: int = RECEIVED) -> Stand:
+    return stand_of(copy, row, now=now, retain_seconds=RETAIN)
+
+
+def live(name: str, offset: int, length: int, ttl: int | None = None) -> Row:
+    return Row(KEY, Place(name, offset, length), "b.com", ttl=ttl)
+
+
+@pytest.mark.parametrize(
+    ("copy", "row", "stand"),
+    [
+        (IN_SEGMENT, live(SEGMENT, 10, 5), Stand.HERE),
+        (IN_CHUNK, live(CHUNK, 30, 6), Stand.HERE),
+        (IN_SEGMENT, live(CHUNK, 30, 6), Stand.MOVED),
+        (IN_CHUNK, live(ELSEWHERE, 30, 6), Stand.MOVED),
+        # Whoever wrote the chunk may sleep, and swing the row when it wakes.
+        (IN_CHUNK, live(SEGMENT, 10, 5), Stand.AT_SOURCE),
+        (IN_SEGMENT, live(SEGMENT, 0, 5), Stand.ASTRAY),
+        (IN_SEGMENT, live(SEGMENT, 10, 4), Stand.ASTRAY),
+        (IN_CHUNK, live(CHUNK, 0, 6), Stand.ASTRAY),
+    ],
+)
+def test_of_a_live_row_its_place_says_it(copy: Copy, row: Row, stand: Stand) -> None:
+    assert stands(copy, row) is stand
+
+
+def test_a_live_row_whose_time_is_over_is_live_until_its_tombstone() -> None:
+    assert stands(IN_SEGMENT, live(SEGMENT, 10, 5, ttl=RECEIVED - 1)) is Stand.HERE
+
+
+WHYS = {
+    ACKED: Stand.ACKED,
+    FORWARDED: Stand.FORWARDED,
+    OVER: Stand.EXPIRED,
+    CLOSED: Stand.EXPIRED,
+    **{f"{DISCARDED}{reason}": Stand.DISCARDED for reason in Reason if reason.kind is Kind.DISCARD},
+    # Of another release: what it means is not known here.
+    "archived": Stand.UNKNOWN,
+    "": Stand.UNKNOWN,
+}
+
+
+@pytest.mark.parametrize(("copy", "why"), [*product((IN_SEGMENT, IN_CHUNK), WHYS)])
+def test_of_a_row_that_is_gone_its_reason_says_it(copy: Copy, why: str) -> None:
+    assert stands(copy, Row(KEY, why=why)) is WHYS[why]
+
+
+@pytest.mark.parametrize("copy", [IN_SEGMENT, IN_CHUNK])
+@pytest.mark.parametrize(
+    ("now", "stand"),
+    [
+        (RECEIVED - 60, Stand.TO_COME),
+        (RECEIVED + RETAIN, Stand.TO_COME),
+        (RECEIVED + RETAIN + 1, Stand.FORGOTTEN),
+    ],
+)
+def test_where_there_is_no_row_only_time_says_it(copy: Copy, now: int, stand: Stand) -> None:
+    assert stands(copy, None, now) is stand
+
+
+def test_a_line_is_past_once_nobody_can_ever_point_to_it() -> None:
+    assert frozenset(Stand) - PAST == {
+        Stand.HERE, Stand.AT_SOURCE, Stand.TO_COME, Stand.ASTRAY, Stand.UNKNOWN, Stand.HELD,
+    }  # fmt: skip

@@ -1,0 +1,34 @@
+import pytest
+from tests.aws import Deployed, resources
+
+from postroom.storage.queues import Queue
+
+
+def test_a_message_is_sent_at_once_or_later_and_at_most_fifteen_minutes_later(deployed: Deployed) -> None:
+    queue = Queue(deployed.clients.sqs, deployed.queues["RetryQueue"])
+    for delay in (0, 45, 900, 5000):
+        queue.send('{"delay":1}', delay)
+    assert deployed.delays("RetryQueue") == [0, 45, 900, 900]
+    assert deployed.bodies("RetryQueue") == ['{"delay":1}'] * 4
+
+
+def test_a_message_stands_for_itself_unless_it_is_put_down_to_somebody(deployed: Deployed) -> None:
+    queue = Queue(deployed.clients.sqs, deployed.queues["ClaimsQueue"])
+    queue.send("{}")
+    queue.send("{}", group="somebody")
+    assert deployed.groups("ClaimsQueue") == ["", "somebody"]
+
+
+@pytest.mark.parametrize("name", ["ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue"])
+def test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter(deployed: Deployed, name: str) -> None:
+    queue, policy = deployed.queues[name], resources("AWS::SQS::Queue")[name]["RedrivePolicy"]
+    letters = policy["deadLetterTargetArn"]["Fn::GetAtt"].removesuffix(".Arn")
+    Queue(deployed.clients.sqs, queue).send("{}")
+
+    def is_handed_out() -> bool:
+        return "Messages" in deployed.clients.sqs.receive_message(QueueUrl=queue, VisibilityTimeout=0)
+
+    assert all(is_handed_out() for _ in range(policy["maxReceiveCount"]))
+    assert deployed.bodies(letters) == []
+    assert not is_handed_out()
+    assert (deployed.bodies(name), deployed.bodies(letters)) == ([], ["{}"])

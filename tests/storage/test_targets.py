@@ -1,0 +1,294 @@
+"""Targets of notifications: slots, codes that count once, secrets that are derived; whose turn it is to tell them."""
+
+import base64
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from tests.aws import Deployed
+from tests.pipeline.ports import Clock
+
+from postroom.api.states import TargetState
+from postroom.core.errors import NotNowError
+from postroom.storage.directory.debounce import Turns
+from postroom.storage.directory.domains import Directory
+from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.notification_targets import MAX_TARGETS, Kind, Retry, Target, Targets
+from postroom.storage.limits.codes import CodeLimits
+from postroom.storage.secrets.webhook_keys import OVERLAP_SECONDS, WebhookKeys
+
+NOW = 1_795_253_400
+SHOP, URL = "shop.com", "https://hook.example/"
+
+
+@pytest.fixture
+def targets(deployed: Deployed) -> Targets:
+    return Targets(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+
+
+@pytest.fixture
+def turns(deployed: Deployed) -> Turns:
+    return Turns(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+
+
+@pytest.fixture
+def keys(deployed: Deployed) -> WebhookKeys:
+    return WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], lambda: NOW)
+
+
+def added(targets: Targets, number: int = 1, mailbox: str = SHOP) -> Target:
+    target = targets.add(mailbox, Kind.WEBHOOK, f"{URL}{number}", random_id=f"{number:032x}", now_ms=NOW * 1000)
+    assert target is not None
+    return target
+
+
+def now(targets: Targets, target: Target) -> Target:
+    found = targets.find(target.mailbox, target.id)
+    assert found is not None
+    return found
+
+
+# --- slots ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_target_is_found_as_it_was_put(targets: Targets) -> None:
+    target = added(targets)
+    assert now(targets, target) == target == Target(SHOP, f"0{1:032x}", Kind.WEBHOOK, f"{URL}1", NOW * 1000)
+
+
+def test_so_many_targets_a_mailbox_has_however_many_are_added_at_once(targets: Targets) -> None:
+    start = Barrier(8)
+
+    def add(number: int) -> Target | None:
+        start.wait()
+        return targets.add(SHOP, Kind.WEBHOOK, URL, random_id=f"{number:032x}", now_ms=0)
+
+    with ThreadPoolExecutor(8) as pool:
+        made = [target for target in pool.map(add, range(8)) if target]
+    assert len(made) == MAX_TARGETS
+    assert {target.id for target in targets.of(SHOP)} == {target.id for target in made}
+
+
+def test_a_slot_that_is_free_again_has_another_id(targets: Targets) -> None:
+    first, second = added(targets, 1), added(targets, 2)
+    assert targets.remove(SHOP, first.id)
+    third = added(targets, 3)
+    assert third.id[0] == first.id[0]
+    assert targets.find(SHOP, first.id) is None
+    assert not targets.remove(SHOP, first.id), "what was said to the first does nothing to the third"
+    assert not targets.verify(first)
+    assert [target.id for target in targets.of(SHOP)] == [third.id, second.id]
+
+
+@pytest.mark.parametrize("other", ["", "0", "9", "0" * 33, "x" * 33, "!turn", "🤝"])
+def test_an_id_of_none_finds_none(targets: Targets, other: str) -> None:
+    added(targets)
+    assert targets.find(SHOP, other) is None
+    assert not targets.remove(SHOP, other)
+
+
+def test_a_target_of_another_mailbox_is_none_of_ours(targets: Targets) -> None:
+    theirs = added(targets, mailbox="other.com")
+    assert targets.find(SHOP, theirs.id) is None
+    assert not targets.remove(SHOP, theirs.id)
+    assert targets.of(SHOP) == []
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_code_has_so_many_tries_and_another_has_as_many_again(targets: Targets) -> None:
+    target = added(targets)
+    assert [targets.take_try(target, 2) for _ in range(3)] == [True, True, False]
+    assert targets.challenge(target)
+    assert not targets.take_try(target, 2), "the code from before counts no more"
+    assert targets.take_try(now(targets, target), 2)
+
+
+def test_many_guesses_at_once_have_no_more_tries(targets: Targets) -> None:
+    target, start = added(targets), Barrier(8)
+
+    def guess(_: int) -> bool:
+        start.wait()
+        return targets.take_try(target, 5)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(guess, range(8))) == 5
+
+
+def test_whoever_is_verified_is_verified_once_and_has_no_code_any_more(targets: Targets) -> None:
+    target = added(targets)
+    assert targets.verify(target)
+    assert now(targets, target).state is TargetState.ACTIVE
+    assert not targets.verify(target)
+    assert not targets.challenge(target)
+    assert not targets.take_try(target, 5)
+
+
+def test_so_many_codes_a_day_are_sent_for_a_mailbox(deployed: Deployed) -> None:
+    codes = CodeLimits(deployed.clients.dynamodb, deployed.tables["LimitsTable"])
+    assert [codes.take(SHOP, NOW, 2) for _ in range(3)] == [True, True, False]
+    assert codes.take("other.com", NOW, 2)
+    assert codes.take(SHOP, NOW + 86_400, 2)
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_secret_is_one_of_standard_webhooks_and_each_target_has_its_own(targets: Targets, keys: WebhookKeys) -> None:
+    one, two = added(targets, 1), added(targets, 2)
+    assert keys.secret(one) == keys.secret(one) != keys.secret(two)
+    assert keys.secret(one).startswith("whsec_")
+    assert len(base64.b64decode(keys.secret(one).removeprefix("whsec_"), validate=True)) == 32
+
+
+def test_after_a_rotation_both_secrets_sign_for_a_day(targets: Targets, keys: WebhookKeys) -> None:
+    target = added(targets)
+    old = keys.secret(target)
+    assert keys.signing(target, NOW * 1000) == [old]
+    assert targets.rotate(target, NOW * 1000)
+    assert not targets.rotate(target, NOW * 1000), "two who rotate at once make one new secret"
+    rotated = now(targets, target)
+    assert keys.secret(rotated) != old
+    over_ms = (NOW + OVERLAP_SECONDS) * 1000
+    assert keys.signing(rotated, over_ms - 1) == [keys.secret(rotated), old]
+    assert keys.signing(rotated, over_ms) == [keys.secret(rotated)]
+
+
+def test_no_two_codes_of_a_target_are_alike_nor_are_those_of_two(targets: Targets, keys: WebhookKeys) -> None:
+    one, two = added(targets, 1), added(targets, 2)
+    assert targets.challenge(one)
+    codes = {keys.code(one), keys.code(now(targets, one)), keys.code(two)}
+    assert len(codes) == 3
+    assert all(len(code) == 8 and code.isalnum() for code in codes)
+
+
+def test_neither_secret_nor_code_is_stored(deployed: Deployed, targets: Targets, keys: WebhookKeys) -> None:
+    target = added(targets)
+    stored = str(deployed.rows("DirectoryTable"))
+    assert keys.secret(target) not in stored
+    assert keys.code(target) not in stored
+
+
+def test_another_deployment_derives_other_secrets(deployed: Deployed, targets: Targets, keys: WebhookKeys) -> None:
+    target = added(targets)
+    before = keys.secret(target), keys.code(target)
+    deployed.clients.secrets.put_secret_value(SecretId=deployed.secrets["WebhookKeys"], SecretString='{"0": "other"}')
+    other = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], lambda: NOW)
+    assert not {other.secret(target), other.code(target)} & set(before)
+
+
+@pytest.mark.parametrize("stored", ["{}", "[]", '{"0": 1}'])
+def test_without_a_secret_nothing_is_derived(deployed: Deployed, targets: Targets, stored: str) -> None:
+    deployed.clients.secrets.put_secret_value(SecretId=deployed.secrets["WebhookKeys"], SecretString=stored)
+    keys = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], lambda: NOW)
+    with pytest.raises(NotNowError, match="a secret here is not of the form that it must have"):
+        keys.secret(added(targets))
+
+
+# --- what is noted of tries -------------------------------------------------------------------------------------------
+
+
+def test_what_failed_is_noted_and_forgotten_when_it_went_well(targets: Targets) -> None:
+    target = added(targets)
+    assert targets.verify(target)
+    target = now(targets, target)
+    targets.failed(target, "it answered 500", NOW, Retry("n1", NOW + 10))
+    failing = now(targets, target)
+    assert (failing.detail, failing.failing_since_ms, failing.retry) == ("it answered 500", NOW, Retry("n1", NOW + 10))
+    targets.begin_retry(target, "n2")
+    assert now(targets, target).retry is not None, "it is another's"
+    targets.begin_retry(target, "n1")
+    targets.went_well(target)
+    assert now(targets, target) == target
+
+
+def test_who_is_paused_stays_so_until_the_owner_says_otherwise(targets: Targets) -> None:
+    target = added(targets)
+    targets.pause(target, "early")
+    assert now(targets, target).state is TargetState.UNVERIFIED, "nobody is verified by failing"
+    assert targets.verify(target)
+    active = now(targets, target)
+    targets.failed(active, "it answered 500", NOW, Retry("n1", NOW))
+    targets.pause(active, "it answered 500")
+    paused = now(targets, target)
+    assert (paused.state, paused.detail, paused.retry) == (TargetState.PAUSED, "it answered 500", None)
+    targets.failed(active, "late", NOW, Retry("n1", NOW))
+    targets.went_well(active)
+    assert now(targets, target) == paused, "a try that was begun before says nothing of it"
+    targets.resume(target)
+    assert now(targets, target) == active
+
+
+def test_resuming_verifies_nobody(targets: Targets) -> None:
+    target = added(targets)
+    targets.resume(target)
+    assert now(targets, target).state is TargetState.UNVERIFIED
+
+
+def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Deployed, targets: Targets) -> None:
+    clock = Clock(NOW)
+    directory = Directory(deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=clock, cache_seconds=30)
+
+    def notified() -> bool:
+        clock.now += 30
+        return directory.is_notified(SHOP)
+
+    assert not notified()
+    target = added(targets)
+    assert not notified(), "not before it is verified"
+    targets.verify(target)
+    assert notified()
+    targets.pause(target, "")
+    assert not notified()
+    targets.resume(target)
+    assert notified()
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).close(SHOP, 1)
+    assert not notified(), "who may not pick it up is not told of it"
+    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(SHOP, ["a key"])
+    assert notified()
+    targets.remove(SHOP, target.id)
+    assert not notified()
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_turn_is_taken_in_an_interval(turns: Turns) -> None:
+    first = turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a")
+    assert (first.at_ms, first.ours) == (1000, True)
+    second = turns.take(SHOP, now_ms=60_999, interval_ms=60_000, mark="b")
+    assert (second.at_ms, second.ours, second.followed) == (1000, False, False)
+    assert turns.take(SHOP, now_ms=61_000, interval_ms=60_000, mark="c").ours
+    assert turns.take("other.com", now_ms=61_000, interval_ms=60_000, mark="d").ours
+
+
+def test_of_many_who_want_a_turn_one_gets_it(turns: Turns) -> None:
+    start = Barrier(8)
+
+    def take(number: int) -> bool:
+        start.wait()
+        return turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark=str(number)).ours
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(take, range(8))) == 1
+
+
+def test_that_a_message_follows_is_said_until_the_next_turn(turns: Turns) -> None:
+    first = turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a")
+    turns.followed(SHOP, first)
+    assert turns.take(SHOP, now_ms=2000, interval_ms=60_000, mark="b").followed
+    assert turns.take(SHOP, now_ms=61_000, interval_ms=60_000, mark="c").ours
+    turns.followed(SHOP, first)
+    assert not turns.take(SHOP, now_ms=62_000, interval_ms=60_000, mark="d").followed, "it followed another turn"
+
+
+def test_who_asks_again_for_a_turn_that_he_took_has_it(turns: Turns) -> None:
+    """The SDK's second try of a call whose answer was lost meets its own effect."""
+    assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a").ours
+    assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a").ours
+
+
+def test_a_clock_that_was_an_hour_ahead_keeps_no_mailbox_silent(turns: Turns) -> None:
+    turns.take(SHOP, now_ms=3_600_000, interval_ms=60_000, mark="a")
+    assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="b").ours
