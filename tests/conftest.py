@@ -1,9 +1,14 @@
 """What holds for all tests: tiers, order, costs, and descriptions of services that are read once."""
 
+import signal
+
 from tests.sessions import share_descriptions
 
 pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 share_descriptions()
+# A shell has what it starts in the background ignore interrupts, and what tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -134,3 +134,11 @@ def test_slices_of_successive_days_play_everything_that_fits() -> None:
     slices = [chosen(every, rotation, 16) for rotation in range(5)]
     assert all(sum(part.seconds for part in one) <= 16 * 60 for one in slices)
     assert {part.name for one in slices for part in one} == {"0", "1", "2", "3"}
+
+
+def test_what_tests_start_can_be_interrupted_even_if_they_run_in_the_background() -> None:
+    code = (
+        "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); import tests.conftest; "
+        "sys.exit(subprocess.run(['sh', '-c', 'kill -INT $$; sleep 30']).returncode != -signal.SIGINT)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
