@@ -108,12 +108,12 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "requests of a mailbox", f"{_n(AT.counter_requests_a_second)} a second at an instance, saved up for "
         f"{rate_limit.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
-        "GitHub's REST API: 15 a second", "http/test_reading.py::"
+        "GitHub's REST API: 15 a second", "http/test_message_listing.py::"
         "test_a_mailbox_that_is_asked_too_often_is_told_to_come_again",
     )  # fmt: skip
     yield Bound(
         "messages of a page", _n(schemas.MAX_PAGE_MESSAGES), "each is looked up and fetched", "`NotARequest`",
-        "Gmail API: 500", "http/test_reading.py::test_a_query_that_is_none_is_refused",
+        "Gmail API: 500", "http/test_message_listing.py::test_a_query_that_is_none_is_refused",
     )  # fmt: skip
     yield Bound(
         "bytes of a page", _n(schemas.MAX_PAGE_BYTES), "Lambda returns 6 MB, and this is base64 by then",
@@ -123,7 +123,7 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "a message in a page, or a part of one", _n(message_listing.MAX_MESSAGE_BYTES, "bytes"), "the same",
         "its envelope is fetched by itself, in parts; `RangeUnsatisfiable`", "Lambda: 6 MB",
-        "http/test_reading.py::test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts",
+        "http/test_message_listing.py::test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts",
     )  # fmt: skip
     yield Bound(
         "waiting for a message", _n(schemas.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
@@ -138,17 +138,17 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "messages behind a cursor that are watched", _n(message_listing.MOST_WATCHED), "each look reads their rows",
         "the next pass shows what is filed there", "IMAP IDLE: all of a mailbox",
-        "http/test_reading.py::test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes",
+        "http/test_message_listing.py::test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes",
     )  # fmt: skip
     yield Bound(
         "fetching what a page shows", _n(handlers.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
         "the page ends there, and says that there is more", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
-        "http/test_reading.py::test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there",
+        "http/test_message_listing.py::test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there",
     )  # fmt: skip
     yield Bound(
         "messages that are counted", _n(message_listing.MOST_COUNTED), "each row is read",
         "there are more, says the answer",
-        "SQS: approximate numbers", "http/test_reading.py::test_so_many_are_counted_and_no_more",
+        "SQS: approximate numbers", "http/test_message_listing.py::test_so_many_are_counted_and_no_more",
     )  # fmt: skip
     yield Bound(
         "ids of an acknowledgement", _n(schemas.MAX_ACKNOWLEDGED), "a write each", "`NotARequest`",
@@ -166,7 +166,7 @@ def _counter() -> Iterator[Bound]:
         f"{registration.A_SECOND} of all, at an instance, saved up for {rate_limit.BURST_SECONDS} s",
         "strangers make us look names up; whoever does so all the time keeps others from it", "`TooManyRequests`",
         "Let's Encrypt: 10 accounts of an address in 3 h",
-        "http/test_opening.py::test_all_names_together_are_looked_up_so_often_and_no_more",
+        "http/test_registration.py::test_all_names_together_are_looked_up_so_often_and_no_more",
     )  # fmt: skip
     yield Bound(
         "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",
@@ -214,12 +214,12 @@ def _door() -> Iterator[Bound]:
     yield Bound(
         "an NLWeb message to be forwarded", _n(nlweb_inbox.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
         "an event bus takes no more", "`TooLarge`", "EventBridge: 256 kB an entry",
-        "pipeline/test_nlweb_door.py::test_what_could_never_be_handed_on_is_refused_at_the_door",
+        "pipeline/test_nlweb_inbox.py::test_what_could_never_be_handed_on_is_refused_at_the_door",
     )  # fmt: skip
     yield Bound(
         "a compressed body", "none", "a kilobyte may become a gigabyte", "`WrongContentEncoding`",
         "RFC 9110 §15.5.16 allows it",
-        "pipeline/test_nlweb_door.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
+        "pipeline/test_nlweb_inbox.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
     )  # fmt: skip
     yield Bound(
         "a run of the door", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
@@ -234,12 +234,12 @@ def _door() -> Iterator[Bound]:
     yield Bound(
         "a synchronous handler's reply", _n(answers.MAX_ANSWER_BYTES, "bytes"),
         "Lambda returns 6 MB", "`HandlerFailed`", "Lambda: 6 MB",
-        "pipeline/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
+        "runtime/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
     yield Bound(
         "waiting for a synchronous handler", _n(aws.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
         "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
-        "pipeline/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
+        "runtime/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
     )  # fmt: skip
     yield Bound(
         "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
@@ -261,16 +261,16 @@ def _door() -> Iterator[Bound]:
 def _json() -> Iterator[Bound]:
     yield Bound(
         "depth", _n(ijson.MAX_DEPTH, "levels"), "whoever walks it later may recurse", "`NotIJson`",
-        ".NET System.Text.Json: 64", "test_ijson.py::test_a_text_may_be_nested_so_deep_and_no_deeper",
+        ".NET System.Text.Json: 64", "core/test_ijson.py::test_a_text_may_be_nested_so_deep_and_no_deeper",
     )  # fmt: skip
     yield Bound(
         "members and elements", _n(ijson.MAX_VALUES), "each takes up to a hundred times its length in memory",
         "`NotIJson`", "PHP max_input_vars, Django DATA_UPLOAD_MAX_NUMBER_FIELDS: 1,000",
-        "test_ijson.py::test_so_many_values_are_read_and_more_are_refused_before_they_take_memory",
+        "core/test_ijson.py::test_so_many_values_are_read_and_more_are_refused_before_they_take_memory",
     )  # fmt: skip
     yield Bound(
         "integers", f"±{_n(ijson.MAX_EXACT_INTEGER)}", "others read them as doubles", "`NotIJson`", "RFC 7493 §2.2",
-        "test_ijson.py::test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger",
+        "core/test_ijson.py::test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger",
     )  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def _members() -> Iterator[Bound]:
 def _dm3() -> Iterator[Bound]:
     yield Bound(
         "a body", _n(dm3_inbox.MAX_BODY_BYTES, "bytes"), "Lambda takes no more", "`TooLarge`", "Lambda: 6 MB",
-        "pipeline/test_dm3_door.py::test_a_body_may_be_as_long_as_lambda_takes_and_no_longer",
+        "pipeline/test_dm3_inbox.py::test_a_body_may_be_as_long_as_lambda_takes_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "calls in a batch", _n(jsonrpc.MAX_BATCH), "answered in one run", "`RpcBatchTooLong`",
@@ -305,7 +305,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "an answer to a batch", _n(answers.MAX_ANSWER_BYTES, "bytes"), "Lambda returns 6 MB", "`RpcBatchTooLong`",
         "Lambda: 6 MB",
-        "pipeline/test_dm3_door.py::test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer",
+        "pipeline/test_dm3_inbox.py::test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a call's id", _n(jsonrpc.MAX_ID_CHARACTERS, "characters"), "echoed", "`RpcNotARequest`",
@@ -315,17 +315,17 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "time in which calls are begun", _n(dm3_inbox.BODY_SECONDS, "s"), "the run must end in time", "`NotQueued`",
         "API Gateway: 30 s",
-        "pipeline/test_dm3_door.py::test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again",
+        "pipeline/test_dm3_inbox.py::test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again",
     )  # fmt: skip
     yield Bound(
         "an envelope", _n(AT.dm3_size_limit_bytes, "bytes"), "read, queued and filed whole; told to senders",
         "`TooLarge`", "dm3 §2.2.4: 20 MB; Lambda: 6 MB",
-        "pipeline/test_dm3_door.py::test_the_size_is_that_of_the_envelope_as_received",
+        "pipeline/test_dm3_inbox.py::test_the_size_is_that_of_the_envelope_as_received",
     )  # fmt: skip
     yield Bound(
         "an envelope but for its message", _n(dm3_inbox.MAX_BESIDE_BYTES, "bytes"),
         "hashed and checked before anybody is known", "`EnvelopeInvalid`", "Postfix header_size_limit: 102,400",
-        "pipeline/test_dm3_door.py::test_beside_the_message_an_envelope_has_no_room_for_much",
+        "pipeline/test_dm3_inbox.py::test_beside_the_message_an_envelope_has_no_room_for_much",
     )  # fmt: skip
     yield Bound(
         "a name", _n(MAX_NAME_BYTES, "bytes"), "normalised by large tables", "`NameInvalid`", "RFC 1035 §2.3.4",
@@ -338,18 +338,18 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "look-ups for a call", "two, of receiver and sender, and one more where the sender's key fails",
         "the sender waits", "`SenderSignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
-        "pipeline/test_dm3_door.py::test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails",
+        "pipeline/test_dm3_inbox.py::test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails",
     )  # fmt: skip
     yield Bound(
         "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
         "`ProfileLookupFailed`",
         "Postfix postscreen_dnsbl_timeout: 10 s",
-        "pipeline/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
+        "net/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
     )  # fmt: skip
     yield Bound(
         "look-ups at once", _n(inbox.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
-        "pipeline/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
+        "net/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
     )  # fmt: skip
     yield Bound(
         "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the door", "`ProfileInvalid`",
@@ -519,34 +519,35 @@ def _dns() -> Iterator[Bound]:
 def _https() -> Iterator[Bound]:
     yield Bound(
         "an exchange", _n(AT.outbound_total_seconds, "s"), "answers may drip", "`OutboundFailed`",
-        "RFC 8461 §3.3: a minute", "test_https.py::test_an_answer_that_drips_is_taken_if_it_ends_in_the_time_allowed",
+        "RFC 8461 §3.3: a minute",
+        "net/test_https.py::test_an_answer_that_drips_is_taken_if_it_ends_in_the_time_allowed",
     )  # fmt: skip
     yield Bound(
         "connecting, TLS", _n(AT.outbound_connect_seconds, "s"), "the next address is tried", "`OutboundFailed`",
         "Postfix smtp_connect_timeout: 30 s",
-        "test_https.py::test_a_server_has_the_time_to_connect_to_shake_hands",
+        "net/test_https.py::test_a_server_has_the_time_to_connect_to_shake_hands",
     )  # fmt: skip
     yield Bound(
         "addresses tried of a host", _n(https.MAX_ADDRESSES), "a zone must not have us knock on a thousand doors",
         "`OutboundFailed`", "Postfix smtp_mx_address_limit: 5",
-        "test_https.py::test_so_many_addresses_of_a_host_are_tried_and_no_more",
+        "net/test_https.py::test_so_many_addresses_of_a_host_are_tried_and_no_more",
     )  # fmt: skip
     yield Bound(
         "redirects", "none followed", "they lead elsewhere", "an answer like any other", "RFC 8461 §3.3: none",
-        "test_https.py::test_redirects_are_not_followed",
+        "net/test_https.py::test_redirects_are_not_followed",
     )  # fmt: skip
     yield Bound(
         "a URL", _n(https.MAX_URL_CHARACTERS, "characters"), "parsed and logged", "`OutboundFailed`",
-        "sitemaps.org: 2,048", "test_https.py::test_a_url_may_be_so_long_and_no_longer",
+        "sitemaps.org: 2,048", "net/test_https.py::test_a_url_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "an answer's head", _n(httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, "bytes, and one read more"),
         "kept whole", "`OutboundFailed`", "curl: 100 kB a header",
-        "test_https.py::test_an_answers_head_may_be_so_long_and_but_one_read_longer",
+        "net/test_https.py::test_an_answers_head_may_be_so_long_and_but_one_read_longer",
     )  # fmt: skip
     yield Bound(
         "an answer", _n(https.MAX_RESPONSE_BYTES, "bytes"), "kept whole", "`OutboundFailed`",
-        "nginx client_max_body_size: 1 MB", "test_https.py::test_an_answer_may_be_so_long_and_no_longer",
+        "nginx client_max_body_size: 1 MB", "net/test_https.py::test_an_answer_may_be_so_long_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
@@ -564,7 +565,7 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
-        "pipeline/test_graph.py::test_a_graphs_reply_is_read_up_to_its_size",
+        "outbound/test_graph.py::test_a_graphs_reply_is_read_up_to_its_size",
     )  # fmt: skip
 
 
@@ -588,7 +589,7 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "claims judged at once", _n(side_by_side.THREADS), "a thread and a connection each", "they wait their turn",
         "botocore max_pool_connections: 10",
-        "pipeline/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
+        "core/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
     )  # fmt: skip
     yield Bound(
         "a run of the worker", _run("WorkerFunction"), "all of a batch, all look-ups slow",
@@ -610,7 +611,7 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "a call of AWS", f"{aws.AWS_TRIES} tries of {aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS} s",
         "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
-        "pipeline/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
+        "runtime/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
     )  # fmt: skip
     yield Bound(
         "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
@@ -688,22 +689,22 @@ def _courier() -> Iterator[Bound]:
     yield Bound(
         "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
         "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
-        "pipeline/test_courier.py::test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour",
+        "outbound/test_courier.py::test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour",
     )  # fmt: skip
     yield Bound(
         "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
         "its domains name it without asking it", "nobody is told", "RFC 3834 §2: responders limit themselves",
-        "pipeline/test_courier.py::test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it",
+        "outbound/test_courier.py::test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
         "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
         "Postfix bounce_queue_lifetime: 5 d",
-        "pipeline/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
+        "outbound/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"),
         f"{courier.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
-        "SQS: 900 s", "pipeline/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
+        "SQS: 900 s", "outbound/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
         "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
@@ -728,7 +729,7 @@ def _courier() -> Iterator[Bound]:
 
 
 def _storage() -> Iterator[Bound]:
-    test = "http/test_storage.py::"
+    test = "http/test_containers.py::"
     yield Bound(
         "a request, and an answer", _n(schemas.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
         "`ContainerTooLarge`; larger containers come and are read in parts", "S3's parts of an upload: 5 MB at least",
@@ -750,7 +751,7 @@ def _storage() -> Iterator[Bound]:
     yield Bound(
         "what a mailbox keeps", f"{_n(AT.storage_max_bytes, 'bytes')} in {_n(AT.storage_max_containers)} containers",
         "it is paid by the month", "`StorageFull`", "Gmail: 15 GB",
-        "storage/test_storage.py::test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more",
+        "storage/test_containers.py::test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more",
     )  # fmt: skip
     yield Bound(
         "containers of a page", _n(schemas.MAX_CONTAINERS), "each row is read", "`NotARequest`",
@@ -762,30 +763,30 @@ def _outbox() -> Iterator[Bound]:
     yield Bound(
         "a message", f"{_n(queues.MAX_BODY_BYTES, 'bytes')} as it is queued, what is not ASCII escaped",
         "the courier's queue carries it whole: it is stored nowhere", "`TooLarge`", "SQS: 1 MiB",
-        "http/test_sending.py::"
+        "http/test_outbox.py::"
         "test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound",
     )  # fmt: skip
     yield Bound(
         "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
         "Postfix maximal_queue_lifetime: 5 d",
-        "pipeline/test_dispatch.py::test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble",
+        "outbound/test_outbox.py::test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble",
     )  # fmt: skip
     yield Bound(
         "a token, and what became of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
         "Stripe's idempotency keys: 24 h",
-        "http/test_sending.py::test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer",
+        "http/test_outbox.py::test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer",
     )  # fmt: skip
     yield Bound(
         "the answer that is kept with it", _n(outbox.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
         "not kept; delivered all the same", "our own replies: 4,096 bytes in a row",
-        "pipeline/test_dispatch.py::"
+        "outbound/test_outbox.py::"
         "test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_the_same",
     )  # fmt: skip
     yield Bound(
         "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
         "a stranger's words in a row, and before its owner's eyes", "cut off; what is not printable is left out",
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
-        "pipeline/test_dispatch.py::"
+        "outbound/test_outbox.py::"
         "test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain",
     )  # fmt: skip
 
@@ -795,7 +796,7 @@ def _notifications() -> Iterator[Bound]:
         "targets of a mailbox", _n(notification_targets.MAX_TARGETS), "each is a post for each turn",
         "`TooManyTargets`",
         "GitHub: 20 webhooks of a repository",
-        "storage/test_targets.py::test_so_many_targets_a_mailbox_has_however_many_are_added_at_once",
+        "storage/test_notification_targets.py::test_so_many_targets_a_mailbox_has_however_many_are_added_at_once",
     )  # fmt: skip
     yield Bound(
         "a target's address", _n(schemas.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
@@ -814,27 +815,27 @@ def _notifications() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "trying to send a code", _n(notifier.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
-        "none", "pipeline/test_notifier.py::test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong",
+        "none", "outbound/test_notifier.py::test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong",
     )  # fmt: skip
     yield Bound(
         "turns in which a mailbox's targets are told", f"one in {_n(AT.notify_interval_seconds, 's')}",
         "many messages come in at once", "told at the end of the interval", "none",
-        "pipeline/test_notifier.py::test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval",
+        "outbound/test_notifier.py::test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval",
     )  # fmt: skip
     yield Bound(
         "retries of a target at once", "one", "all say the same", "covered by it", "none",
-        "pipeline/test_notifier.py::test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again",
+        "outbound/test_notifier.py::test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again",
     )  # fmt: skip
     yield Bound(
         "trying to tell a target", _n(AT.notify_pause_seconds, "s"), "hosts stay away", "paused; its owner resumes it",
         "Standard Webhooks: disable what fails for days",
-        "pipeline/test_notifier.py::test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing",
+        "outbound/test_notifier.py::test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing",
     )  # fmt: skip
     yield Bound(
         "a secret from before a rotation", _n(webhook_keys.OVERLAP_SECONDS, "s"),
         "receivers take up the new one by then",
         "it signs no more", "Standard Webhooks: sign with both",
-        "storage/test_targets.py::test_after_a_rotation_both_secrets_sign_for_a_day",
+        "storage/test_notification_targets.py::test_after_a_rotation_both_secrets_sign_for_a_day",
     )  # fmt: skip
 
 
@@ -873,7 +874,7 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a graph's answers", _n(graph.MAX_DOMAINS), "the same", leaves, "the same",
-        "pipeline/test_graph.py::test_only_so_many_answers_are_remembered",
+        "outbound/test_graph.py::test_only_so_many_answers_are_remembered",
     )  # fmt: skip
     yield Bound(
         "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",

@@ -94,7 +94,7 @@ def test_what_is_no_id_is_no_other_address(mailbox: Any, wrong: str) -> None:
 def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looked_at(
     host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("shelves", "desk"):
+    for module in ("message_listing", "handlers"):
         monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1001)
     text = json.dumps({"n": ["€🤝"] * 700}, ensure_ascii=False)  # a part ends within a character
     counter.file(text)

@@ -13,7 +13,7 @@ SPARED = {
     "storage/directory/operators.py": "operators' commands",
     "storage/directory/mailboxes.py": "operators' commands; owners are answered once it is done",
     "storage/limits/codes.py": "codes for targets: the counter says so, and is asked again",
-    "storage/containers.py": "owners' archives, whose every call is struck in tests/storage/test_storage.py",
+    "storage/containers.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
     "storage/mail/segments.py Objects.delete: self._s3.delete_object": "the same",
     "storage/limits/challenges.py": "signing in, once more if it failed",
     "storage/secrets/token_keys.py": "operators' commands, and signing in",

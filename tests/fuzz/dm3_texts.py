@@ -62,7 +62,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.names", seeds=NAMES, max_bytes=512)
+@fuzzed("protocols.dm3.names", seeds=NAMES, max_bytes=512)
 def dm3_names(data: bytes) -> None:
     """A name, or a refusal, as the library of ENSIP-15 has it; to normalise twice changes nothing."""
     text = text_of(data)
@@ -87,7 +87,7 @@ URIS = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.profile", "dm3.keys", seeds=tuple(uri.encode() for uri in URIS), max_bytes=65_600)
+@fuzzed("protocols.dm3.profile", "protocols.dm3.keys", seeds=tuple(uri.encode() for uri in URIS), max_bytes=65_600)
 def profile_uris(data: bytes) -> None:
     """What a data: URI carries, or a refusal; a profile in it is the same when it is published again."""
     text = text_of(data)
@@ -107,7 +107,7 @@ PROFILES = tuple(
 )
 
 
-@fuzzed("dm3.profile", "dm3.keys", "dm3.sealing", seeds=PROFILES, is_json=True)
+@fuzzed("protocols.dm3.profile", "protocols.dm3.keys", "protocols.dm3.sealing", seeds=PROFILES, is_json=True)
 def profiles(data: bytes) -> None:
     """A user's or a service's profile, or a refusal; published again in our form it is read as the same."""
     value = json_of(data)
@@ -131,7 +131,14 @@ ENVELOPES = (
 OF_ENVELOPES = (Reason.ENVELOPE_INVALID, Reason.ENCRYPTION_SCHEME_UNKNOWN)
 
 
-@fuzzed("dm3.envelope", "dm3.members", "dm3.dialect", seeds=ENVELOPES, is_json=True, max_bytes=LONG)
+@fuzzed(
+    "protocols.dm3.envelope",
+    "protocols.dm3.members",
+    "protocols.dm3.dialect",
+    seeds=ENVELOPES,
+    is_json=True,
+    max_bytes=LONG,
+)
 def dm3_envelope(data: bytes) -> None:
     """An envelope, or a refusal; it keeps its members; its signature and hashes hold, or are refused."""
     value = json_of(data)
@@ -164,7 +171,7 @@ MESSAGES = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.message", "dm3.members", "dm3.dialect", seeds=MESSAGES, is_json=True)
+@fuzzed("protocols.dm3.message", "protocols.dm3.members", "protocols.dm3.dialect", seeds=MESSAGES, is_json=True)
 def dm3_message(data: bytes) -> None:
     """A message, or a refusal; it keeps its members; signed by us it is verified, with one flipped bit it is not."""
     value = json_of(data)
@@ -193,7 +200,7 @@ DELIVERIES = (
 )
 
 
-@fuzzed("dm3.envelope", "dm3.postmark", seeds=DELIVERIES, is_json=True)
+@fuzzed("protocols.dm3.envelope", "protocols.dm3.postmark", seeds=DELIVERIES, is_json=True)
 def delivery_information(data: bytes) -> None:
     """Of what we certify to the receiver, the postmark is made, opened and read again, and fits its envelope alone."""
     value = json_of(data)
@@ -225,7 +232,7 @@ POSTMARKS = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.postmark", "dm3.members", "dm3.dialect", seeds=POSTMARKS, is_json=True)
+@fuzzed("protocols.dm3.postmark", "protocols.dm3.members", "protocols.dm3.dialect", seeds=POSTMARKS, is_json=True)
 def postmarks(data: bytes) -> None:
     """A postmark, or a refusal; it keeps its members; its hash and signature hold, or do not."""
     found = asked(lambda: read_postmark(data), Reason.POSTMARK_INVALID)
@@ -248,7 +255,7 @@ EXTENSIONS = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.extension", seeds=EXTENSIONS, is_json=True)
+@fuzzed("protocols.dm3.extension", seeds=EXTENSIONS, is_json=True)
 def profile_extensions(data: bytes) -> None:
     """A receiver's extension, or a refusal; written by us it is the same, and its rules decide on any sender."""
     value = json_of(data)
@@ -271,7 +278,7 @@ STORED = (
 )
 
 
-@fuzzed("dm3.keys", "dm3.service", seeds=STORED, is_json=True)
+@fuzzed("protocols.dm3.keys", "protocols.dm3.service", seeds=STORED, is_json=True)
 def stored_keys(data: bytes) -> None:
     """Keys as a file or a secret holds them, or an error without the key in it; stored again they are the same."""
     value = json_of(data)

@@ -60,7 +60,7 @@ POSTED = tuple(b"application/json\0\0" + message for message in ENVELOPES)
 
 
 @fuzzed(
-    "post.nlweb_door", "nlweb.envelope", "nlweb.verify",
+    "pipeline.nlweb_inbox", "protocols.nlweb.envelope", "protocols.nlweb.verify",
     seeds=(*POSTED, b'application/json; charset="utf-8"\0identity\0{}', b"text/plain\0gzip\0\x1f\x8b"),
     max_bytes=LONG,
 )  # fmt: skip
@@ -71,7 +71,14 @@ def nlweb_door(data: bytes) -> None:
     assert accepted is None or accepted.text.encode() == body
 
 
-@fuzzed("post.nlweb_door", "post.nlweb_judge", "post.sync", "post.intake", seeds=CONTENTS, is_json=True)
+@fuzzed(
+    "pipeline.nlweb_inbox",
+    "pipeline.judges.nlweb",
+    "pipeline.synchronous",
+    "pipeline.intake",
+    seeds=CONTENTS,
+    is_json=True,
+)
 def signed_at_the_door(data: bytes) -> None:
     """The same for any Header and Body that are rightly signed: what is taken in is judged; nothing is our fault."""
     content = json_of(data)
@@ -89,7 +96,7 @@ CALLS = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.jsonrpc", "post.dm3_door", seeds=CALLS, is_json=True, max_bytes=LONG)
+@fuzzed("protocols.dm3.jsonrpc", "pipeline.dm3_inbox", seeds=CALLS, is_json=True, max_bytes=LONG)
 def dm3_door(data: bytes) -> None:
     """Any body: an answer to each call that waits for one, by its id, never an internal error; claims are judged."""
     calls = read_calls(data, max_bytes=len(data) + 1)
@@ -120,7 +127,8 @@ LETTERS = tuple(
 
 
 @fuzzed(
-    "post.dm3_door", "post.dm3_judge", "dm3.explain", "dm3.envelope", "dm3.postmark", seeds=LETTERS, is_json=True
+    "pipeline.dm3_inbox", "pipeline.judges.dm3", "protocols.dm3.explain", "protocols.dm3.envelope",
+    "protocols.dm3.postmark", seeds=LETTERS, is_json=True,
 )  # fmt: skip
 def letters(data: bytes) -> None:
     """Whatever alice seals and signs: refused, or filed with a postmark that its receiver can open and finds true."""
@@ -189,7 +197,7 @@ REQUESTS = tuple(
 NAMES = ("content-type", "content-encoding", "origin", "host")
 
 
-@fuzzed("post.cors", "post.answers", "post.nlweb_door", seeds=REQUESTS, max_bytes=LONG)
+@fuzzed("http.cors", "http.answers", "pipeline.nlweb_inbox", seeds=REQUESTS, max_bytes=LONG)
 def inbox_function(data: bytes) -> None:
     """Any request through API Gateway, its body as text or base64: an answer of its protocol, and never a 5xx."""
     head, _, body = data.partition(b"\n\n")

@@ -40,7 +40,7 @@ CLAIMS = (
 )  # fmt: skip
 
 
-@fuzzed("post.claims", seeds=CLAIMS, is_json=True, max_bytes=LONG)
+@fuzzed("pipeline.claims", seeds=CLAIMS, is_json=True, max_bytes=LONG)
 def queued_claims(data: bytes) -> None:
     """A claim, or one of the errors that mean: none of ours; sent again it is the same claim."""
     try:
@@ -60,7 +60,7 @@ NOTICES = tuple(
 )
 
 
-@fuzzed("post.notices", seeds=(*NOTICES, b"[]", b"1", b"{}"), is_json=True)
+@fuzzed("outbound.queue_messages", seeds=(*NOTICES, b"[]", b"1", b"{}"), is_json=True)
 def notices(data: bytes) -> None:
     """A notice, or one of the errors that mean: none of ours; sent again it is the same notice."""
     try:
@@ -74,7 +74,7 @@ def notices(data: bytes) -> None:
 LINES = (compact({"n": None, "s": [1.5, "☀"]}), b"\0", "\ud7ff\u2028\r\n".encode(), b'{"pk":"a","sk":"b"}')
 
 
-@fuzzed("store.segments", seeds=LINES, is_json=True)
+@fuzzed("storage.mail.segments", seeds=LINES, is_json=True)
 def stored_lines(data: bytes) -> None:
     """Every line of a segment is read from its place as it was written, whatever the message and its receipt hold."""
     value, text = json_of(data), text_of(data)
@@ -97,7 +97,7 @@ SETTINGS = (
 )  # fmt: skip
 
 
-@fuzzed("settings", "names.dns.servers", "names.dnssec.anchors", "post.cors", seeds=SETTINGS, max_bytes=2048)
+@fuzzed("core.settings", "names.dns.servers", "names.dnssec.anchors", "http.cors", seeds=SETTINGS, max_bytes=2048)
 def operators_settings(data: bytes) -> None:
     """A setting is read, or the start is refused with a sentence; the same for resolvers, anchors and origins."""
     name, value = fields_of(data, 2)

@@ -93,7 +93,7 @@ LONG = (
 """Whose values are counted: too many after a string that does not end, one too many, and few, but for a string."""
 
 
-@fuzzed("ijson", seeds=SEEDS + LONG, is_json=True, max_bytes=MAX_BYTES + 10)
+@fuzzed("core.ijson", seeds=SEEDS + LONG, is_json=True, max_bytes=MAX_BYTES + 10)
 def ijson(data: bytes) -> None:
     """What is taken is taken by Python's own parser, and means the same; what is no JSON is none to it either."""
     found = asked(lambda: (parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH),), *REFUSALS)
@@ -127,7 +127,7 @@ def _has_big_number(value: JsonValue) -> bool:
     return isinstance(value, float) and abs(value) > MAX_EXACT_INTEGER
 
 
-@fuzzed("canonical", seeds=SEEDS, is_json=True)
+@fuzzed("core.canonical", seeds=SEEDS, is_json=True)
 def canonical(data: bytes) -> None:
     """The canonical text is that of the package rfc8785, and canonical(parse(canonical(x))) is the same text."""
     value = json_of(data)
@@ -144,7 +144,7 @@ def canonical(data: bytes) -> None:
         assert json_stringify(parse(in_order, max_bytes=len(in_order))) == in_order
 
 
-@fuzzed("canonical", seeds=SEEDS, is_json=True)
+@fuzzed("core.canonical", seeds=SEEDS, is_json=True)
 def canonical_of_any_value(data: bytes) -> None:
     """For what Python's lenient parser gives (NaN, big integers, half surrogates) all writers write or refuse alike."""
     try:

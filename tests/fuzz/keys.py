@@ -42,7 +42,7 @@ RECORDS = (
 )  # fmt: skip
 
 
-@fuzzed("nlweb.key_record", "nlweb.keys", seeds=RECORDS, max_bytes=2 * MAX_RECORD_BYTES)
+@fuzzed("protocols.nlweb.key_record", "crypto.rsa_ed25519", seeds=RECORDS, max_bytes=2 * MAX_RECORD_BYTES)
 def key_record(data: bytes) -> None:
     """A key, or a discard; dkimpy reads the same tag list; the record we write of the key is read as the same key."""
     records = data.split(b"\0")
@@ -67,7 +67,7 @@ def _by_dkimpy(record: bytes) -> dict[bytes, bytes]:
     return tags
 
 
-@fuzzed("nlweb.keys", seeds=(RSA_SPKI, RSA_PKCS1, KEY.public.spki(), KEY.public.spki()[-32:]), max_bytes=4096)
+@fuzzed("crypto.rsa_ed25519", seeds=(RSA_SPKI, RSA_PKCS1, KEY.public.spki(), KEY.public.spki()[-32:]), max_bytes=4096)
 def keys_in_der(data: bytes) -> None:
     """A key, or a discard; what is taken is one proper encoding, and OpenSSL reads the same key of it."""
     for read in (public_key_from_spki, public_key_from_pkcs1):
@@ -91,7 +91,7 @@ SIGNERS: tuple[PrivateKey | PrivateSigningKey, ...] = (
 
 
 @fuzzed(
-    "nlweb.keys", "dm3.keys",
+    "crypto.rsa_ed25519", "protocols.dm3.keys",
     seeds=(b"text", b"", bytes(64), ALICES.signing.sign(b"text"), bytes.fromhex("3006020101020101")),
     max_bytes=1024,
 )  # fmt: skip

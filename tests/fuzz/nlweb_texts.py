@@ -67,7 +67,14 @@ def check_explained(data: bytes, found: Envelope | TheirError | NotNowError) -> 
         assert f"{check.saw}{check.expected}".isprintable(), f"{check.name} shows what a terminal obeys"
 
 
-@fuzzed("nlweb.envelope", "nlweb.verify", "nlweb.explain", seeds=ENVELOPES, is_json=True, max_bytes=LONG)
+@fuzzed(
+    "protocols.nlweb.envelope",
+    "protocols.nlweb.verify",
+    "protocols.nlweb.explain",
+    seeds=ENVELOPES,
+    is_json=True,
+    max_bytes=LONG,
+)
 def envelope(data: bytes) -> None:
     """An envelope, or a refusal of the door; what `explain` shows people is the same verdict."""
     found = at_door(data)
@@ -84,7 +91,7 @@ CONTENTS = tuple(
 )
 
 
-@fuzzed("nlweb.envelope", "nlweb.sign", "nlweb.verify", seeds=CONTENTS, is_json=True)
+@fuzzed("protocols.nlweb.envelope", "protocols.nlweb.sign", "protocols.nlweb.verify", seeds=CONTENTS, is_json=True)
 def signed_envelope(data: bytes) -> None:
     """verify(sign(x)) is true: what is signed is never refused for Hash or Signature; one flipped bit is."""
     content = json_of(data)
@@ -122,7 +129,7 @@ def _by_calendar(text: str) -> int | None:
 
 
 @fuzzed(
-    "nlweb.timestamp",
+    "protocols.nlweb.timestamp",
     seeds=(
         b"2026-11-21T09:30:00Z", b"2026-11-21T09:30:00.123456789+00:00", b"2024-02-29T23:59:59.9Z",
         b"0001-01-01T00:00:00Z", b"9999-12-31T23:59:59.999999999Z", b"2026-11-21T24:00:00Z", b"2016-12-31T23:59:60Z",
@@ -162,7 +169,7 @@ def _is_host_by_hand(name: str) -> bool:
     )
 
 
-@fuzzed("nlweb.names", "nlweb.manifest", seeds=NAMES, max_bytes=512)
+@fuzzed("protocols.nlweb.names", "protocols.nlweb.manifest", seeds=NAMES, max_bytes=512)
 def host_names(data: bytes) -> None:
     """A name, or a refusal; to read what was read changes nothing; every host name is a name to DNS, too."""
     text = text_of(data)
@@ -185,7 +192,7 @@ def host_names(data: bytes) -> None:
 
 
 @fuzzed(
-    "nlweb.schema",
+    "protocols.nlweb.schema",
     seeds=(
         b"nlweb.org/MSG:1.0\0pollyweb.org/MSG", b"nlweb.org/MSG:1.7\0nlweb.org/MSG:1.7", b"pollyweb.org/MSG:2.0\0",
         b"dtfw.org/msg:1\0", b"nlweb.org/MSG:01.0000\0", "nlweb.org/MSG:\u0661\0".encode(),
@@ -207,7 +214,7 @@ def schema_codes(data: bytes) -> None:
 
 
 @fuzzed(
-    "nlweb.subjects",
+    "protocols.nlweb.subjects",
     seeds=(b"Hello@Host\0*@Host", b"Feedback@Buffer\0*", b"Hello\0Hello", b"a@b@c\0a@*", b"@\0*@*", b"*\0*@"),
     max_bytes=600,
 )
@@ -226,7 +233,7 @@ def subjects(data: bytes) -> None:
 
 
 @fuzzed(
-    "nlweb.feedback", "nlweb.manifest",
+    "protocols.nlweb.feedback", "protocols.nlweb.manifest",
     seeds=(
         compact(body_of("sender.example", "5f0d8f9e-0000-4000-8000-000000000001", Reason.TOO_LATE)),
         compact(summary_of("sender.example", 0, 3_600_000, {"TooLate": 2})), compact({"Domain": "a.example"}),

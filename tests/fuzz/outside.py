@@ -82,7 +82,7 @@ ANSWERS = (
 )  # fmt: skip
 
 
-@fuzzed("post.graph", "client.sending", "client.dm3_answers", seeds=ANSWERS)
+@fuzzed("outbound.graph", "client.sending", "client.dm3_answers", seeds=ANSWERS)
 def answers_of_others(data: bytes) -> None:
     """A graph's, a post office's and a delivery service's answer each mean something, whatever their bodies hold."""
     status, _, body = data.partition(b"\0")
@@ -128,7 +128,7 @@ HOSTS = _Hosts()
 CLIENT = HttpsClient(HOSTS)
 
 
-@fuzzed("https", seeds=URLS, max_bytes=2200)
+@fuzzed("net.https", seeds=URLS, max_bytes=2200)
 def outbound_urls(data: bytes) -> None:
     """No URL or address that a stranger names leads into a private network; what is wrong with it is OutboundFailed."""
     url, address = fields_of(data, 2)

@@ -19,7 +19,7 @@ SEALED = (
 )  # fmt: skip
 
 
-@fuzzed("dm3.sealing", seeds=tuple(text.encode() for text in SEALED), max_bytes=16_384)
+@fuzzed("protocols.dm3.sealing", seeds=tuple(text.encode() for text in SEALED), max_bytes=16_384)
 def sealed_values(data: bytes) -> None:
     """Opened, or refused; the short way through our own form opens what the strict parser's way opens, and the same."""
     text = text_of(data)
@@ -36,7 +36,11 @@ def sealed_values(data: bytes) -> None:
         assert isinstance(found, TheirError) or set(value) >= {"ciphertext", "ephemPublicKey", "nonce"}
 
 
-@fuzzed("dm3.sealing", seeds=(b"", b"text", b"\x80", b"\x80" + bytes(20), bytes(2048), b"a" * 2047), max_bytes=6000)
+@fuzzed(
+    "protocols.dm3.sealing",
+    seeds=(b"", b"text", b"\x80", b"\x80" + bytes(20), bytes(2048), b"a" * 2047),
+    max_bytes=6000,
+)
 def sealing(data: bytes) -> None:
     """What is sealed is opened by its key and no other, not with one flipped bit; its length tells of blocks only."""
     text = seal(data, BOBS.encryption.public, ephemeral=ALICES.encryption, nonce=data[:12].ljust(12, b"n"))
@@ -53,7 +57,9 @@ def _opened(text: str, key: EncryptionKey) -> object:
     return asked(lambda: open_sealed(text, [key]), Reason.SEALED_VALUE_INVALID)
 
 
-@fuzzed("dm3.sealing", seeds=(b"", b"QQ==", b"QUI=", b"QUJD", b"QR==", b"Q", b"QQ=", b"====", b"Q Q=", b"-_8="))
+@fuzzed(
+    "protocols.dm3.sealing", seeds=(b"", b"QQ==", b"QUI=", b"QUJD", b"QR==", b"Q", b"QQ=", b"====", b"Q Q=", b"-_8=")
+)
 def base64_texts(data: bytes) -> None:
     """Decoded as Python's own strict decoder has it, where that is the only text of these bytes; refused otherwise."""
     text = text_of(data)

@@ -1,4 +1,4 @@
-"""What a mailbox may be called in an address, and who exchanges messages with it."""
+"""The names of mailboxes in addresses, and of those who exchange messages with them."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""The counter's OpenAPI 3.1 document, written from the list of its operations."""
+"""The mailbox API's OpenAPI 3.1 document, written from the list of its operations."""
 
 import re
 from functools import lru_cache

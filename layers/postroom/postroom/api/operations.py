@@ -1,4 +1,4 @@
-"""All that the counter answers: one list, from which requests are led on and the OpenAPI document is written."""
+"""The operations of the mailbox API: one list, for the router and for the OpenAPI document."""
 
 from dataclasses import dataclass
 from typing import Final

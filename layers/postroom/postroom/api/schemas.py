@@ -1,4 +1,4 @@
-"""What goes over the counter: the shapes of requests and answers, from which `openapi` tells them to the world."""
+"""The schemas of the mailbox API: the shapes of requests and answers."""
 
 from typing import Annotated, Any, Final, Literal
 

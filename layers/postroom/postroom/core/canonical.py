@@ -1,4 +1,4 @@
-"""The texts that get hashed and signed: RFC 8785, and what JavaScript writes.
+"""The texts that are hashed and signed: RFC 8785, and what JavaScript writes.
 
 RFC 8785 (JSON Canonicalization Scheme): `jcs`. dm3 hashes what npm's safe-stable-stringify writes, `stringify`, and
 sends what JSON.stringify writes, `json_stringify`. RFC 8785 §3.2.2 takes its numbers and strings from ECMAScript, so

@@ -1,4 +1,4 @@
-"""What can go wrong, and whose fault it is.
+"""The errors raised on purpose, by whose fault they are.
 
     PostroomError                 root; `status_hint` is the HTTP status if nobody knows better
      ├─ TheirError                the message, or its sender's set-up, is at fault: a refusal or a discard

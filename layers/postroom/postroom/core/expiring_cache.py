@@ -1,4 +1,4 @@
-"""Bounded memory with an end for each entry. Not thread safe: the owner holds its lock."""
+"""A bounded cache with an expiry time for each entry. Not thread safe: the owner holds its lock."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

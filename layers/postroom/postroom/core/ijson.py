@@ -1,4 +1,4 @@
-"""The strict door parser: I-JSON (RFC 7493) or a refusal, before anything else is looked at.
+"""A strict JSON parser: I-JSON (RFC 7493), or a refusal.
 
 `jiter` decides: it alone of the fast parsers refuses duplicate member names (compared after escapes are
 decoded) and lone surrogates. It lets pass what a walk over the parsed value then refuses: numbers beyond

@@ -1,4 +1,4 @@
-"""A bounded memory of what was read, each for its time."""
+"""A bounded, thread-safe cache that loads missing values, each for a fixed time."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is wrong with us, not with a message nor with its sender: in words for the operator.
+"""Faults of the deployment itself, in words for its operator.
 
 It is met deep inside, where a message only has to wait, or whoever asks to come again. A function tells what it met at
 the end of its run: in its log, each sentence once, and in a metric for an alarm to rest on (docs/own-faults.md).

@@ -1,4 +1,4 @@
-"""The settings of a deployment: declared once in template.yaml, parsed once here, typed, units in the names.
+"""The settings of a deployment: declared in template.yaml, parsed here, typed, with units in their names.
 
 A wrong setting stops the start with a sentence that names it.
 """

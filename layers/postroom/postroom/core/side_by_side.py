@@ -1,4 +1,4 @@
-"""The claims of a batch side by side: they wait for DNS and AWS together, and share one processor."""
+"""Work on the items of a batch in parallel: they wait for DNS and AWS together, and share one processor."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

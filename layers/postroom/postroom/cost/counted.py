@@ -1,4 +1,4 @@
-"""What a message asks of AWS, counted. tests/cost hold these numbers against the code and the template, but for times.
+"""The AWS requests of one message, counted. tests/cost compares them with the code and the template.
 
 Bytes are those of a message of NLWeb with a text as body; what depends on its size is said by `…_BESIDE`.
 """

@@ -1,4 +1,4 @@
-"""The cost model: what was counted of one message, times the mail of a month, times prices. Values in, values out."""
+"""The cost model: the counted requests of one message, times the mail of a month, times prices. Pure."""
 
 import math
 from collections.abc import Iterator

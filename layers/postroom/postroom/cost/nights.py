@@ -1,4 +1,4 @@
-"""What a run of compaction asks of AWS, and how long it takes: by the mail of a day, and what is left of it. Pure."""
+"""The AWS requests and duration of a compaction run, by the mail of a day. Pure."""
 
 import math
 from collections.abc import Iterator

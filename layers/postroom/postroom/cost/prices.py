@@ -1,4 +1,4 @@
-"""What AWS takes for what: prices.toml, or a file of the operator's in its form."""
+"""Prices of AWS: prices.toml, or an operator's file of the same form."""
 
 import tomllib
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""Keys that sign and verify: RSA (PKCS#1 v1.5 with SHA-256) and Ed25519 (over the text, never its digest).
+"""Signing and verifying keys: RSA (PKCS#1 v1.5 with SHA-256) and Ed25519 (over the text, never its digest).
 
 What a stranger publishes is read here by a few lines of our own and judged before any library sees it: general
 loaders take RSA-PSS keys for plain RSA, moduli of 64,000 bits and Ed25519 points of small order. The last are

@@ -1,1 +1,1 @@
-"""The main job told as a story, on the real template: the town it plays in, and its scenes."""
+"""The main job as a story, on the real template: `make demo`."""

@@ -1,4 +1,4 @@
-"""What becomes of Bob's mail at home, in the story."""
+"""Bob's archive at home, in the demo."""
 
 from collections.abc import Callable
 from dataclasses import replace

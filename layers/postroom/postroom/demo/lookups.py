@@ -1,4 +1,4 @@
-"""Why a sender's key is not believed: what anybody finds who looks it up, and what proves that."""
+"""The proof why a sender's key is not trusted, as anybody finds it."""
 
 import time
 

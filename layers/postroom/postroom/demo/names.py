@@ -1,4 +1,4 @@
-"""The wallet names of the story: alice.eth and bob.eth, and ds.eth, the delivery service of our receiver's deployment.
+"""The wallet names of the demo: alice.eth and bob.eth, and ds.eth, the delivery service of our receiver.
 
 A registry that the operator pins stands in for ENS. Bob's mailbox lets alice.eth in, and not mallory.eth.
 """

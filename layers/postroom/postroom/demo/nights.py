@@ -1,4 +1,4 @@
-"""What a night's compaction does to a mailbox, in the story: what its owner sees before and after is the same."""
+"""The nightly compaction of a mailbox, in the demo: its owner sees the same before and after."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

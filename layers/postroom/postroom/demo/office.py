@@ -1,4 +1,4 @@
-"""One deployment of ours, looked at from the operator's desk: what is filed, what was discarded, what still waits."""
+"""One deployment of ours, as its operator sees it: what is filed, discarded, and still queued."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What owners do in the story: scenes at the counter, over HTTPS, each one function."""
+"""The owners' scenes of the demo: the mailbox API over HTTPS, one function each."""
 
 from collections.abc import Callable
 

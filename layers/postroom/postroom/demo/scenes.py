@@ -1,4 +1,4 @@
-"""The scenes of the story. Each does something real, waits for what comes of it, and checks it where it is stored.
+"""The scenes of the demo. Each does something real, waits for the outcome, and checks it where it is stored.
 
 A scene that does not end as it must raises OurError: the demo cannot tell a story that did not happen.
 """

@@ -1,4 +1,4 @@
-"""What a scene tells, and how it insists that it happened."""
+"""The output of a scene, and its checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

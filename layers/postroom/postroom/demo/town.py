@@ -1,4 +1,4 @@
-"""The town of the story: three domains with signed zones, one deployment for the receiver, one for the buffer.
+"""The domains of the demo: several with signed zones, one deployment for the receiver, one for the buffer.
 
 sender.example     signs with pk1; its manifest names buffer.example; its host is served by the buffer
 receiver.example   ours: the deployment under test

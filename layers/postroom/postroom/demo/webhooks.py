@@ -1,4 +1,4 @@
-"""Who would rather be told than ask, in the story."""
+"""Notifications by webhook, in the demo."""
 
 import json
 from base64 import b64encode

@@ -1,4 +1,10 @@
-"""The counter: owners prove who they are, see what waits, fetch it, and acknowledge it.
+"""The mailbox API's server side: requests, responses, authentication, and the handlers of its operations.
 
-`wiring.build_counter` fits it to AWS; `operations` is the list of what it answers, which `openapi` tells the world.
+request.py, reply.py        what was asked, and what is answered; answers.py: the same of the inbox
+cors.py, conditions.py, ranges.py, cursors.py, rate_limit.py
+tokens.py, owner_keys.py, sign_in.py, registration.py      who asks
+handlers.py                 every operation of `api.operations`: whether it is allowed, and its answer
+message_listing.py, fetching.py, by_hash.py, usage.py      mail
+own_settings.py, preferences.py                            settings
+outbox.py, containers.py, notifications.py
 """

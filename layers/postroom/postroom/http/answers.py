@@ -1,4 +1,4 @@
-"""What the door answers: plain values that any HTTP skin can shape."""
+"""Answers of the inbox: plain values, independent of Lambda's events."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""dm3's reference calls a message by its hash, and has no pages: it is served with what it asks for all the same."""
+"""The operations that dm3's reference implementation asks for: messages by hash, without pages."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""The conditions of a write: If-Match and If-None-Match (RFC 9110 §13.1), so that no change gets lost."""
+"""Conditional writes: If-Match and If-None-Match (RFC 9110 §13.1), against lost updates."""
 
 import re
 from collections.abc import Mapping

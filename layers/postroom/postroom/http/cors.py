@@ -1,4 +1,4 @@
-"""Which web pages may ask for what (Fetch Standard, CORS protocol). Without a browser's credentials, always."""
+"""Cross-origin requests (Fetch Standard, CORS protocol); never with a browser's credentials."""
 
 import re
 from collections.abc import Mapping

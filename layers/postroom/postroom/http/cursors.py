@@ -1,4 +1,4 @@
-"""A cursor: how far a pass through a mailbox has come. Opaque to whoever holds it, and good for one mailbox.
+"""Cursors of a mailbox's pages: opaque, and valid for one mailbox.
 
 It is no secret and no permission: with a made-up one an owner finds another place in the same mailbox, no more.
 """

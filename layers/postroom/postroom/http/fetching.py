@@ -1,4 +1,4 @@
-"""The messages of rows, fetched side by side, for as long as somebody waits for them."""
+"""Fetching the messages of rows in parallel, while somebody waits for them."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Every request to the counter: who asks, what for, may they, and what they are told."""
+"""The handlers of the mailbox API: authentication, permission, and the answer of every operation."""
 
 import logging
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What waits in a mailbox, as its owner is shown it: pages, single messages, conversations, how much there is."""
+"""The waiting messages of a mailbox, for its owner: pages, single messages, conversations, status."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whom an owner wants to be told that something waits: named here, verified by a code, told by the courier.
+"""Operations on notification targets: owners name them, a code verifies them.
 
 A code goes there by the courier's queue, and comes back by the owner's hand; until then nothing else goes there.
 """

@@ -1,4 +1,4 @@
-"""What owners send: checked as a receiver's door will, written down, and queued for the courier before it is said.
+"""Operations on the outbox: messages are checked as a receiver would, stored, and queued for the courier.
 
 Whoever was told 200 need do nothing more. Whoever was not asks again with the same token: that alone sends a message
 which was written down and not queued.

@@ -1,4 +1,4 @@
-"""What the owner of a mailbox of NLWeb sets: whom it blocks, and which of a domain's Subjects go into which mailbox.
+"""Settings of NLWeb mailboxes by their owners: blocked senders, and Subjects for other mailboxes.
 
 An owner's rule can be no other than pattern → mailbox, by the form in which it is stored: handlers, queues and buses
 are the operator's to name, whose rows are read here, and never written.

@@ -1,4 +1,4 @@
-"""The keys by which owners sign in: of a dm3 profile, or any other of the kinds that sign messages here."""
+"""The keys by which owners sign in: of a dm3 profile, or of any other kind that signs messages here."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What the owner of a mailbox sets for it; the door sees a change within a minute."""
+"""Settings of mailboxes by their owners; the inbox sees a change within a minute."""
 
 import json
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is larger than an answer may be is given by Range, whatever it is (RFC 9110 §14)."""
+"""Range requests: how everything larger than an answer is read (RFC 9110 §14)."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus

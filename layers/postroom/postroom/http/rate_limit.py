@@ -1,4 +1,4 @@
-"""How often a mailbox may be asked: a leaky bucket for each, in the memory of one instance of the function.
+"""The rate limit of a mailbox: a leaky bucket for each, in the memory of one instance of the function.
 
 So the bound is that of an instance, and a mailbox that is asked by many gets as often more: it is there to stop a
 program gone wild before it costs its owner money, not to count.

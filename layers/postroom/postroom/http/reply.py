@@ -1,4 +1,4 @@
-"""What the counter answers: plain values that any HTTP skin can shape."""
+"""Answers of the mailbox API: plain values, independent of Lambda's events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

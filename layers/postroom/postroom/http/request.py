@@ -1,4 +1,4 @@
-"""A request as it reaches the counter, and how its parts are read."""
+"""Requests to the mailbox API, and how their parts are read."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Keeps the usage of mailboxes that have a quota: less by what is acknowledged, right by what was seen whole."""
+"""The usage of mailboxes with a quota: reduced by acknowledgements, corrected when all of it was read."""
 
 import logging
 from collections.abc import Sequence

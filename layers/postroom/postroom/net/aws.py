@@ -1,4 +1,4 @@
-"""One place that tells a passing AWS fault from a refusal and from our own mistake."""
+"""Errors of AWS: which are transient, which are refusals, and which are faults of the deployment."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

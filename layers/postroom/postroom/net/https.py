@@ -1,4 +1,4 @@
-"""Outbound HTTPS to hosts that strangers name: never into a private network, never for long, never too much.
+"""The HTTPS client for hosts that strangers name: no private networks, limited in time and size.
 
 The name is resolved once, by the resolver given; each address is judged; the connection is made to that very
 address, and asked afterwards whom it reached. TLS checks the certificate against the host name. Redirects are

@@ -1,4 +1,4 @@
-"""A look-up that may take only so long; what comes later is for the next who asks."""
+"""A time limit for look-ups; a result that comes later is kept for the next request."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor

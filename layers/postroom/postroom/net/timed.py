@@ -1,4 +1,4 @@
-"""Streams whose every step ends by one deadline: httpcore's time-outs are for a step each, and steps may be many."""
+"""Network streams with one deadline for all their steps: httpcore's time-outs are for one step each."""
 
 import ssl
 import time

@@ -1,4 +1,4 @@
-"""The courier: tells the sender's buffer of a discard, at most once, and no domain or buffer more than its share."""
+"""The courier's Feedback: at most one for a discard, with limits for each domain and buffer."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who is told of a domain's discarded messages: its manifest says so, or a graph domain where it has none."""
+"""The buffer that Feedback for a domain goes to: from its manifest, or from a graph domain."""
 
 import json
 import uuid

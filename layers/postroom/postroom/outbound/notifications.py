@@ -1,4 +1,4 @@
-"""That something waits, on its way: what the courier's queue carries, and what targets are told.
+"""Notifications that mail is waiting: their form in the courier's queue, and the body that targets get.
 
 The worker says of a mailbox that something came in (`Waiting`); the courier makes of that one `Notification` for each
 target, with tries of its own. A target is never told from whom, what, or how much.

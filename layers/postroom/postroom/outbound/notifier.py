@@ -1,4 +1,4 @@
-"""The courier's third round: whoever wants to know is told that something waits in a mailbox.
+"""The sending of notifications: to each verified target of a mailbox, at least once, debounced.
 
 At least once, and coalesced: at most one turn in an interval, and the last of a burst is told at the end of one. Of the
 notifications of a target that fails one is tried again, and covers the others.

@@ -1,4 +1,4 @@
-"""The courier's other round: what owners send is signed, posted, and tried again until something became of it.
+"""The sending of owners' messages: signed, posted, and tried again until there is a final answer.
 
 Each try may be made twice, by whoever is handed the message again: receivers dedupe by its Hash, which is the same.
 """

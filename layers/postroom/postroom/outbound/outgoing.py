@@ -1,4 +1,4 @@
-"""A message of an owner's on its way out, as the courier's queue carries it: whole, so that it is stored nowhere."""
+"""An owner's message in the courier's queue: complete, so that it is stored nowhere else."""
 
 import json
 from collections.abc import Mapping

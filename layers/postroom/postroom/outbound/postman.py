@@ -1,4 +1,4 @@
-"""Signs in the name of one of our domains, and posts to another's well-known inbox."""
+"""Signing in the name of one of our domains, and posting to another domain's well-known inbox."""
 
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,6 +1,4 @@
-"""What the courier's queue carries: a discard to tell of, an hour of withheld ones to sum up, an owner's message,
-and that something waits.
-"""
+"""The messages of the courier's queue: a discard, a summary of withheld ones, an owner's message, a notification."""
 
 import json
 from dataclasses import dataclass, replace

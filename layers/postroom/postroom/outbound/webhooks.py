@@ -1,4 +1,4 @@
-"""Webhooks by Standard Webhooks: signed by the target's secrets, posted as any other host is."""
+"""Webhooks by Standard Webhooks: signed with the target's secrets."""
 
 from datetime import UTC, datetime
 from typing import Final

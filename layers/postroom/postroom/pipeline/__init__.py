@@ -1,13 +1,11 @@
-"""The flow itself: what the door, the worker, the courier and the keeper do. Lookups and AWS come in through ports.
+"""The way of a message, from the inbox to the mailbox. Look-ups and AWS come in through ports.
 
-claims.py     what the door accepted: Claim, and its form in a queue
-door.py       bytes in, an answer out; a claim queued before it is given
-sync.py       requests that are answered at once
-judge.py      Claim → Verdict
-worker.py     a batch of claims: judged, filed or discarded, told
-keeper.py     letters in the dead-letter queue are decided before SQS drops them
-courier.py    Feedback, at most once
-graph.py      who is told
-batches.py    SQS batches as Lambda hands them out
-ports.py      what the flow needs from the outside
+nlweb_inbox.py, dm3_inbox.py    bytes in, an answer out; a claim is queued before it is given
+intake.py, claims.py, quota.py  what was accepted: Claim, its form in a queue, and whether there is room for it
+synchronous.py                  requests that are answered at once
+worker.py                       a batch of claims: judged, filed or discarded
+judges/, verdicts.py            Claim → Verdict, a judge for each protocol
+filing.py, notify.py            what is accepted is stored, and the courier is told
+dead_letters.py, outbox_dead_letters.py    messages in dead-letter queues are decided before SQS drops them
+ports.py                        what the inbox and the worker need from the outside
 """

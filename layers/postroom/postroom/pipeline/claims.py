@@ -1,4 +1,4 @@
-"""A claim: what the door accepted, not judged yet. Minted at the door, so that every worker agrees on its register."""
+"""Claims: accepted messages that are not judged yet. The inbox makes them, so that all workers agree."""
 
 import json
 from base64 import b64decode, b64encode

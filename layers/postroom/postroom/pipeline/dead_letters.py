@@ -1,4 +1,4 @@
-"""The keeper: a dead-letter queue is no end, because SQS drops letters silently after 14 days.
+"""The handler of dead letters of the claims queue: SQS would delete them silently after 14 days.
 
 It runs on a schedule, looks at the dead letters, and decides those near the horizon: `Undeliverable`.
 Younger ones stay where they are, for an operator to look at and to redrive.

@@ -1,4 +1,4 @@
-"""The dm3 door: JSON-RPC in; what can be refused to the sender's face is; `accepted` once the claim is queued.
+"""The dm3 inbox: JSON-RPC in; refusals at once where possible; `accepted` once the claim is queued.
 
 The order of submitting is that of settlement dm3 5: size, shape, delivery information, receiver, the sender's
 signature, filter rules.

@@ -1,4 +1,4 @@
-"""The door's last step, for every protocol: mint the claim, store it if it is large, queue it."""
+"""The inbox's last step, for every protocol: make the claim, store it if it is large, queue it."""
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.ports import NewId, SendQueue

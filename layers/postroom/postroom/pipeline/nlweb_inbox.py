@@ -1,4 +1,4 @@
-"""The door: reads bytes, checks what needs no look-up, queues a claim, and only then says 200."""
+"""The NLWeb inbox: reads bytes, checks what needs no look-up, queues a claim, and only then answers 200."""
 
 import json
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The worker's half of notifications: it tells the courier that something came in, where anybody wants to know."""
+"""The worker's part of notifications: it tells the courier which mailboxes got mail."""
 
 from typing import Protocol
 

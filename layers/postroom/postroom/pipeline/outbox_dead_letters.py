@@ -1,4 +1,4 @@
-"""The keeper's other round: messages of owners that became dead letters of the courier come to their end.
+"""The handler of dead letters of the courier's queue: owners' messages get a final state.
 
 Their owner would be told `queued` for ever: SQS drops letters silently after 14 days. What the courier would still try
 stays where it is, for an operator to look at and to redrive; so does Feedback, of which nobody waits to be told.

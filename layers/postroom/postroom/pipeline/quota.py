@@ -1,4 +1,4 @@
-"""Whether a mailbox has room for one more message: what the door asks, where a quota is set."""
+"""The inbox's check whether a mailbox has room for one more message, where it has a quota."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Synchronous requests: verified, executed once, and answered in the same breath (settlement NLWeb 8)."""
+"""Synchronous requests: verified, executed once, and answered at once (settlement NLWeb 8)."""
 
 import json
 import logging

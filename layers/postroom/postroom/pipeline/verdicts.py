@@ -1,4 +1,4 @@
-"""Claim → Verdict: what a judge says of a claim, in the same terms for every protocol."""
+"""Verdicts on claims, in the same terms for every protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

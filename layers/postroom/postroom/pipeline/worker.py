@@ -1,4 +1,4 @@
-"""The worker: takes a batch of claims, judges each, files the good, buries the bad, tells the courier.
+"""The worker: judges a batch of claims, files what is accepted, and tells the courier of discards.
 
 A claim leaves the queue only when its message's home is live, or gone and (if discarded) the courier was told.
 A retry is sent to the retry queue with a growing delay, never held by visibility.

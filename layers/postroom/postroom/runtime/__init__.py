@@ -1,15 +1,11 @@
-"""Fits the real things to the flow: a module for each Lambda function, so that none imports what only another runs.
+"""What runs on Lambda: each function's objects, fitted to AWS; events, logs and metrics.
 
-doors.py      functions/inbox
-worker.py     functions/worker
-keepers.py    functions/worker/keeper.py
-courier.py    functions/courier
-aws.py        clients of AWS
-shared.py     what several of them have; and so have the next four
-dm3.py        what dm3 messages are judged by
-resolvers.py  DNS
-senders.py    who sends: keys under DNSSEC, and the judge who asks for them
-filing.py     how messages are filed
+One module for each function, so that none imports what only another runs:
 
-`counter.wiring` is the one of functions/mailbox.
+    inbox.py, worker.py, dead_letters.py, courier.py, mailbox.py
+
+    shared.py, aws.py, dm3.py, resolvers.py, senders.py, filing.py    parts that several of them have
+    adapters.py         what stands behind the ports that are neither DNS nor storage
+    batches.py, http_events.py    the shapes of Lambda's events
+    logs.py, own_faults.py
 """

@@ -1,4 +1,4 @@
-"""The real things behind the ports that are neither DNS nor store: functions, queues and buses of operators, HTTPS."""
+"""Adapters of the ports to AWS and HTTPS: operators' functions, queues and buses, topics, posts."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The shape of SQS batches as Lambda hands them to a function, and of its answer."""
+"""The shape of SQS batches in Lambda, and of their answer."""
 
 from collections.abc import Iterable
 from typing import TypedDict

@@ -1,4 +1,4 @@
-"""What functions/courier runs."""
+"""The objects of functions/courier."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""What functions/worker/keeper.py runs."""
+"""The objects of functions/worker/keeper.py."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

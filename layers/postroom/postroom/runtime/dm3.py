@@ -1,4 +1,4 @@
-"""What dm3 messages are judged by: the keys of the delivery service, and the profiles of its registry."""
+"""The keys of the dm3 delivery service, and the profiles of its registry."""
 
 import time
 

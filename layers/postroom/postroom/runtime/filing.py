@@ -1,4 +1,4 @@
-"""How messages are filed."""
+"""The objects that file messages."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

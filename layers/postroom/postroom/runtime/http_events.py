@@ -1,4 +1,4 @@
-"""The shape of a request as API Gateway hands it to a function (HTTP API, payload 2.0), and of its answer."""
+"""The shape of API Gateway's requests in Lambda (HTTP API, payload 2.0), and of their answers."""
 
 from typing import TypedDict
 

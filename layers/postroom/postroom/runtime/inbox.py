@@ -1,4 +1,4 @@
-"""What functions/inbox runs."""
+"""The objects of functions/inbox."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""How the functions log: lines of JSON."""
+"""The functions' logs: lines of JSON."""
 
 import logging
 

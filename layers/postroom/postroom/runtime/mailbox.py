@@ -1,4 +1,4 @@
-"""Fits the real things to the counter: what functions/mailbox runs."""
+"""The objects of functions/mailbox."""
 
 import time
 import uuid

@@ -1,4 +1,4 @@
-"""Every run of a function tells at its end what it met that is wrong with us (docs/own-faults.md)."""
+"""The report of a function's run on faults of the deployment (docs/own-faults.md)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

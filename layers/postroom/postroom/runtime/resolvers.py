@@ -1,4 +1,4 @@
-"""Whom the functions ask for what stands in DNS."""
+"""The DNS resolvers of the functions."""
 
 from postroom.core.settings import Settings
 from postroom.names.dns import Resolvers

@@ -1,4 +1,4 @@
-"""Who sends: keys from DNS under DNSSEC, and the judge who asks for them."""
+"""Keys of senders, from DNS under DNSSEC, and the judge of NLWeb messages, who asks for them."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What several functions have."""
+"""Parts that several functions have."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""What functions/worker runs."""
+"""The objects of functions/worker."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What owners keep with us: table `storage` and the objects under `box/`. Keys, sizes and sealed bytes, no more.
+"""Containers that owners store: table `storage` and the objects under `box/`. Keys, sizes and sealed bytes.
 
 A container is a row that names its objects: what the row names is the container. Rows and the count of what a mailbox
 uses change in one transaction, so that the count is that of the rows whatever happens. To write,

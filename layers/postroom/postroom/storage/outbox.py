@@ -1,4 +1,4 @@
-"""What owners sent: table `outbox`. A token's row fixes who its message is, the message's row what became of it.
+"""Messages that owners send: table `outbox`. A token's row fixes its message; the message's row has its state.
 
 A message goes queued → delivered, refused or given up, once. The index by time is read a moment late, as any is.
 """

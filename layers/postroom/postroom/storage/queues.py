@@ -1,4 +1,4 @@
-"""SQS: sending. Bodies are ASCII-escaped JSON, because SQS refuses some code points that JSON allows."""
+"""Sending to SQS queues. Bodies are ASCII-escaped JSON: SQS refuses some characters that JSON allows."""
 
 from typing import TYPE_CHECKING, Final
 

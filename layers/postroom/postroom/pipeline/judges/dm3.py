@@ -1,4 +1,4 @@
-"""dm3: what the door could not finish, and the postmark. What was accepted is filed: at worst, marked."""
+"""The judge of dm3 messages: what the inbox could not check, and the postmark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""NLWeb: the sender's key, the signature, the subject. The only place where an NLWeb message is found good."""
+"""The judge of NLWeb messages: the sender's key, the signature, the subject."""
 
 from dataclasses import dataclass
 

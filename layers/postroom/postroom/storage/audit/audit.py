@@ -1,4 +1,4 @@
-"""The audit: what the store holds, judged against what the door accepted. Evidence in, findings out.
+"""The audit: what is stored, compared with what the inbox accepted. Evidence in, findings out.
 
     evidence = gather(Premises(…), now=…, retain_seconds=…)     # storage/audit/collection.py: reads, and writes nothing
     findings = audit(evidence, read_ledger(lines))              # audit(evidence): without the door's ledger

@@ -1,4 +1,4 @@
-"""Gathering evidence for an audit, from a store at work. It reads and changes nothing, not even a receive count.
+"""The collection of evidence for an audit. It reads, and changes nothing, not even a receive count.
 
 The order makes what moves meanwhile look whole: the queues so that a claim cannot slip by, then the registers, then
 what is written before a register (`seen`, objects). What then looks missing is asked for once more. Rows are held in

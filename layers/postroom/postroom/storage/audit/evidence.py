@@ -1,4 +1,4 @@
-"""What an audit looks at: the rows of both tables, what the live ones point to, how much waits. Values only."""
+"""The evidence of an audit: rows, what live rows point to, and how much is queued. Values only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

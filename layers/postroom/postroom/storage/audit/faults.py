@@ -1,4 +1,4 @@
-"""What is wrong with a store in itself, whatever the door accepted: evidence in, findings out."""
+"""Faults of what is stored that need no ledger to be seen: evidence in, findings out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What an audit found: the end of every row and claim, and the problems. Values only."""
+"""The findings of an audit: the end of every row and claim, and the problems. Values only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

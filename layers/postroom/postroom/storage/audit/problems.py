@@ -1,4 +1,4 @@
-"""What an audit may find: each problem with its sentence, and what to do about it."""
+"""The problems that an audit may find, each with its sentence and what to do about it."""
 
 from enum import Enum
 

@@ -1,4 +1,4 @@
-"""Whose turn it is to tell a mailbox's targets: at most one turn in an interval. Rows `!turn` of `notify#<mailbox>`.
+"""The debounce of notifications: at most one turn in an interval. Rows `!turn` of `notify#<mailbox>`.
 
 What is needed of clocks is the length of the interval. That a message is covered by a turn to come is read from the row
 alone: while it says `followed`, that turn was not taken, and whoever takes it tells of all that was filed until then.

@@ -1,4 +1,4 @@
-"""Who may pick a mailbox's mail up, and what the owner set: row `mailbox#<name>` of table `directory`."""
+"""The keys and settings of mailboxes: row `mailbox#<name>` of table `directory`."""
 
 import json
 from collections.abc import Mapping, Sequence

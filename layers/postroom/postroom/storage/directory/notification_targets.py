@@ -1,4 +1,4 @@
-"""Whom an owner wants to be told that something waits: rows `notify#<mailbox>` of table `directory`.
+"""Notification targets of mailboxes: rows `notify#<mailbox>` of table `directory`.
 
 A mailbox has so many slots, and each target one of them. Its id begins with the number of the slot, so that it is found
 by that, and goes on at random: what is said to a target reaches none that took its place.

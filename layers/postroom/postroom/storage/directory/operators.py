@@ -1,4 +1,4 @@
-"""Writing the directory: what `postroom domain|subject|wallet|mailbox|dm3 …` does."""
+"""Changes to the directory, as `postroom domain|subject|wallet|mailbox|dm3 …` makes them."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""How many codes were sent to the targets of a mailbox in a day: rows `codes#<mailbox>#<day>` of table `limits`.
+"""The number of codes sent for a mailbox in a day: rows `codes#<mailbox>#<day>` of table `limits`.
 
 Whoever may name a target can have us post to any host, once for each code.
 """

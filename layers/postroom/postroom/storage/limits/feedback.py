@@ -1,4 +1,4 @@
-"""How much Feedback a domain and a buffer got in an hour, and what was withheld: forged mail makes us no flood."""
+"""Hourly limits of Feedback for each domain and buffer, and the number withheld."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How much a mailbox may hold, and how much it holds: row `usage#<mailbox>` of table `limits`.
+"""Quotas of mailboxes, and their usage: row `usage#<mailbox>` of table `limits`.
 
 The usage is counted by whoever files, acknowledges or lets expire, once for each batch and mailbox, after the rows:
 who dies in between leaves it wrong by what he did. Whoever counts a whole mailbox puts it right.

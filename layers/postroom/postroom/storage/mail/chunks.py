@@ -1,4 +1,4 @@
-"""How lines become chunks: by mailbox, conversation, time and id, cut at about 10 MB. Pure.
+"""The cut of lines into chunks of about 10 MB: by mailbox, conversation, time and id. Pure.
 
 Small conversations share a chunk: one object each would cost a PUT per conversation.
 """

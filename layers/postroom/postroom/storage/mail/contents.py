@@ -1,4 +1,4 @@
-"""What the line of a live row holds: which message it is, worked out anew from the envelope.
+"""The identity of the message in a live row's line, computed anew from the envelope.
 
 The door told its ledger, and the worker told `seen`, which message they had; here the line says it for itself. For
 NLWeb that is every signed word. For dm3 it is the sealed message: nothing of ours tells what else was in its envelope.

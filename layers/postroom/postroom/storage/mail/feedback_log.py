@@ -1,4 +1,4 @@
-"""Step 6: at most one Feedback about a discard. Its identity stands in the discarded claim's row before it is sent."""
+"""Step 6: at most one Feedback for a discard. Its id is written to the claim's row before it is sent."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final

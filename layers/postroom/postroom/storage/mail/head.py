@@ -1,4 +1,4 @@
-"""Where a pass through a partition may begin: before it are tombstones only. Row `!head` of table `post`: thrift.
+"""A hint where to begin reading a partition, behind tombstones only. Row `!head` of table `post`.
 
 A mailbox that is read and emptied day by day has a month of tombstones before its first live row; without this, each
 look into it would read, and pay for, all of them. `gen` counts how often something was filed before or behind the

@@ -1,4 +1,4 @@
-"""What people and programs call a message of a mailbox: `<received at, epoch ms>-<claim id>-<shard>`. Pure.
+"""Ids of messages for people and programs: `<received at, epoch ms>-<claim id>-<shard>`. Pure.
 
 It says where the message's row is and not in whose mailbox: that comes from who asks.
 """

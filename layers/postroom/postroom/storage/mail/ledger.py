@@ -1,4 +1,4 @@
-"""The door's ledger: its log holds one line for each message that it said 200 to and queued.
+"""The inbox's ledger: one log line for each message that was answered 200 and queued.
 
 A line says who the claim is and by which key `seen` would know its message, so that a copy finds the row its message
 lives in. It holds digests only: nobody's name and nothing of what a message says. Requests that are answered at once

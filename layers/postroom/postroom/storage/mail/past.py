@@ -1,4 +1,4 @@
-"""What becomes of a line, by its row alone (store protocol, Compact 2 and 5). Pure.
+"""The state of a segment's line, by its row alone (store protocol, Compact 2 and 5). Pure.
 
 A line is *past* once its row has left the state that the line's writer saw, and is not at the line either. It never
 returns there: an object all of whose lines are past is needed by nobody, however late.

@@ -1,4 +1,4 @@
-"""Reading a mailbox: rows in order, strongly consistent; then the bytes they point to.
+"""The reader of a mailbox: rows in order, strongly consistent; then the bytes they point to.
 
 A cursor is the `sk` of the last row seen. Rows never move, so it is stable under arrival and acknowledgement; it
 belongs to one pass, because a row may be filed behind it hours late: the next pass from the beginning shows it.

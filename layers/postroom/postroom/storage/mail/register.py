@@ -1,4 +1,4 @@
-"""Steps 4 and 5, and acknowledge: the row of a claim, a register that goes absent → live → gone and never back."""
+"""Steps 4 and 5, and acknowledge: the register of a claim, absent → live → gone and never back."""
 
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Synchronous requests in `seen`: one execution under a lease, and the reply remembered for whoever asks again."""
+"""Synchronous requests in table `seen`: one execution under a lease, and the reply to repeat."""
 
 from contextlib import suppress
 from dataclasses import dataclass

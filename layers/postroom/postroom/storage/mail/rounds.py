@@ -1,4 +1,4 @@
-"""When an object is looked at by a job, and when its lines move. Pure; times in epoch milliseconds.
+"""The times at which a job reads an object, and moves its lines. Pure; times in epoch milliseconds.
 
 To look at a chunk costs a read for each of its lines. So it is looked at when its age has doubled, and then every 30
 days: half of it cannot be garbage for longer than it was not, and what was acknowledged is gone 30 days later.

@@ -1,4 +1,4 @@
-"""Step 2: who is this message, and in which row does it live? The first write names the home, all others adopt it."""
+"""Step 2: which message is this, and which row is its home? The first write decides; all others adopt it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

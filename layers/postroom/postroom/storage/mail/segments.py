@@ -1,4 +1,4 @@
-"""Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as they came."""
+"""Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as received."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

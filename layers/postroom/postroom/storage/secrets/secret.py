@@ -1,4 +1,4 @@
-"""A secret of Secrets Manager that holds a JSON object: where private keys live."""
+"""A secret of Secrets Manager that holds a JSON object."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What signs owners' tokens: keys of their own, in one secret: `{"<epoch seconds>": "<random text>", …}`.
+"""The keys that sign owners' tokens, in one secret: `{"<epoch seconds>": "<random text>", …}`.
 
 Each key is derived from a text that Secrets Manager made at random, so that none is ever seen by who deploys. It signs
 from its time on, until a later one does; while it stands in the secret, what it signed counts.

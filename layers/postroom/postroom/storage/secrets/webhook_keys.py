@@ -1,4 +1,4 @@
-"""What webhooks are signed with, and the codes that verify targets: all derived from one secret, none of it stored.
+"""The keys that sign webhooks, and the codes that verify targets: derived from one secret, not stored.
 
 A secret of Secrets Manager for each target would cost $0.40 a month, and in a row of the directory it could be read by
 the worker and the door, whom it does not concern. Derived, the counter can say it once, the courier can use it, and a

@@ -458,7 +458,7 @@ def test_an_envelope_is_had_bit_for_bit(counter: Counter, owner: Owner) -> None:
 def test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts(
     counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("shelves", "desk"):
+    for module in ("message_listing", "handlers"):
         monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1000)
     text = json.dumps({"n": list(range(700))})
     [one], [small] = counter.file(text), counter.file("{}", at=1)

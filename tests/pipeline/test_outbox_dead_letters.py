@@ -2,8 +2,8 @@
 
 from botocore.stub import Stubber
 from tests.aws import new_clients
+from tests.outbound.test_outbox import message_of, queue
 from tests.pipeline.house import GIVE_UP, House
-from tests.pipeline.test_dispatch import message_of, queue
 
 from postroom.api.states import State
 from postroom.outbound.courier import Delivery
