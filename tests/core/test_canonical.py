@@ -273,7 +273,7 @@ def test_numbers_are_read_back_as_they_were_in_the_form_of_ecmascript() -> None:
 
 # --- safe-stable-stringify and JSON.stringify --------------------------------------------------------------
 
-DM3 = json.loads((Path(__file__).parent / "vectors" / "dm3.json").read_bytes())["variants"]
+DM3 = json.loads((Path(__file__).parents[1] / "vectors" / "dm3.json").read_bytes())["variants"]
 # The vectors hold the answers; these are the questions, by their names there.
 QUESTIONS: dict[str, ijson.JsonValue] = {
     "key order": {"b": 1, "a": 2},

@@ -20,7 +20,7 @@ from postroom.runtime.mailbox import build_counter
 from postroom.runtime.senders import build_sender_keys
 from postroom.runtime.worker import build_worker
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FIELDS = {field.name: field for field in fields(Settings)}
 NUMBERS = [name for name, field in FIELDS.items() if type(field.default) in (int, float)]
 POWERTOOLS = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}

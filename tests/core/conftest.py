@@ -1,0 +1,2 @@
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
