@@ -20,11 +20,12 @@ from nacl.bindings import (
 from nacl.signing import SigningKey
 
 from postroom.core.canonical import stringify
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import Algorithm, PrivateSigningKey
 from postroom.protocols.dm3.message import MessageMetadata, MessageType, sign_message
 from postroom.protocols.dm3.postmark import make_postmark
-from postroom.protocols.dm3.sealing import BLOCK_BYTES, NONCE_BYTES, EncryptionKey, open_sealed
+from postroom.protocols.dm3.sealing import BLOCK_BYTES, NONCE_BYTES, open_sealed
 
 NOW_MS: Final = 1_797_000_000_000
 

@@ -14,8 +14,8 @@ from tests.http.counter import BOB_KEY, Counter
 from typer.testing import Result
 
 from postroom.client.mailbox import Retries
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.sealing import EncryptionKey
 
 CAROL = "carol.eth"
 Opening = Callable[..., Result]

@@ -20,10 +20,10 @@ from typer.testing import Result
 
 from postroom.client.dm3 import attach
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
-from postroom.protocols.dm3.sealing import EncryptionKey
 from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.storage.mail.ids import id_of
 

@@ -16,9 +16,9 @@ from typer.testing import Result
 
 from postroom.api.schemas import SettingsChange
 from postroom.client import AsyncMailbox, Mailbox
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.sealing import EncryptionKey
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.directory.mailboxes import OwnSettings, read_own_settings

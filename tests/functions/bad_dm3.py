@@ -13,11 +13,12 @@ from nacl.bindings import crypto_aead_chacha20poly1305_ietf_encrypt, crypto_kx_c
 from tests.functions.bad_requests import MARK, Sent
 
 from postroom.core.canonical import stringify
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.dialect import sign_struct
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.profile import UserProfile, data_uri
-from postroom.protocols.dm3.sealing import SCHEME, EncryptionKey, seal
+from postroom.protocols.dm3.sealing import SCHEME, seal
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox
 

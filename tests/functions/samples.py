@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.local import gateway
 from postroom.local.clients import REGION
 from postroom.outbound.notifications import Waiting
@@ -31,7 +32,7 @@ from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.dm3.profile import UserProfile, data_uri
-from postroom.protocols.dm3.sealing import EncryptionKey, seal
+from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign

@@ -7,7 +7,9 @@ from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, place_in, text_o
 from tests.fuzz.samples import ALICES, BOBS, SERVICES, SUBMITTED
 
 from postroom.core.errors import TheirError
-from postroom.protocols.dm3.sealing import EncryptionKey, decode_base64, open_sealed, seal
+from postroom.crypto.encodings import decode_base64
+from postroom.crypto.x25519 import EncryptionKey
+from postroom.protocols.dm3.sealing import open_sealed, seal
 from postroom.reasons import Reason
 
 KEYS = [BOBS.encryption, SERVICES.encryption]

@@ -13,6 +13,7 @@ from tests.pipeline.ports import Clock, InTurn
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.containers import Storing
 from postroom.http.fetching import Fetching
 from postroom.http.handlers import Desk
@@ -30,7 +31,6 @@ from postroom.http.tokens import Tokens
 from postroom.http.usage import Counting
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import UserProfile
-from postroom.protocols.dm3.sealing import EncryptionKey
 from postroom.reasons import Reason
 from postroom.storage.containers import Storage, Use
 from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.peers.dm3.reference import HERE, Reference
 
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.profile import data_uri
-from postroom.protocols.dm3.sealing import EncryptionKey
 
 WALLETS = json.loads((HERE.parents[1] / "vectors" / "dm3.json").read_bytes())["variants"]["npm-1.7.1"]["profiles"]
 

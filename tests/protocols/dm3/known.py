@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from postroom.core.errors import TheirError
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
-from postroom.protocols.dm3.sealing import EncryptionKey
 from postroom.reasons import Reason
 
 BUILDS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parents[2] / "vectors" / "dm3.json").read_bytes())[

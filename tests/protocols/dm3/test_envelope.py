@@ -21,6 +21,7 @@ from tests.protocols.dm3.known import (
 
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Envelope,
@@ -36,7 +37,7 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.message import MessageMetadata, check_message, sign_message
-from postroom.protocols.dm3.sealing import SCHEME, EncryptionKey, open_sealed, seal
+from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
 from postroom.reasons import Reason
 
 SECP = PrivateSigningKey.generate("secp256k1")

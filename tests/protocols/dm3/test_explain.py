@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS, each_build, encryption_key, private_signing_key
 
 from postroom.core.errors import NotNowError
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, message_hash, read_envelope, write_envelope
@@ -20,7 +21,6 @@ from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
-from postroom.protocols.dm3.sealing import EncryptionKey
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.reasons import Reason
 

@@ -11,11 +11,12 @@ from tests.protocols.dm3.known import changed, each_build, encryption_key, nonce
 
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.dialect import sign_postmark
 from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, EnvelopeMetadata, read_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.postmark import Postmark, check_postmark, make_postmark, read_postmark
-from postroom.protocols.dm3.sealing import EncryptionKey, open_sealed
+from postroom.protocols.dm3.sealing import open_sealed
 from postroom.reasons import Reason
 
 SECP = PrivateSigningKey.generate("secp256k1")

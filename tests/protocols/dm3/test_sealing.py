@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS, each_build, encryption_key, nonce_of, refused
 
 from postroom.core.errors import TheirError
-from postroom.protocols.dm3.sealing import SCHEME, EncryptionKey, decode_base64, open_sealed, seal
+from postroom.crypto.encodings import decode_base64
+from postroom.crypto.x25519 import EncryptionKey
+from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
 from postroom.reasons import Reason
 
 BOB = EncryptionKey.from_seed(bytes(range(32)))

@@ -7,8 +7,6 @@ why libsodium verifies Ed25519: with such a key, one "signature" fits every text
 A key is loaded once and then only used; both classes are values, compared by what they are, and safe to cache.
 """
 
-import hashlib
-from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeAlias
 
@@ -35,13 +33,13 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from postroom.core.errors import OurError, TheirError
+from postroom.crypto.spki import ED25519_SPKI, fingerprint
 from postroom.reasons import Reason
 
 Algorithm: TypeAlias = Literal["rsa", "ed25519"]
 
 _PADDING, _HASH = PKCS1v15(), SHA256()
 _HASHED = Prehashed(_HASH)
-_ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410 §4; the raw key follows
 _RSA_ENCRYPTION = bytes.fromhex("06092a864886f70d0101010500")  # RFC 3279 §2.3.1: the identifier, and NULL
 _SEQUENCE, _INTEGER, _BIT_STRING, _OBJECT_IDENTIFIER = 0x30, 0x02, 0x03, 0x06
 
@@ -159,8 +157,8 @@ def public_key_from_spki(der: bytes, rules: KeyRules = DEFAULT_RULES) -> PublicK
     RSA is taken as rsaEncryption only (RFC 3279 §2.3.1), so no PSS keys; Ed25519 as RFC 8410 has it.
     """
     _check_size(der)
-    if der.startswith(_ED25519_SPKI):
-        return ed25519_from_raw(der[len(_ED25519_SPKI) :])
+    if der.startswith(ED25519_SPKI):
+        return ed25519_from_raw(der[len(ED25519_SPKI) :])
     algorithm, bits = _sequence_of_two(der, _SEQUENCE, _BIT_STRING)
     if not algorithm.startswith(bytes([_OBJECT_IDENTIFIER])) or not bits.startswith(b"\0"):
         _malformed()
@@ -192,7 +190,7 @@ def ed25519_from_raw(raw: bytes) -> PublicKey:
         raise TheirError(Reason.KEY_RECORD_INVALID, f"an Ed25519 key has 32 bytes, this one {len(raw)}")
     if not crypto_core_ed25519_is_valid_point(raw):
         raise TheirError(Reason.KEY_UNUSABLE, "the Ed25519 key is no point of the prime-order group")
-    return _public("ed25519", 256, _ED25519_SPKI + raw, VerifyKey(raw))
+    return _public("ed25519", 256, ED25519_SPKI + raw, VerifyKey(raw))
 
 
 def _rsa_key(modulus: int, exponent: int, rules: KeyRules) -> PublicKey:
@@ -209,8 +207,7 @@ def _rsa_key(modulus: int, exponent: int, rules: KeyRules) -> PublicKey:
 
 
 def _public(algorithm: Algorithm, bits: int, spki: bytes, key: RSAPublicKey | VerifyKey) -> PublicKey:
-    digest = b64encode(hashlib.sha256(spki).digest()).decode().rstrip("=")
-    return PublicKey(algorithm, bits, f"SHA256:{digest}", spki, key)
+    return PublicKey(algorithm, bits, fingerprint(spki), spki, key)
 
 
 def _check_size(der: bytes) -> None:

@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 
 from postroom.core.errors import NotNowError, PostroomError, SettingsError, TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import read_envelope
 from postroom.protocols.dm3.explain import POSTMARK, SENDERS_PROFILE, ProfileSource, explain
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.sealing import EncryptionKey
 from postroom.protocols.dm3.stored import Received, StoredEnvelope, conversation_partner, store_envelope
 from postroom.protocols.nlweb.envelope import Envelope, check_hash
 from postroom.protocols.nlweb.envelope import read_envelope as read_nlweb_envelope

@@ -17,8 +17,8 @@ from postroom.client.archive.home import check_key
 from postroom.client.archive.memory import MemoryHome
 from postroom.core.errors import PostroomError, TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.containers import ContainerError
-from postroom.protocols.dm3.sealing import decode_base64
 
 
 class RecordError(PostroomError):

@@ -12,8 +12,9 @@ from typing import Final
 
 from postroom.core.canonical import NotCanonicalError, json_stringify, stringify
 from postroom.core.ijson import JsonValue
+from postroom.crypto.encodings import decode_base64
+from postroom.crypto.ethereum import keccak_256
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
-from postroom.protocols.dm3.sealing import decode_base64
 
 # --- settlement dm3 4: the version ----------------------------------------------------------------------------
 WRITTEN_VERSION: Final = "1.0"
@@ -116,12 +117,9 @@ def postmark_hash(sealed_message: str) -> str:
 
 def reference_postmark_hash(sealed_message: str) -> str:
     """The reference's: 0x-hex Keccak-256 of the sealed message as JSON quotes it, prefixed as wallets do (ERC-191)."""
-    # Only the reference's postmarks need it, and it takes 60 ms to import.
-    from Crypto.Hash import keccak
-
     quoted = json_stringify(sealed_message)
     prefixed = b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)
-    return "0x" + keccak.new(digest_bits=256, data=prefixed).hexdigest()
+    return "0x" + keccak_256(prefixed)
 
 
 # --- dm3 §2.2.3: what a referenceMessageHash is the hash of ---------------------------------------------------------

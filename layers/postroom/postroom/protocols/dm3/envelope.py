@@ -11,6 +11,7 @@ from typing import Final
 from postroom.core.canonical import NotCanonicalError, stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.dialect import (
     ENCRYPTED_MESSAGE_HASH,
     MESSAGE_HASH,
@@ -26,7 +27,7 @@ from postroom.protocols.dm3.dialect import (
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_optional_text, check_text, members_of, take
 from postroom.protocols.dm3.message import Message, read_message
-from postroom.protocols.dm3.sealing import SCHEME, EncryptionKey, open_sealed, seal
+from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
 from postroom.reasons import Reason
 
 _INVALID: Final = Reason.ENVELOPE_INVALID

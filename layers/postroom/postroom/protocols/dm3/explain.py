@@ -11,6 +11,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.explanation import Check, Explanation
 from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.core.timestamps import write_timestamp
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Envelope,
@@ -25,7 +26,7 @@ from postroom.protocols.dm3.message import Message, MessageMetadata, check_messa
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
-from postroom.protocols.dm3.sealing import EncryptionKey, open_sealed
+from postroom.protocols.dm3.sealing import open_sealed
 from postroom.reasons import Kind, Reason
 
 _YEAR_9999_MS: Final = 253_370_764_800_000

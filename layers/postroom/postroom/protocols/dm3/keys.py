@@ -19,13 +19,14 @@ from nacl.signing import SigningKey, VerifyKey
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
-from postroom.protocols.dm3.sealing import EncryptionKey, decode_base64
+from postroom.crypto.encodings import decode_base64, is_hex
+from postroom.crypto.ethereum import checksum_address
+from postroom.crypto.spki import ED25519_SPKI, SECP256K1_SPKI, fingerprint
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.reasons import Reason
 
 Algorithm: TypeAlias = Literal["secp256k1", "ed25519"]
 
-_ED25519_SPKI: Final = bytes.fromhex("302a300506032b6570032100")  # RFC 8410 §4; the raw key follows
-_SECP256K1_SPKI: Final = bytes.fromhex("3056301006072a8648ce3d020106052b8104000a034200")  # RFC 5480 §2; 65 bytes follow
 _WALLET_SIGNATURE_BYTES: Final = 65
 
 
@@ -57,14 +58,14 @@ class PublicSigningKey:
         if len(raw) == 32:
             if not crypto_core_ed25519_is_valid_point(raw):
                 raise _unusable("is no point of Ed25519's prime-order group")
-            return cls("ed25519", _fingerprint(_ED25519_SPKI + raw), raw, VerifyKey(raw))
+            return cls("ed25519", fingerprint(ED25519_SPKI + raw), raw, VerifyKey(raw))
         # A first byte of 6 or 7 is the hybrid form, which nobody writes.
         if (len(raw) == 33 and raw[0] in (2, 3)) or (len(raw) == 65 and raw[0] == 4):
             try:
                 key = coincurve.PublicKey(raw)
             except ValueError:
                 raise _unusable("is no point of secp256k1") from None
-            return cls("secp256k1", _fingerprint(_SECP256K1_SPKI + key.format(compressed=False)), raw, key)
+            return cls("secp256k1", fingerprint(SECP256K1_SPKI + key.format(compressed=False)), raw, key)
         raise _unusable(f"has {len(raw)} bytes; it is 33 or 65 of secp256k1 (SEC 1 §2.3.3) or 32 of Ed25519")
 
     def encode(self) -> str:
@@ -159,7 +160,7 @@ class UserKeys:
         sees the signature has the keys. Raises ValueError.
         """
         text = signature.lower()
-        if not _is_hex(text, _WALLET_SIGNATURE_BYTES):
+        if not is_hex(text, _WALLET_SIGNATURE_BYTES):
             raise ValueError(f"a wallet's signature is 0x and the hex digits of {_WALLET_SIGNATURE_BYTES} bytes")
         seed = hashlib.sha256(text.encode()).digest()
         return cls(PrivateSigningKey.from_seed(seed), EncryptionKey.from_seed(seed))
@@ -191,42 +192,17 @@ def wallet_message(address: str, nonce: str) -> str:
     """
     return (
         "dm3.chat wants you to sign in with your Ethereum account:\n"
-        f"{_checksum_address(address)}\n\n"
+        f"{checksum_address(address)}\n\n"
         "Connect the DM3 MESSENGER with your wallet. Keys for secure communication are derived from this signature."
         "\n\n(There is no paid transaction initiated. The signature is used off-chain only.)\n\n"
         f"URI: https://dm3.chat\nVersion: 1\nNonce: {nonce}"
     )
 
 
-def _checksum_address(address: str) -> str:
-    """The address with letters in upper case where the Keccak-256 of its text has a digit of 8 or more (ERC-55)."""
-    # Only who signs with a wallet needs it, and it takes 60 ms to import.
-    from Crypto.Hash import keccak
-
-    lower = address.lower()
-    if not _is_hex(lower, 20):
-        raise ValueError("an Ethereum address is 0x and 40 hex digits")
-    digits = lower[2:]
-    digest = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
-    written = "0x" + "".join(d.upper() if int(h, 16) >= 8 else d for d, h in zip(digits, digest, strict=False))
-    if address[2:] not in (digits, digits.upper(), written[2:]):
-        raise ValueError("the upper and lower case of this address do not fit it (ERC-55): mistyped?")
-    return written
-
-
-def _is_hex(lower: str, length: int) -> bool:
-    digits = lower.removeprefix("0x")
-    return len(lower) == 2 + 2 * length == len(digits) + 2 and not digits.strip("0123456789abcdef")
-
-
 def _of_32_bytes(secret: bytes) -> bytes:
     if len(secret) != 32:
         raise ValueError(f"a private signing key has 32 bytes, this one {len(secret)}")
     return secret
-
-
-def _fingerprint(spki: bytes) -> str:
-    return f"SHA256:{b64encode(hashlib.sha256(spki).digest()).decode().rstrip('=')}"
 
 
 def _unusable(what: str) -> TheirError:

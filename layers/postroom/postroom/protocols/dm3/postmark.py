@@ -7,6 +7,7 @@ from typing import Final
 from postroom.core.canonical import NotCanonicalError, stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.dialect import (
     REFERENCE_TIMESTAMP_MEMBER,
     TIMESTAMP_MEMBER,
@@ -18,7 +19,7 @@ from postroom.protocols.dm3.dialect import (
 from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, read_delivery
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
-from postroom.protocols.dm3.sealing import EncryptionKey, seal
+from postroom.protocols.dm3.sealing import seal
 from postroom.reasons import Reason
 
 _INVALID: Final = Reason.POSTMARK_INVALID

@@ -13,10 +13,11 @@ from typing import Final
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.dialect import DELIVERY_SERVICES, PROFILE_WRAPPER
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.sealing import decode_base64, seal
+from postroom.protocols.dm3.sealing import seal
 from postroom.reasons import Reason
 
 MAX_URI_BYTES: Final = 65_536

@@ -8,7 +8,6 @@ by ISO/IEC 7816-4 to whole blocks of 2048 bytes, so that the length of a sealed 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import pybase64
@@ -17,51 +16,22 @@ from nacl.bindings import (
     crypto_aead_chacha20poly1305_ietf_decrypt,
     crypto_aead_chacha20poly1305_ietf_encrypt,
     crypto_kx_client_session_keys,
-    crypto_kx_keypair,
-    crypto_kx_seed_keypair,
     crypto_kx_server_session_keys,
-    crypto_scalarmult_base,
 )
 from nacl.exceptions import CryptoError
 from nacl.utils import random as random_bytes
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
+from postroom.crypto.encodings import decode_base64
+from postroom.crypto.x25519 import KEY_BYTES, EncryptionKey
 from postroom.reasons import Reason
 
 SCHEME: Final = "x25519-chacha20-poly1305"
-KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
 BLOCK_BYTES: Final = 2048
 
 _START: Final = '{"ciphertext":"'
-
-
-@dataclass(frozen=True, slots=True)
-class EncryptionKey:
-    """An X25519 key pair, 32 bytes each. Its repr shows the public half only."""
-
-    private: bytes = field(repr=False)
-    public: bytes
-
-    @classmethod
-    def generate(cls) -> "EncryptionKey":
-        """Make a new key from the system's randomness."""
-        public, private = crypto_kx_keypair()
-        return cls(private, public)
-
-    @classmethod
-    def from_seed(cls, seed: bytes) -> "EncryptionKey":
-        """Derive the key of 32 bytes of seed, as libsodium's `crypto_kx_seed_keypair` does. Raises ValueError."""
-        _check_length(seed, "the seed of an encryption key")
-        public, private = crypto_kx_seed_keypair(seed)
-        return cls(private, public)
-
-    @classmethod
-    def from_private(cls, private: bytes) -> "EncryptionKey":
-        """Complete a private key of 32 bytes. Raises ValueError."""
-        _check_length(private, "a private encryption key")
-        return cls(private, crypto_scalarmult_base(private))
 
 
 def seal(
@@ -107,16 +77,6 @@ def open_sealed(text: str, keys: Sequence[EncryptionKey]) -> bytes:
             continue
         return _unpad(padded)
     raise _invalid("it is sealed to another key, or was changed on its way")
-
-
-def decode_base64(text: str) -> bytes:
-    """Read standard base64 on one line, padded, in its one proper form. Raises ValueError."""
-    # Twenty times as fast as Python's own, and strict about padding.
-    decoded = pybase64.b64decode(text, validate=True)
-    # It lets stray bits in the last digit pass: one value would have many texts.
-    if not text.endswith(pybase64.b64encode_as_string(decoded[len(decoded) // 3 * 3 :])):
-        raise ValueError("stray bits in the last digit")
-    return decoded
 
 
 def _read(text: str) -> tuple[bytes, bytes, bytes]:
@@ -192,8 +152,3 @@ def _not_padded() -> TheirError:
 
 def _invalid(detail: str) -> TheirError:
     return TheirError(Reason.SEALED_VALUE_INVALID, detail)
-
-
-def _check_length(key: bytes, what: str) -> None:
-    if len(key) != KEY_BYTES:
-        raise ValueError(f"{what} has {len(key)} bytes, not {KEY_BYTES}")

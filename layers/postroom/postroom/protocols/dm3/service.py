@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import ServiceProfile
-from postroom.protocols.dm3.sealing import EncryptionKey
 
 
 @dataclass(frozen=True, slots=True)

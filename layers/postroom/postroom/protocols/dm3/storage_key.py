@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt, crypto_aead_chacha20poly1305_ietf_encrypt
 from nacl.exceptions import CryptoError
 
+from postroom.crypto.x25519 import KEY_BYTES
 from postroom.protocols.dm3.containers import ContainerError
-from postroom.protocols.dm3.sealing import KEY_BYTES, NONCE_BYTES
+from postroom.protocols.dm3.sealing import NONCE_BYTES
 
 KEY_TEXT: Final = b"The storage key of my postroom archive. Nobody but me may see this signature."
 """What is signed to derive the key. Nothing else that is signed with such keys, JSON or its tokens, looks like it."""

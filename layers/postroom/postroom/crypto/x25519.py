@@ -1,0 +1,40 @@
+"""Key pairs of X25519, to which values are sealed."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from nacl.bindings import crypto_kx_keypair, crypto_kx_seed_keypair, crypto_scalarmult_base
+
+KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionKey:
+    """An X25519 key pair, 32 bytes each. Its repr shows the public half only."""
+
+    private: bytes = field(repr=False)
+    public: bytes
+
+    @classmethod
+    def generate(cls) -> "EncryptionKey":
+        """Make a new key from the system's randomness."""
+        public, private = crypto_kx_keypair()
+        return cls(private, public)
+
+    @classmethod
+    def from_seed(cls, seed: bytes) -> "EncryptionKey":
+        """Derive the key of 32 bytes of seed, as libsodium's `crypto_kx_seed_keypair` does. Raises ValueError."""
+        _check_length(seed, "the seed of an encryption key")
+        public, private = crypto_kx_seed_keypair(seed)
+        return cls(private, public)
+
+    @classmethod
+    def from_private(cls, private: bytes) -> "EncryptionKey":
+        """Complete a private key of 32 bytes. Raises ValueError."""
+        _check_length(private, "a private encryption key")
+        return cls(private, crypto_scalarmult_base(private))
+
+
+def _check_length(key: bytes, what: str) -> None:
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"{what} has {len(key)} bytes, not {KEY_BYTES}")
