@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.aws import Clients, deployment
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.http.counter import NOW, SHOP_KEY, Counter, Owner
 from tests.tiers import amount
@@ -187,14 +188,15 @@ def test_who_waits_is_not_sent_away_by_an_outage(host: Host, counter: Counter, o
 class Pickup(RuleBasedStateMachine):
     """Somebody reads a mailbox, acknowledging or not, while it is filed into, late and in time, and much goes wrong."""
 
-    numbers = itertools.count(1)
+    name = "m.com"
 
-    def __init__(self, counter: Counter, opening: str) -> None:
+    def __init__(self, clients: Clients, opening: str) -> None:
         super().__init__()
-        self.counter = counter
-        self.name = f"m{next(self.numbers)}.com"
-        counter.mailboxes.set_keys(self.name, [b64encode(SHOP_KEY.public.spki()).decode()])
-        self.host = Host(counter, page_size=3)
+        # moto's queries read all that earlier examples left.
+        self.deployment = deployment(clients)
+        self.counter = Counter(self.deployment.__enter__())
+        self.counter.mailboxes.set_keys(self.name, [b64encode(SHOP_KEY.public.spki()).decode()])
+        self.host = Host(self.counter, page_size=3)
         self.mailbox: Any = getattr(self.host, opening)(self.name, retries=Retries(2))
         self.filed: set[str] = set()
         self.pages: list[set[str]] = []
@@ -299,6 +301,12 @@ class Pickup(RuleBasedStateMachine):
         assert set(self.shown) <= self.filed
 
     def teardown(self) -> None:
+        try:
+            self._read_to_the_end()
+        finally:
+            self.deployment.__exit__(None, None, None)
+
+    def _read_to_the_end(self) -> None:
         self.host.faults = []
         while self._read_one(acknowledge=False):
             self.each_is_shown_once()
@@ -309,12 +317,12 @@ class Pickup(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("opening", ["open", "open_async"])
 def test_nothing_is_lost_and_nothing_shown_twice_whatever_happens(
-    counter: Counter, opening: str, monkeypatch: pytest.MonkeyPatch
+    clients: Clients, opening: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is filed while somebody waits here: few looks see what many do.
     monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 10.0)
     run_state_machine_as_test(
-        lambda: Pickup(counter, opening),
+        lambda: Pickup(clients, opening),
         settings=settings(
             max_examples=amount(quick=4, all=30, proof=300),
             stateful_step_count=25,
