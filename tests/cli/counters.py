@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tests.http.counter import Counter
 
 from postroom.cli.descriptor import Descriptor
-from postroom.http.request import Asked
+from postroom.http.request import HttpRequest
 from postroom.local.authority import Authority
 
 HOST = "nlweb.shop.com"
@@ -50,7 +50,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
                 self._send(status, {}, b"")
                 return
             query = dict(parse_qsl(url.query))
-            reply = counter.desk.answer(Asked(self.command, url.path, HOST, query, headers, body))
+            reply = counter.router.respond(HttpRequest(self.command, url.path, HOST, query, headers, body))
             self._send(reply.status, reply.headers, reply.body)
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class names them

@@ -67,7 +67,7 @@ class Desk:
 
     def waiting(self, name: str = BOB) -> int:
         counter = self.served.counter
-        return len(list(counter.desk._shelves.all_filed(name, counter.clock() + 10)))
+        return len(list(counter.mail._shelves.all_filed(name, counter.clock() + 10)))
 
 
 @pytest.fixture
@@ -411,7 +411,7 @@ class AtPostOffice:
     def keeps(self, containers: int, size: int) -> None:
         """The post office has room for no more."""
         counter = self.desk.served.counter
-        counter.desk._storing = counter.storing(counter.deployed.clients, Use(containers, size))
+        counter.containers._storing = counter.storing(counter.deployed.clients, Use(containers, size))
 
     def kept(self) -> int:
         """How many containers of Bob are there."""
@@ -422,7 +422,7 @@ class AtPostOffice:
 @pytest.fixture
 def office(filled: Desk) -> AtPostOffice:
     # The clock of this counter stands still, so its bucket would never leak.
-    filled.served.counter.desk._rate = Rate(1_000_000, filled.served.counter.clock)
+    filled.served.counter.bearers._rate = Rate(1_000_000, filled.served.counter.clock)
     return AtPostOffice(filled)
 
 

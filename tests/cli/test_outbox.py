@@ -15,7 +15,6 @@ from tests.http.counter import NOW, SHOP, SHOP_KEY, Counter
 
 from postroom.api.challenges import Purpose
 from postroom.api.states import State
-from postroom.http.reply import said as said_by_counter
 from postroom.http.tokens import Tokens
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_notice
@@ -115,7 +114,7 @@ def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
     postroom: Postroom, office: Office, monkeypatch: pytest.MonkeyPatch, other: Callable[[Tokens], str]
 ) -> None:
     asked = other(office.counter.tokens)
-    monkeypatch.setattr(office.counter.desk, "challenge", lambda _call: said_by_counter(asked))
+    monkeypatch.setattr(office.counter.signing_in._sign_in, "challenge", lambda *_: asked)
     result = postroom("send", "-", *office.options, input="1")
     assert result.exit_code == 3
     assert "something else than its challenge to shop.com; none was made" in result.stderr

@@ -77,7 +77,7 @@ def file(served: Served, envelope: Callable[..., str]) -> Callable[..., str]:
 
 def waiting(served: Served, name: str = SHOP) -> list[str]:
     counter = served.counter
-    return [id_of(filed.row.key) for filed in counter.desk._shelves.all_filed(name, counter.clock() + 10)]
+    return [id_of(filed.row.key) for filed in counter.mail._shelves.all_filed(name, counter.clock() + 10)]
 
 
 def lines(result: Result) -> list[Any]:

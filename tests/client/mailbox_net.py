@@ -10,7 +10,7 @@ import httpx
 from tests.http.counter import HOST, SHOP, SHOP_KEY, Counter
 
 from postroom.client import AsyncMailbox, Mailbox
-from postroom.http.request import Asked
+from postroom.http.request import HttpRequest
 
 URL = f"https://{HOST}"
 
@@ -50,8 +50,8 @@ class Host:
         return self.faults.pop(0)(request, self.answer) if self.faults else self.answer(request)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        reply = self.counter.desk.answer(
-            Asked(
+        reply = self.counter.router.respond(
+            HttpRequest(
                 request.method,
                 request.url.path,
                 request.headers["host"].partition(":")[0],

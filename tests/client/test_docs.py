@@ -59,7 +59,7 @@ def run(code: str) -> dict[str, object]:
 
 
 def waiting(counter: Counter) -> int:
-    return len(list(counter.desk._shelves.all_filed(NAME, counter.clock() + 10)))
+    return len(list(counter.mail._shelves.all_filed(NAME, counter.clock() + 10)))
 
 
 READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))
@@ -89,7 +89,7 @@ def test_who_waits_goes_on_until_it_is_stopped(
             raise KeyboardInterrupt
         late.extend(counter.file("{}", mailbox=NAME, at=-1000))
 
-    counter.desk._sleep = sleep
+    counter.mail._sleep = sleep
     with pytest.raises(KeyboardInterrupt):
         run(WAITING)
     assert capsys.readouterr().out == "".join(f"new: {each}\n" for each in [*filed, *late])

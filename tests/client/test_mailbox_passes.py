@@ -35,7 +35,7 @@ def while_waiting(counter: Counter, at: dict[float, Callable[[], object]]) -> No
         for due in [each for each in at if NOW + each <= counter.clock.now]:
             at.pop(due)()
 
-    counter.desk._sleep = sleep
+    counter.mail._sleep = sleep
 
 
 def test_who_does_not_wait_makes_one_pass(host: Host, counter: Counter, mailbox: Any) -> None:

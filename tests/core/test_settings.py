@@ -16,7 +16,7 @@ from postroom.core.settings import DAY_SECONDS, Settings, read_settings
 from postroom.runtime.courier import build_courier
 from postroom.runtime.dead_letters import build_keepers
 from postroom.runtime.inbox import build_doors
-from postroom.runtime.mailbox import build_counter
+from postroom.runtime.mailbox import build_mailbox_api
 from postroom.runtime.senders import build_sender_keys
 from postroom.runtime.worker import build_worker
 
@@ -61,7 +61,7 @@ BUILDERS = {
     "WorkerFunction": build_worker,
     "KeeperFunction": build_keepers,
     "CourierFunction": build_courier,
-    "MailboxFunction": build_counter,
+    "MailboxFunction": build_mailbox_api,
 }
 
 

@@ -23,8 +23,8 @@ from tests.tiers import examples
 from postroom.demo.office import Office, until
 from postroom.demo.scenes import Story
 from postroom.demo.town import SUBJECT, Town
-from postroom.http.reply import Reply
-from postroom.http.request import Asked
+from postroom.http.request import HttpRequest
+from postroom.http.response import HttpResponse
 from postroom.local.stack import Deployment
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -71,12 +71,12 @@ class FarCounter(Counter):
             base_url=f"https://127.0.0.1:{town.stack.door.port}", verify=trusted, trust_env=False, timeout=600
         )
 
-    def answer(self, asked: Asked) -> Reply:
+    def answer(self, asked: HttpRequest) -> HttpResponse:
         answer = self.https.request(
             asked.method, asked.path, params=asked.query, headers={"host": asked.host, **asked.headers},
             content=asked.body, extensions={"sni_hostname": asked.host},
         )  # fmt: skip
-        return Reply(answer.status_code, answer.headers["content-type"], answer.content)
+        return HttpResponse(answer.status_code, answer.headers["content-type"], answer.content)
 
     def clear(self) -> None:
         """No message is there any more, nor was ever."""

@@ -19,10 +19,8 @@ FUNCTIONS = {
 FATES = {fate.title() for fate in Fate}
 CALLS = {
     r'"(\w+)",': lambda name: {name},
-    r'"(\w+)" if answer\.reason else "(\w+)",': lambda one, other: {one, other},
-    r'f"Refused\{answer\.reason\}",': lambda: {"Refused…"},
-    r'"(\w+)" if reply\.reason else "(\w+)",': lambda one, other: {one, other},
-    r'f"CounterRefused\{reply\.reason\}",': lambda: {"CounterRefused…"},
+    r'"(\w+)" if response\.reason else "(\w+)",': lambda one, other: {one, other},
+    r'f"(Refused|CounterRefused)\{response\.reason\}",': lambda name: {f"{name}…"},
     r"fate\.title\(\),": lambda: FATES,
     # Of the fates only these two have a reason that varies.
     r'f"\{fate\.title\(\)\}\{reason\}",': lambda: {"Discarded…", "Retried…"},

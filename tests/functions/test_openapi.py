@@ -14,6 +14,7 @@ from tests.functions.samples import BOB, MADE_AT, RECEIVER, SERVICE, http
 from tests.functions.test_mailbox import ENVELOPE, HOST, file, keep, opened, sign_in
 from tests.tiers import examples
 
+from postroom.api.http import Authentication
 from postroom.api.operations import OPERATIONS
 from postroom.storage.directory.notification_targets import Kind, Targets
 from postroom.storage.keys import row_key
@@ -67,12 +68,12 @@ def target(deployed: Deployed) -> str:
 
 ASKED = [
     *((operation, RECEIVER) for operation in OPERATIONS),
-    *((operation, BOB) for operation in OPERATIONS if "settings" in operation.does),
+    *((operation, BOB) for operation in OPERATIONS if "settings" in operation.id),
 ]
 """Of settings a mailbox of dm3 letters has others."""
 
 
-@pytest.mark.parametrize(("operation", "name"), ASKED, ids=[f"{it.does}-{name}" for it, name in ASKED])
+@pytest.mark.parametrize(("operation", "name"), ASKED, ids=[f"{it.id}-{name}" for it, name in ASKED])
 def test_an_operation_is_as_the_document_says(running: Office, operation: Any, name: str) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", App(running))
     # What fits and is refused all the same: a range beyond the end, what is another by now or said by no condition,
@@ -84,11 +85,11 @@ def test_an_operation_is_as_the_document_says(running: Office, operation: Any, n
         "412",
         "416",
         "428",
-        *(["422"] if "settings" in operation.does or "target" in operation.does else []),
+        *(["422"] if "settings" in operation.id or "target" in operation.id else []),
     ]
     token, named = sign_in(running, name), MESSAGE
     keep(running, token, CONTAINER, b"sealed")
-    if "target" in operation.does:
+    if "target" in operation.id:
         named = target(running.deployed)
 
     @schema.hook
@@ -101,11 +102,13 @@ def test_an_operation_is_as_the_document_says(running: Office, operation: Any, n
     @EXAMPLES
     @given(case=schema[operation.path][operation.method].as_strategy())
     def is_answered(case: Any) -> None:
-        case.call_and_validate(headers={"Authorization": f"Bearer {token}"} if operation.signed_in else {})
+        case.call_and_validate(
+            headers={"Authorization": f"Bearer {token}"} if operation.authentication is Authentication.BEARER else {}
+        )
 
     is_answered()
 
 
 def test_no_refusal_stands_in_the_place_of_an_answer() -> None:
     for operation in OPERATIONS:
-        assert all(reason.status >= 400 for reason in operation.refusals), operation.does
+        assert all(reason.status >= 400 for reason in operation.refusals), operation.id

@@ -16,7 +16,7 @@ from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, com
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.x25519 import EncryptionKey
-from postroom.http.answers import Answer
+from postroom.http.response import HttpResponse
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge
 from postroom.protocols.dm3.codes import INTERNAL_ERROR
@@ -29,7 +29,7 @@ from postroom.reasons import Kind
 from postroom.storage.mail.segments import Line, decode_line
 
 
-def settled(answer: Answer, judge: Judge) -> Accepted | None:
+def settled(answer: HttpResponse, judge: Judge) -> Accepted | None:
     """Hold what a door's answer promises: a refusal says why; what is queued the worker can judge and file."""
     if not QUEUE.body:
         return None
@@ -177,7 +177,7 @@ def _inbox() -> Any:
     }  # fmt: skip
     with patch.dict(os.environ, environment):
         from functions.inbox import app
-    app.doors = app.doors._replace(nlweb=NLWEB_DOOR, dm3=DM3_DOOR)
+    app.router = app.inbox_router(app.doors._replace(nlweb=NLWEB_DOOR, dm3=DM3_DOOR), app.settings)
     return app
 
 

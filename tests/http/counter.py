@@ -15,8 +15,19 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.containers import Storing
+from postroom.http.cors import Cors
 from postroom.http.fetching import Fetching
-from postroom.http.handlers import Desk
+from postroom.http.handlers import (
+    AboutHandlers,
+    BearerTokens,
+    ContainerHandlers,
+    MailHandlers,
+    NotificationHandlers,
+    OutboxHandlers,
+    SettingsHandlers,
+    SignInHandlers,
+    mailbox_router,
+)
 from postroom.http.message_listing import Shelves
 from postroom.http.notifications import Offer, TargetDesk
 from postroom.http.outbox import Sending
@@ -24,8 +35,9 @@ from postroom.http.own_settings import MessageSettings
 from postroom.http.preferences import Preferences
 from postroom.http.rate_limit import Rate
 from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND, Opening
-from postroom.http.reply import Reply
-from postroom.http.request import Asked
+from postroom.http.request import HttpRequest
+from postroom.http.response import HttpResponse
+from postroom.http.router import Router
 from postroom.http.sign_in import SignIn
 from postroom.http.tokens import Tokens
 from postroom.http.usage import Counting
@@ -103,7 +115,7 @@ class Counter:
         self.targets = Targets(dynamodb, tables["DirectoryTable"])
         self.webhook_keys = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], self.clock)
         self.tokens = Tokens(self.token_keys, self.clock, self.new_id)
-        self.desk = self._desk()
+        self.router = self._router()
         self.mailboxes.set_keys(SHOP, [b64encode(SHOP_KEY.public.spki()).decode()])
         self.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
         self.operators.put_domain(Domain(SHOP, signs=True))
@@ -162,7 +174,7 @@ class Counter:
         query: dict[str, str] | None = None,
         host: str = HOST,
         headers: dict[str, str] | None = None,
-    ) -> Reply:
+    ) -> HttpResponse:
         given = {"content-type": "application/json", **(headers or {})}
         if token:
             given["authorization"] = f"Bearer {token}"
@@ -170,11 +182,11 @@ class Counter:
             data, given["content-type"] = body, (headers or {}).get("content-type", "application/octet-stream")
         else:
             data = b"" if body is None else json.dumps(body).encode()
-        return self.answer(Asked(method, path, host, query or {}, given, data))
+        return self.answer(HttpRequest(method, path, host, query or {}, given, data))
 
-    def answer(self, asked: Asked) -> Reply:
+    def answer(self, request: HttpRequest) -> HttpResponse:
         """What the counter answers."""
-        return self.desk.answer(asked)
+        return self.router.respond(request)
 
     def challenge(self, name: str = SHOP, host: str = HOST) -> str:
         return said(self.ask("GET", f"/auth/{name}", host=host))
@@ -184,40 +196,50 @@ class Counter:
         challenge = self.challenge(name)
         return said(self.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
 
-    def _desk(self) -> Desk:
+    def _router(self) -> Router:
         reader = Reader(self.deployed.clients.dynamodb, self.deployed.tables["PostTable"], self.register, self.objects)
         answered = AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"])
-        return Desk(
-            sign_in=SignIn(
-                tokens=self.tokens,
-                directory=self.directory,
-                mailboxes=self.mailboxes,
-                users=self.users,
-                answered=answered,
-            ),
-            opening=Opening(
-                service=self.service,
-                tokens=self.tokens,
-                answered=answered,
-                users=self.users,
-                directory=self.directory,
-                mailboxes=self.mailboxes,
-                of_a_name=Rate(OF_A_NAME_A_SECOND, self.clock),
-                of_all=Rate(A_SECOND, self.clock),
-            ),
+        sign_in = SignIn(
+            tokens=self.tokens,
+            directory=self.directory,
+            mailboxes=self.mailboxes,
+            users=self.users,
+            answered=answered,
+        )
+        opening = Opening(
+            service=self.service,
+            tokens=self.tokens,
+            answered=answered,
+            users=self.users,
+            directory=self.directory,
+            mailboxes=self.mailboxes,
+            of_a_name=Rate(OF_A_NAME_A_SECOND, self.clock),
+            of_all=Rate(A_SECOND, self.clock),
+        )
+        self.signing_in = SignInHandlers(sign_in=sign_in, opening=opening, mailboxes=self.mailboxes, clock=self.clock)
+        self.bearers = BearerTokens(sign_in, Rate(20, self.clock))
+        self.mail = MailHandlers(
             shelves=Shelves(reader, Fetching(reader, InTurn(), self.clock), self.register, self.directory, self.clock),
             register=self.register,
-            mailboxes=self.mailboxes,
-            preferences=Preferences(self.mailboxes, MessageSettings(self.mailboxes, self.directory)),
-            sending=self.sending(self.deployed.clients),
             counting=self.counting(),
-            targets=self.target_desk(),
-            storing=self.storing(self.deployed.clients),
-            rate=Rate(20, self.clock),
             pool=InTurn(),
             retain_seconds=RETAIN,
             clock=self.clock,
             sleep=self._sleep,
+        )
+        self.containers = ContainerHandlers(self.storing(self.deployed.clients))
+        return mailbox_router(
+            [
+                self.signing_in,
+                self.mail,
+                OutboxHandlers(self.sending(self.deployed.clients)),
+                NotificationHandlers(self.target_desk()),
+                self.containers,
+                SettingsHandlers(Preferences(self.mailboxes, MessageSettings(self.mailboxes, self.directory))),
+                AboutHandlers(),
+            ],
+            self.bearers,
+            Cors("none", "no page"),
         )
 
     def counting(self) -> Counting:
@@ -267,7 +289,7 @@ class Owner:
         self.name = name
         self.token = counter.sign_in(name, key)
 
-    def ask(self, method: str, path: str, **more: Any) -> Reply:
+    def ask(self, method: str, path: str, **more: Any) -> HttpResponse:
         return self.counter.ask(method, f"/mailboxes/{self.name}{path}", token=self.token, **more)
 
     def page(self, **query: object) -> Json:
@@ -291,14 +313,14 @@ def signed(challenge: str, key: PrivateKey | PrivateSigningKey) -> Json:
     return {"challenge": challenge, "signature": b64encode(key.sign(challenge.encode())).decode()}
 
 
-def said(reply: Reply) -> Json:
+def said(reply: HttpResponse) -> Json:
     """What a good answer says."""
     assert reply.status == 200, reply.body
     assert reply.content_type == "application/json"
     return json.loads(reply.body) if reply.body else None
 
 
-def reason(reply: Reply) -> str:
+def reason(reply: HttpResponse) -> str:
     """Why a refusal is one."""
     assert reply.content_type == "application/problem+json", reply.body
     problem = json.loads(reply.body)

@@ -7,7 +7,7 @@ import pytest
 from tests.http.counter import BOB, BOB_KEY, RETAIN, Counter, Owner, reason, said
 
 from postroom.core.errors import NotNowError
-from postroom.http.reply import Reply
+from postroom.http.response import HttpResponse
 from postroom.protocols.dm3.envelope import message_hash, read_envelope
 from postroom.reasons import Reason
 from postroom.storage.mail.reader import Found
@@ -164,7 +164,7 @@ def test_what_waits_for_the_reference_is_fetched_little_by_little(
     for at, text in enumerate(texts):
         counter.file(text, mailbox=BOB, at=at)
     fetched = []
-    fetching = counter.desk._shelves._fetching
+    fetching = counter.mail._shelves._fetching
     fetch = fetching.fetch
 
     def counted(rows: Sequence[Row], until: float) -> Sequence[Found]:
@@ -220,7 +220,7 @@ def test_the_reference_is_given_what_can_be_read_in_time(
     assert incoming(bob) == [json.loads(text) for text in texts[:3]]
 
 
-def acknowledge_all(bob: Owner, *texts: str, partner: str = "alice.eth") -> Reply:
+def acknowledge_all(bob: Owner, *texts: str, partner: str = "alice.eth") -> HttpResponse:
     wanted = [{"contactAddress": partner, "messageHash": hash_of(text)} for text in texts]
     path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
     return bob.counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})

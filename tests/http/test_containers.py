@@ -8,7 +8,7 @@ from tests.http.counter import BOB, BOB_KEY, QUOTA, SHOP, Counter, Owner, reason
 from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_CONTAINERS, MAX_PART_BYTES, MAX_PARTS
 from postroom.http import containers
 from postroom.http.containers import PART_SECONDS
-from postroom.http.reply import Reply
+from postroom.http.response import HttpResponse
 from postroom.storage.containers import Use
 
 Json = Any
@@ -20,16 +20,16 @@ JOINED = {**NEW, "content-type": "application/json"}
 class Keeper(Owner):
     """An owner who keeps containers."""
 
-    def at(self, method: str, path: str, **more: Any) -> Reply:
+    def at(self, method: str, path: str, **more: Any) -> HttpResponse:
         return self.counter.ask(method, f"/storage/{self.name}{path}", token=self.token, **more)
 
-    def put(self, data: bytes, *, key: str = KEY, headers: dict[str, str] = NEW) -> Reply:
+    def put(self, data: bytes, *, key: str = KEY, headers: dict[str, str] = NEW) -> HttpResponse:
         return self.at("PUT", f"/containers/{key}", body=data, headers=headers)
 
-    def put_over(self, etag: str, data: bytes) -> Reply:
+    def put_over(self, etag: str, data: bytes) -> HttpResponse:
         return self.put(data, headers={"if-match": etag})
 
-    def get(self, key: str = KEY, **headers: str) -> Reply:
+    def get(self, key: str = KEY, **headers: str) -> HttpResponse:
         return self.at(
             "GET", f"/containers/{key}", headers={each.replace("_", "-"): it for each, it in headers.items()}
         )
@@ -37,10 +37,10 @@ class Keeper(Owner):
     def part(self, data: bytes) -> str:
         return str(said(self.at("POST", "/parts", body=data))["part"])
 
-    def join(self, *parts: str, key: str = KEY, headers: dict[str, str] = JOINED) -> Reply:
+    def join(self, *parts: str, key: str = KEY, headers: dict[str, str] = JOINED) -> HttpResponse:
         return self.at("PUT", f"/containers/{key}/parts", body={"parts": list(parts)}, headers=headers)
 
-    def delete(self, etag: str, key: str = KEY) -> Reply:
+    def delete(self, etag: str, key: str = KEY) -> HttpResponse:
         return self.at("DELETE", f"/containers/{key}", headers={"if-match": etag})
 
     def use(self) -> tuple[int, int]:
@@ -54,7 +54,7 @@ def keeper(counter: Counter) -> Keeper:
 
 
 def set_quota(counter: Counter, containers: int, size: int) -> None:
-    counter.desk._storing = counter.storing(counter.deployed.clients, Use(containers, size))
+    counter.containers._storing = counter.storing(counter.deployed.clients, Use(containers, size))
 
 
 def rows(counter: Counter) -> list[str]:
@@ -284,14 +284,14 @@ def test_who_reads_while_it_is_written_over_is_given_what_is_there_now(
     counter: Counter, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etag = keeper.put(b"first").headers["ETag"]
-    read = counter.desk._storing._storage.read
+    read = counter.containers._storing._storage.read
 
     def written_before(*given: Any) -> bytes:
         monkeypatch.undo()
         assert keeper.put_over(etag, b"second").status == 200
         return read(*given)
 
-    monkeypatch.setattr(counter.desk._storing._storage, "read", written_before)
+    monkeypatch.setattr(counter.containers._storing._storage, "read", written_before)
     found = keeper.get()
     assert (found.status, found.body) == (200, b"second")
 

@@ -331,7 +331,7 @@ def test_who_waits_is_answered_as_soon_as_something_is_there(counter: Counter, o
         if len(counter.slept) == 3:
             counter.file(TEXT)
 
-    counter.desk._sleep = arrives
+    counter.mail._sleep = arrives
     assert len(owner.page(wait=20)["messages"]) == 1
     assert counter.slept == [1.0, 1.0, 1.0]
 
@@ -356,7 +356,7 @@ def arriving(counter: Counter, after_looks: int, arrive: Callable[[], object]) -
         if len(counter.slept) == after_looks:
             arrive()
 
-    counter.desk._sleep = sleep
+    counter.mail._sleep = sleep
 
 
 @pytest.mark.parametrize("stays", [True, False])

@@ -11,7 +11,7 @@ from tests.http.counter import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, Counter, Owne
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.rate_limit import BURST_SECONDS
 from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND
-from postroom.http.reply import Reply
+from postroom.http.response import HttpResponse
 from postroom.protocols.dm3.extension import ProfileExtension
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -38,12 +38,12 @@ def open_it(
     key: PrivateSigningKey | PrivateKey = EVE_KEY,
     text: str | None = None,
     host: str = HOST,
-) -> Reply:
+) -> HttpResponse:
     body = signed(challenge(counter, name) if text is None else text, key)
     return counter.ask("POST", f"/mailboxes/{name}", body=body, host=host)
 
 
-def submitted(counter: Counter, name: str = EVE, **members: Any) -> Reply:
+def submitted(counter: Counter, name: str = EVE, **members: Any) -> HttpResponse:
     """As a client of dm3's reference submits the profile of Eve."""
     profile = {**counter.users.user(name).as_json(), **members} if name in counter.users.keys else members
     return counter.ask("POST", f"/profile/{name}", body={"profile": profile, "signature": "0x12"})

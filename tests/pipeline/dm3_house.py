@@ -9,7 +9,7 @@ from tests.aws import Clients
 from tests.pipeline.house import TIMES, House
 
 from postroom.core.errors import NotNowError
-from postroom.http.answers import Answer
+from postroom.http.response import HttpResponse
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.net.timebox import TimeBox
@@ -140,7 +140,7 @@ class DeliveryService:
             clock=self.house.clock,
         )
 
-    def post(self, body: object, clients: Clients | None = None) -> Answer:
+    def post(self, body: object, clients: Clients | None = None) -> HttpResponse:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.door(clients).post(data, "192.0.2.1")
 

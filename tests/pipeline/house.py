@@ -13,7 +13,7 @@ from tests.pipeline.ports import Carriers, Clock, Forwarding, Handlers, InTurn, 
 from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults
 from postroom.crypto.rsa_ed25519 import KeyRules, PrivateKey
-from postroom.http.answers import Answer
+from postroom.http.response import HttpResponse
 from postroom.outbound.courier import Courier, CourierRules
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.notifier import Notifier, NotifierRules
@@ -177,7 +177,7 @@ class House:
         """Of one door, which remembers what it read."""
         return Room(self.usages(clients), self.quota, clock=self.clock, cache_seconds=30)
 
-    def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> Answer:
+    def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> HttpResponse:
         return self.door().post(Posted(body, content_type, encoding, "192.0.2.1"))
 
     def queued(self, body: bytes) -> Record:
@@ -338,6 +338,6 @@ class House:
         return [each for each in filed if each is not None]
 
 
-def said(answer: Answer) -> Any:
+def said(answer: HttpResponse) -> Any:
     """The JSON body of an answer."""
     return json.loads(answer.body)

@@ -13,7 +13,7 @@ from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliverySe
 from tests.pipeline.house import House
 
 from postroom.core.errors import NotNowError
-from postroom.http.answers import MAX_ANSWER_BYTES
+from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.names.registry import FRESH_SECONDS
 from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_BESIDE_BYTES, MAX_BODY_BYTES
 from postroom.protocols.dm3.envelope import DeliveryInformation, read_envelope, write_envelope
@@ -296,7 +296,7 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
 def test_a_notification_is_done_and_not_answered(service: DeliveryService) -> None:
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()]}
     answer = service.post(body)
-    assert (answer.status, answer.body, queued(service)) == (204, "", 1)
+    assert (answer.status, answer.body, queued(service)) == (204, b"", 1)
 
 
 def test_a_fault_of_ours_is_said_to_be_one_and_shows_nothing(

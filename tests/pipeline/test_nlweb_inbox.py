@@ -10,7 +10,7 @@ from tests.pipeline.house import ASK, MAX_BYTES, NOTIFY, ORDER, OTHER_KEY, SENDE
 
 from postroom.core.canonical import jcs
 from postroom.core.errors import NotNowError, TheirError
-from postroom.http.answers import Answer
+from postroom.http.response import HttpResponse
 from postroom.pipeline.claims import unpack
 from postroom.pipeline.nlweb_inbox import MAX_FORWARDED_BYTES, Posted
 from postroom.protocols.nlweb.schema import POLLYWEB
@@ -204,22 +204,22 @@ def test_to_is_compared_without_case_and_trailing_dot(house: House) -> None:
 
 def test_no_answer_repeats_what_the_sender_wrote(house: House) -> None:
     marked = changed(house, header(Subject="S3NTINEL\n", Extra="S3NTINEL"))
-    assert "S3NTINEL" not in house.post(marked).body
-    assert "S3NTINEL" not in house.post(house.envelope(receiver="s3ntinel.com")).body.upper()
+    assert b"S3NTINEL" not in house.post(marked).body
+    assert b"S3NTINEL" not in house.post(house.envelope(receiver="s3ntinel.com")).body.upper()
 
 
 def test_get_inbox_says_what_this_is_in_one_line(house: House) -> None:
     answer = house.door().welcome()
     assert (answer.status, answer.content_type) == (200, "text/plain; charset=utf-8")
-    assert answer.body.count("\n") == 1
+    assert answer.body.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("host", ["nlweb.shop.com", "pw.shop.com", "NLWEB.SHOP.COM:8443", "nlweb.shop.com."])
 def test_the_manifest_is_that_of_the_domain_of_the_host(house: House, host: str) -> None:
     answer = house.door().manifest(host)
     assert (answer.status, answer.content_type) == (200, "application/yaml")
-    assert "Name: shop.com" in answer.body
-    assert "Feedback: buffer.shop.com" in answer.body
+    assert b"Name: shop.com" in answer.body
+    assert b"Feedback: buffer.shop.com" in answer.body
 
 
 @pytest.mark.parametrize("host", ["shop.com", "nlweb.elsewhere.com", "127.0.0.1:80", "", "nlweb."])
@@ -234,7 +234,7 @@ def count_calls(house: House) -> None:
     house.handlers.handlers["ask"] = lambda request: {"asked": request, "call": len(house.handlers.calls)}
 
 
-def refusal(answer: Answer) -> tuple[int, Reason | None]:
+def refusal(answer: HttpResponse) -> tuple[int, Reason | None]:
     return answer.status, answer.reason
 
 
@@ -292,7 +292,7 @@ def test_another_message_under_the_same_correlation_is_409(house: House) -> None
 
 def test_while_the_twin_is_at_work_the_answer_is_503_with_retry_after(house: House) -> None:
     body = house.envelope(ASK)
-    twins: list[Answer] = []
+    twins: list[HttpResponse] = []
 
     def handler(_: object) -> str:
         twins.append(house.post(body))

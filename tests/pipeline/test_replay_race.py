@@ -15,7 +15,7 @@ from tests.pipeline.house import ASK, House
 from tests.pipeline.stage import Died
 from tests.tiers import amount
 
-from postroom.http.answers import Answer
+from postroom.http.response import HttpResponse
 from postroom.local.emulator import Emulator
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import Record
@@ -57,11 +57,11 @@ def restarted(house: House) -> House:
     return House(house.deployed, clock=house.clock, handlers=house.handlers, pool=ThreadPoolExecutor(WORKERS))
 
 
-def post_at_once(house: House, body: bytes, pool: ThreadPoolExecutor) -> list[Answer]:
+def post_at_once(house: House, body: bytes, pool: ThreadPoolExecutor) -> list[HttpResponse]:
     """Each sender has a door of its own, and all of them knock at the same moment."""
     together = Barrier(SENDERS)
 
-    def post(_: int) -> Answer:
+    def post(_: int) -> HttpResponse:
         door = house.door()
         together.wait()
         return door.post(Posted(body, "application/json", "", "192.0.2.1"))
@@ -124,9 +124,9 @@ def test_a_synchronous_request_posted_by_many_at_once_is_executed_once(
         answers = post_at_once(house, body, senders)
         # Who comes while the first is at work is asked to come again; who comes later is told what the first was.
         assert {(answer.status, answer.reason) for answer in answers} <= {(200, None), (503, Reason.STILL_WORKING)}
-        assert {answer.body for answer in answers if answer.status == 200} == {f'{{"round":{number}}}'}
+        assert {answer.body for answer in answers if answer.status == 200} == {b'{"round":%d}' % number}
         again = restarted(house).post(body)
-        assert (again.status, again.body) == (200, f'{{"round":{number}}}')
+        assert (again.status, again.body) == (200, b'{"round":%d}' % number)
     assert [request for _, request in house.handlers.calls] == [{"round": number} for number in range(ROUNDS)]
 
 
@@ -138,7 +138,7 @@ def test_a_request_whose_door_died_is_taken_over_by_one_of_many(house: House, se
     house.handlers.handlers["ask"] = lambda request: "done"
     assert {answer.reason for answer in post_at_once(house, body, senders)} == {Reason.STILL_WORKING}
     house.clock.now += 31  # the lease has ended
-    assert "done" in {answer.body.strip('"') for answer in post_at_once(restarted(house), body, senders)}
+    assert "done" in {answer.body.decode().strip('"') for answer in post_at_once(restarted(house), body, senders)}
     assert len(house.handlers.calls) == 2
 
 

@@ -14,7 +14,7 @@ from urllib3.response import HTTPResponse
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.own_faults import OwnFaults
-from postroom.http.answers import MAX_ANSWER_BYTES
+from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.reasons import Reason
 from postroom.runtime import aws
 from postroom.runtime.adapters import AwsForwarding, LambdaHandlers

@@ -15,7 +15,7 @@ from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, DeliveryService
 from tests.pipeline.house import ASK, DAY, NOTIFY, NOW, ORDER, OTHER_KEY, RETAIN, SENDER, SHOP, UNKNOWN, House
 
 from postroom.core.errors import OurError
-from postroom.http.answers import Answer
+from postroom.http.response import HttpResponse
 from postroom.pipeline.worker import Record
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
@@ -44,7 +44,7 @@ class Office:
         """Post a message; its claim, as it is queued."""
         return self.note(self.house.post(body))
 
-    def note(self, answer: Answer) -> Record:
+    def note(self, answer: HttpResponse) -> Record:
         about = [part.about for part in answer.parts or (answer,)]
         assert all(about)
         self.log += [json.dumps({"message": "queued", **each}) for each in about]

@@ -148,7 +148,7 @@ class Owner:
     def left(self) -> list[str]:
         """The ids of what waits still."""
         return [
-            id_of(filed.row.key) for filed in self.counter.desk._shelves.all_filed(self.name, self.counter.clock() + 10)
+            id_of(filed.row.key) for filed in self.counter.mail._shelves.all_filed(self.name, self.counter.clock() + 10)
         ]
 
     def check_all_home(self) -> None:

@@ -99,7 +99,7 @@ def test_an_archive_moves_there_and_back(service: ServiceHome) -> None:
 def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
     tmp_path: Path, counter: Counter, service: ServiceHome
 ) -> None:
-    counter.desk._rate = Rate(1_000_000, counter.clock)
+    counter.bearers._rate = Rate(1_000_000, counter.clock)
     source = filled(FolderHome(tmp_path / "old"))
     take_home(source)
     whole = everything(source)
@@ -119,7 +119,7 @@ def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
 def test_whatever_answer_to_a_write_of_a_move_is_lost_the_archive_is_whole_in_its_new_home(
     host: Host, counter: Counter, mailbox: Mailbox, first: int
 ) -> None:
-    counter.desk._rate = Rate(1_000_000, counter.clock)
+    counter.bearers._rate = Rate(1_000_000, counter.clock)
     service = OpenService(mailbox)
     for nth in count(first, 2):
         for key in service.containers():
@@ -187,7 +187,7 @@ class OpenService(ServiceHome):
 def test_wherever_one_device_stops_the_other_stores_and_then_the_first_goes_on(
     host: Host, counter: Counter, mailbox: Mailbox, scene: str, after: str
 ) -> None:
-    counter.desk._rate = Rate(1_000_000, counter.clock)
+    counter.bearers._rate = Rate(1_000_000, counter.clock)
     size, there, *brought = SCENES[scene]
     written, stops = [*there, *brought[0], *brought[1]], 0
     for calls in range(1 if after == "odd" else 2, 40, 2):
@@ -214,7 +214,7 @@ class TwoDevicesAtAService(TwoDevices):
         self._aws = mock_aws()
         self._aws.start()
         counter = Counter(deploy(new_clients()))
-        counter.desk._rate = Rate(1_000_000, counter.clock)
+        counter.bearers._rate = Rate(1_000_000, counter.clock)
         return OpenService(Host(counter).open())
 
     def teardown(self) -> None:
@@ -333,7 +333,7 @@ def test_a_service_that_is_away_is_not_now(host: Host, service: ServiceHome) -> 
 
 
 def test_no_room_is_said_once_and_nothing_is_lost(host: Host, counter: Counter, service: ServiceHome) -> None:
-    counter.desk._storing = counter.storing(counter.deployed.clients, Use(1, 10))
+    counter.containers._storing = counter.storing(counter.deployed.clients, Use(1, 10))
     etag = service.put(KEY, b"sealed", etag=None)
     asked = len(host.asked)
     with pytest.raises(StorageFullError, match="ask the operator"):
@@ -351,7 +351,7 @@ def test_what_is_deleted_while_it_is_written_over_is_deleted_in_the_end(
     host: Host, counter: Counter, service: ServiceHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.put(KEY, b"sealed", etag=None)
-    store = counter.desk._storing._storage
+    store = counter.containers._storing._storage
     delete = store.delete
 
     def written_before(old: object) -> None:

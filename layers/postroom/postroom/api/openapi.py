@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from postroom.api.operations import BYTES, ETAGS_PATTERN, IF_MATCH, IF_NONE_MATCH, JSON, OPERATIONS, RANGE, Operation
+from postroom.api.http import BYTES, ETAGS_PATTERN, IF_MATCH, IF_NONE_MATCH, JSON, RANGE, Authentication
+from postroom.api.operations import OPERATIONS, Operation
 from postroom.api.schemas import Problem
 from postroom.reasons import Reason
 
@@ -57,12 +58,12 @@ def document() -> bytes:
 
 def _described(operation: Operation) -> Json:
     told: Json = {
-        "operationId": operation.does,
+        "operationId": operation.id,
         "summary": operation.summary,
         "tags": [operation.tag],
         "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation)],
         "responses": _responses(operation),
-        "security": [{_TOKEN: []}] if operation.signed_in else [],
+        "security": [{_TOKEN: []}] if operation.authentication is Authentication.BEARER else [],
     }
     if operation.body:
         content = {operation.body_type: {"schema": _schema(operation.body)}}
@@ -120,7 +121,7 @@ def _refusals(operation: Operation) -> list[Reason]:
         found.append(Reason.NOT_A_REQUEST)
     if operation.body:
         found.append(Reason.WRONG_CONTENT_TYPE)
-    if operation.signed_in:
+    if operation.authentication is Authentication.BEARER:
         found += _WITH_TOKEN
     if "{" in operation.path:
         found += _ALWAYS

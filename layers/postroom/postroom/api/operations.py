@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroom.api.http import BYTES, IF_MATCH, IF_NONE_MATCH, JSON, MERGE_PATCH, Authentication
 from postroom.api.schemas import (
     Acknowledged,
     Acknowledgements,
@@ -38,18 +39,10 @@ from postroom.api.schemas import (
 )
 from postroom.reasons import Reason
 
-NAME, ID, KEY = "{name}", "{id}", "{key}"
-IF_MATCH, IF_NONE_MATCH, RANGE = "If-Match", "If-None-Match", "Range"
-ETAG_PATTERN: Final = r'(?:W/)?"[\x21\x23-\x7e]*"'
-ETAGS_PATTERN: Final = rf"{ETAG_PATTERN}(?:[ \t]*,[ \t]*{ETAG_PATTERN})*"
-JSON: Final = "application/json"
-BYTES: Final = "application/octet-stream"
-MERGE_PATCH: Final = "application/merge-patch+json"
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of an address. `path`: its segments, `NAME`, `ID` and `KEY` stand for any. `does`: a method of `Desk`.
+    """A method of an address. `path`: its segments, `NAME`, `ID` and `KEY` stand for any. `id`: of its handler.
 
     `answer`: the shape of a 200; None: it is JSON of no shape of ours, or none at all. An answer or a `body` that is
     `bytes` is no JSON. `conditions`: headers that it takes beside. `ranged`: a Range is answered with a part.
@@ -57,32 +50,19 @@ class Operation:
 
     method: str
     path: str
-    does: str
+    id: str
     summary: str
     answer: type[Struct | bytes] | None = None
     query: type[Struct] | None = None
     body: type[Struct | bytes] | None = None
     body_type: str = JSON
-    signed_in: bool = True
+    authentication: Authentication = Authentication.BEARER
     refusals: tuple[Reason, ...] = ()
     tag: str = "mailbox"
     matches: bool = False
     """Whether it must have If-Match."""
     conditions: tuple[str, ...] = ()
     ranged: bool = False
-
-    def match(self, segments: list[str]) -> dict[str, str] | None:
-        """What stands for `NAME`, `ID` and `KEY` in these segments of an address; None: it is another one's."""
-        own = self.path.split("/")[1:]
-        if len(own) != len(segments):
-            return None
-        found = {}
-        for pattern, segment in zip(own, segments, strict=True):
-            if pattern in (NAME, ID, KEY):
-                found[pattern] = segment
-            elif pattern != segment:
-                return None
-        return found
 
 
 _OF_SIGNATURE: Final = (Reason.CHALLENGE_INVALID, Reason.NOT_THE_OWNER)
@@ -99,11 +79,11 @@ _CONTAINER: Final = "/storage/{name}/containers/{key}"
 OPERATIONS: Final = (
     Operation(
         "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
-        query=ChallengeQuery, signed_in=False, tag="sign-in",
+        query=ChallengeQuery, authentication=Authentication.NONE, tag="sign-in",
     ),
     Operation(
         "POST", "/auth/{name}", "token", "A token, good for an hour, for who signed a challenge by the mailbox's key.",
-        body=SignedChallenge, signed_in=False, refusals=_OF_SIGNATURE, tag="sign-in",
+        body=SignedChallenge, authentication=Authentication.NONE, refusals=_OF_SIGNATURE, tag="sign-in",
     ),
     Operation(
         "POST", "/mailboxes/{name}/sign-out", "sign_out", "Let no token count that was given before.",
@@ -112,7 +92,8 @@ OPERATIONS: Final = (
     Operation(
         "POST", "/mailboxes/{name}", "open", "Open a mailbox of dm3 letters, where its profile names this service; a "
         "token, as for signing in.",
-        body=SignedChallenge, signed_in=False, refusals=(*_OF_SIGNATURE, *_OF_OPENING), tag="sign-in",
+        body=SignedChallenge, authentication=Authentication.NONE, refusals=(*_OF_SIGNATURE, *_OF_OPENING),
+        tag="sign-in",
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages", "messages", "What waits, oldest first.",
@@ -224,13 +205,7 @@ OPERATIONS: Final = (
     Operation(
         "POST", "/profile/{name}", "submit_profile", "Open a mailbox of dm3 letters, as dm3's reference does: by the "
         "profile that is published at the name. The answer is an empty string, and no token.",
-        body=SignedProfile, signed_in=False, refusals=_OF_OPENING, tag="dm3",
+        body=SignedProfile, authentication=Authentication.NONE, refusals=_OF_OPENING, tag="dm3",
     ),
-    Operation("GET", "/openapi.json", "openapi", "This document.", signed_in=False, tag="about"),
+    Operation("GET", "/openapi.json", "openapi", "This document.", authentication=Authentication.NONE, tag="about"),
 )  # fmt: skip
-
-
-def find_operations(path: str) -> list[tuple[Operation, dict[str, str]]]:
-    """The operations of an address, by whatever method, and what stands in it. A slash at its end says nothing."""
-    segments = path.removesuffix("/").split("/")[1:]
-    return [(each, found) for each in OPERATIONS if (found := each.match(segments)) is not None]

@@ -1,9 +1,10 @@
-"""The mailbox API's server side: requests, responses, authentication, and the handlers of its operations.
+"""Requests, responses and routing for both functions that speak HTTP, and the handlers of the mailbox API.
 
-request.py, reply.py        what was asked, and what is answered; answers.py: the same of the inbox
-cors.py, conditions.py, ranges.py, cursors.py, rate_limit.py
-tokens.py, owner_keys.py, sign_in.py, registration.py      who asks
-handlers.py                 every operation of `api.operations`: whether it is allowed, and its answer
+request.py, response.py     what is asked, and what is answered
+router.py, cors.py          from a request to its handler
+request_parts.py, conditions.py, ranges.py, cursors.py, private_responses.py    what handlers read and write
+tokens.py, owner_keys.py, sign_in.py, registration.py, rate_limit.py            who asks, and how often
+handlers.py                 the operations of `api.operations`, over:
 message_listing.py, fetching.py, by_hash.py, usage.py      mail
 own_settings.py, preferences.py                            settings
 outbox.py, containers.py, notifications.py

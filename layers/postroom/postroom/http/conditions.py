@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from postroom.api.operations import ETAG_PATTERN, ETAGS_PATTERN
+from postroom.api.http import ETAG_PATTERN, ETAGS_PATTERN
 from postroom.core.errors import TheirError
 from postroom.reasons import Reason
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from postroom.api.operations import BYTES
+from postroom.api.http import BYTES
 from postroom.api.schemas import (
     MAX_CONTAINER_BYTES,
     MAX_PART_BYTES,
@@ -20,9 +20,11 @@ from postroom.api.schemas import (
 )
 from postroom.core.errors import NotNowError, TheirError
 from postroom.http.conditions import check_match, check_write
+from postroom.http.private_responses import not_modified, respond_bytes
 from postroom.http.ranges import whole_or_part
-from postroom.http.reply import Reply, not_modified, said_as_bytes
-from postroom.http.request import Asked, check_media_type, is_known
+from postroom.http.request import HttpRequest
+from postroom.http.request_parts import check_media_type, is_known
+from postroom.http.response import HttpResponse
 from postroom.reasons import Reason
 from postroom.storage import containers as store
 
@@ -55,7 +57,7 @@ class Storing:
         found, more = self._storage.page(mailbox, after, limit)
         return Containers([_told(each) for each in found], found[-1].key if found else after, more)
 
-    def container(self, mailbox: str, key: str, asked: Asked) -> Reply:
+    def container(self, mailbox: str, key: str, request: HttpRequest) -> HttpResponse:
         """A container, or a part of it, as one writer left it.
 
         Raises TheirError: CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE, NOT_A_REQUEST.
@@ -63,25 +65,25 @@ class Storing:
         for _ in range(_READ_TRIES):
             found = self._find(mailbox, key)
             etag = _etag(found)
-            check_match(asked.headers, etag)
-            if is_known(asked.headers.get("if-none-match", ""), etag):
+            check_match(request.headers, etag)
+            if is_known(request.headers.get("if-none-match", ""), etag):
                 return not_modified(etag)
             headers = {"ETag": etag, "Accept-Ranges": "bytes"}
-            if asked.method == "HEAD":
-                return said_as_bytes(b"", headers)
+            if request.method == "HEAD":
+                return respond_bytes(b"", headers)
             try:
-                return self._read(found, asked.headers.get("range", ""), headers)
+                return self._read(found, request.headers.get("range", ""), headers)
             except KeyError:
                 continue
         raise NotNowError(Reason.STORE_UNAVAILABLE)
 
-    def put(self, mailbox: str, key: str, asked: Asked) -> tuple[Container, str]:
+    def put(self, mailbox: str, key: str, request: HttpRequest) -> tuple[Container, str]:
         """Keep the body of a request under a key. The container, and its ETag.
 
         Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, STORAGE_FULL, CONTAINER_TOO_LARGE, NOT_A_REQUEST,
         WRONG_CONTENT_TYPE.
         """
-        old, data = self._writable(mailbox, key, asked.headers), _sealed(asked)
+        old, data = self._writable(mailbox, key, request.headers), _sealed(request)
         new = self._with_room(mailbox, lambda: self._storage.put(mailbox, key, old, data))
         return _told(new), _etag(new)
 
@@ -103,10 +105,10 @@ class Storing:
             raise
         return _told(new), _etag(new)
 
-    def add_part(self, mailbox: str, asked: Asked) -> NewPart:
+    def add_part(self, mailbox: str, request: HttpRequest) -> NewPart:
         """Keep the body of a request as a part. Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE,
         WRONG_CONTENT_TYPE."""
-        data = _sealed(asked)
+        data = _sealed(request)
         now = int(self._clock())
         part = self._with_room(mailbox, lambda: self._storage.add_part(mailbox, data, now))
         return NewPart(part.id, part.piece.size)
@@ -126,9 +128,9 @@ class Storing:
             raise TheirError(Reason.CONTAINER_UNKNOWN)
         return found
 
-    def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> Reply:
-        def part(first: int, end: int, more: Mapping[str, str], status: int) -> Reply:
-            return said_as_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
+    def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
+        def part(first: int, end: int, more: Mapping[str, str], status: int) -> HttpResponse:
+            return respond_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
 
         return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
 
@@ -163,14 +165,14 @@ def _check_key(key: str) -> str:
     return key
 
 
-def _sealed(asked: Asked) -> bytes:
+def _sealed(request: HttpRequest) -> bytes:
     """The body of a request, which is bytes."""
-    check_media_type(asked, BYTES)
-    if len(asked.body) > MAX_PART_BYTES:
+    check_media_type(request, BYTES)
+    if len(request.body) > MAX_PART_BYTES:
         raise TheirError(
             Reason.CONTAINER_TOO_LARGE, f"a request has at most {MAX_PART_BYTES} bytes; larger containers come in parts"
         )
-    return asked.body
+    return request.body
 
 
 def _etag(container: store.Container) -> str:

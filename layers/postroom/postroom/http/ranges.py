@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from postroom.core.errors import TheirError
-from postroom.http.reply import Reply, refused
-from postroom.http.request import asks_for_bytes, read_range
+from postroom.http.private_responses import refuse
+from postroom.http.request_parts import asks_for_bytes, read_range
+from postroom.http.response import HttpResponse
 
-Part = Callable[[int, int, Mapping[str, str], int], Reply]
+Part = Callable[[int, int, Mapping[str, str], int], HttpResponse]
 """The answer that holds the bytes from the first to before the second, with these headers and this status."""
 
 
-def whole_or_part(asked_range: str, size: int, most: int, part: Part) -> Reply:
+def whole_or_part(asked_range: str, size: int, most: int, part: Part) -> HttpResponse:
     """All of `size` bytes, if an answer holds so many (`most`) and no range is asked for; else the range, or a 416."""
     # Of nothing there is no range, and a server may always pass over one (RFC 9110 §14.2).
     if not size or (size <= most and not asks_for_bytes(asked_range)):
@@ -19,5 +20,5 @@ def whole_or_part(asked_range: str, size: int, most: int, part: Part) -> Reply:
     try:
         first, end = read_range(asked_range, size, most)
     except TheirError as error:
-        return refused(error, {"Content-Range": f"bytes */{size}"})
+        return refuse(error, {"Content-Range": f"bytes */{size}"})
     return part(first, end, {"Content-Range": f"bytes {first}-{end - 1}/{size}"}, HTTPStatus.PARTIAL_CONTENT)

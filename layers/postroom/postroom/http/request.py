@@ -1,25 +1,13 @@
-"""Requests to the mailbox API, and how their parts are read."""
+"""Requests: plain values, independent of Lambda's events."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
-
-import msgspec
-
-from postroom.core.errors import TheirError
-from postroom.reasons import Reason
-
-S = TypeVar("S", bound=msgspec.Struct)
-
-_RANGE: Final = re.compile(r"bytes=(?:([0-9]{1,1000})-([0-9]{0,1000})|-([0-9]{1,1000}))", re.ASCII | re.IGNORECASE)
-_TAGS: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[\x21\x23-\x7e]*")(?=[ \t]*(?:,|\Z))', re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HttpRequest:
     """`host`: where it was sent to. Names of `headers` are in lower case; of a parameter of the query that stands
-    twice, the values are one, with a comma."""
+    twice, the values are one, with a comma. `source`: the client's IP address, as the edge saw it."""
 
     method: str
     path: str
@@ -27,59 +15,10 @@ class Asked:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes = b""
+    source: str = ""
 
     @property
     def bearer(self) -> str:
         """The token that came with it; empty: none."""
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def read_query(query: Mapping[str, str], shape: type[S]) -> S:
-    """The parameters in a shape; others are passed over. Raises TheirError(NOT_A_REQUEST)."""
-    try:
-        return msgspec.convert(dict(query), shape, strict=False)
-    except msgspec.ValidationError as error:
-        raise TheirError(Reason.NOT_A_REQUEST, f"query: {error}") from None
-
-
-def read_body(asked: Asked, media_type: str, shape: type[S]) -> S:
-    """The body in a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
-    check_media_type(asked, media_type)
-    try:
-        return msgspec.json.decode(asked.body, type=shape)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise TheirError(Reason.NOT_A_REQUEST, f"body: {error}") from None
-
-
-def check_media_type(asked: Asked, media_type: str) -> None:
-    """Whether the body is of this kind. Raises TheirError(WRONG_CONTENT_TYPE)."""
-    given = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != media_type:
-        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {media_type}")
-
-
-def is_known(if_none_match: str, etag: str) -> bool:
-    """Whether If-None-Match names this strong tag, however it is listed, or any (RFC 9110 §13.1.2: weak comparison)."""
-    return if_none_match.strip() == "*" or etag in _TAGS.findall(if_none_match)
-
-
-def asks_for_bytes(header: str) -> bool:
-    """Whether a Range is one of bytes; of other units it is passed over (RFC 9110 §14.2)."""
-    return header.partition("=")[0].strip().lower() == "bytes"
-
-
-def read_range(header: str, size: int, most: int) -> tuple[int, int]:
-    """First byte and the one after the last, of a Range (RFC 9110 §14.1.2) on `size` bytes; at most `most` are given.
-
-    Raises TheirError(RANGE_UNSATISFIABLE).
-    """
-    found = _RANGE.fullmatch(header.strip())
-    first, last = size, size - 1
-    if found and found[3]:
-        first = max(0, size - int(found[3]))
-    elif found:
-        first, last = int(found[1]), int(found[2] or last)
-    if first >= size or last < first:
-        raise TheirError(Reason.RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
-    return first, min(last + 1, size, first + most)

@@ -12,7 +12,7 @@ import orjson
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
-from postroom.http.answers import MAX_ANSWER_BYTES, Answer
+from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 from postroom.net.aws import our_own_fault
 from postroom.net.timebox import TimeBox
 from postroom.outbound.ports import Clock
@@ -74,16 +74,16 @@ class Dm3Door:
         self._intake = intake
         self._clock = clock
 
-    def post(self, body: bytes, source: str) -> Answer:
+    def post(self, body: bytes, source: str) -> HttpResponse:
         """The answer to a body of one or more calls; `parts`: what became of each. `source`: who brought it, an IP."""
         calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
         begun = self._clock()
         answers: list[RpcResult | RpcError | None] = []
-        parts: list[Answer] = []
+        parts: list[HttpResponse] = []
         for item in calls.items:
             if isinstance(item, RpcError):
                 answers.append(item)
-                parts.append(Answer(200, "", "", reason=item.reason))
+                parts.append(HttpResponse(200, "", reason=item.reason))
             else:
                 in_time = self._clock() - begun <= BODY_SECONDS
                 answer, part = self._answer(item, source) if in_time else _too_late(item)
@@ -95,13 +95,13 @@ class Dm3Door:
         ours = [part.status == 503 for part in parts]
         failed = all(ours) or any(mine and answer is None for mine, answer in zip(ours, answers, strict=True))
         if written is None:
-            return Answer(503 if failed else 204, "application/json", "", parts=tuple(parts))
+            return HttpResponse(503 if failed else 204, "application/json", parts=tuple(parts))
         if len(written) > MAX_ANSWER_BYTES:
             written = _too_long(len(written))
-        return Answer(503 if failed else 200, "application/json", written.decode(), parts=tuple(parts))
+        return HttpResponse(503 if failed else 200, "application/json", written, parts=tuple(parts))
 
-    def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, Answer]:
-        done = Answer(200, "", "")
+    def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, HttpResponse]:
+        done = HttpResponse(200, "")
         try:
             if call.method == "dm3_submitMessage":
                 about = self._submit(jsonrpc.first_param(call), source)
@@ -215,9 +215,9 @@ class Dm3Door:
             return receiver_key, error
 
 
-def _too_late(call: Call) -> tuple[RpcError | None, Answer]:
+def _too_late(call: Call) -> tuple[RpcError | None, HttpResponse]:
     error = NotNowError(Reason.NOT_QUEUED, "there was no time left for this call of the batch")
-    return jsonrpc.error(call, error), Answer(503, "", "", reason=error.reason)
+    return jsonrpc.error(call, error), HttpResponse(503, "", reason=error.reason)
 
 
 def _too_long(size: int) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.http.answers import Answer, json_answer, problem, text_answer
+from postroom.http.response import HttpResponse, json_response, problem, text_response
 from postroom.outbound.ports import Clock
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.ports import Directory
@@ -62,11 +62,11 @@ class NlwebDoor:
         self._sync = sync
         self._clock = clock
 
-    def welcome(self) -> Answer:
+    def welcome(self) -> HttpResponse:
         """GET /inbox (settlement NLWeb 8)."""
-        return text_answer(WELCOME)
+        return text_response(WELCOME)
 
-    def manifest(self, host: str) -> Answer:
+    def manifest(self, host: str) -> HttpResponse:
         """GET /manifest: that of the domain whose post office `host` is (settlement NLWeb 11)."""
         try:
             domain = self._directory.domain(domain_of_host(host))
@@ -74,9 +74,9 @@ class NlwebDoor:
             return problem(error)
         if domain is None:
             return problem(TheirError(Reason.NOT_OURS))
-        return text_answer(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
+        return text_response(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
 
-    def post(self, posted: Posted) -> Answer:
+    def post(self, posted: Posted) -> HttpResponse:
         """POST /inbox: 200 once the message is queued (or answered at once), else a refusal and nothing stored."""
         try:
             return self._take_in(posted)
@@ -86,7 +86,7 @@ class NlwebDoor:
                 return replace(problem(TheirError(Reason.UNEXPECTED_SUBJECT)), reason=error.reason)
             return problem(error)
 
-    def _take_in(self, posted: Posted) -> Answer:
+    def _take_in(self, posted: Posted) -> HttpResponse:
         received_at_ms = int(self._clock() * 1000)
         _check_media(posted)
         envelope = check_at_door(
@@ -100,7 +100,7 @@ class NlwebDoor:
         own = self._directory.mailbox(envelope.receiver).subjects
         rule = find_rule_of_both(envelope.subject, domain.subjects if domain else (), own)
         if rule is not None and rule.treatment is Treatment.SYNC:
-            return json_answer(self._sync.answer(envelope, rule.target, received_at_ms))
+            return json_response(self._sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
         claim = self._intake.take(
@@ -112,10 +112,10 @@ class NlwebDoor:
             source=posted.source,
             rule=rule,
         )
-        answer = json_answer({"Correlation": envelope.correlation, "Status": "Queued"})
+        response = json_response({"Correlation": envelope.correlation, "Status": "Queued"})
         key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
         line = claim.accepted(key, envelope.claimed_hash).as_log()
-        return replace(answer, about={**line, "correlation": envelope.correlation})
+        return replace(response, about={**line, "correlation": envelope.correlation})
 
     def _is_ours(self, receiver: str) -> bool:
         domain: Domain | None = self._directory.domain(receiver)

@@ -11,7 +11,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults, explain
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.http.answers import MAX_ANSWER_BYTES
+from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.net.aws import error_code, passing_faults
 from postroom.pipeline.ports import SenderKey
 from postroom.reasons import Reason

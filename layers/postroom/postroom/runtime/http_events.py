@@ -1,6 +1,15 @@
-"""The shape of API Gateway's requests in Lambda (HTTP API, payload 2.0), and of their answers."""
+"""Requests and responses as API Gateway and Lambda exchange them (HTTP API, payload 2.0)."""
 
-from typing import TypedDict
+import base64
+from http import HTTPStatus
+from typing import Final, TypedDict
+
+from postroom.api.http import BYTES
+from postroom.http.request import HttpRequest
+from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
+
+_UNREADABLE: Final = b"\xff"
+"""In place of a body that is no base64, or no Unicode: no parser takes it."""
 
 
 class Http(TypedDict):
@@ -37,6 +46,39 @@ class HttpResult(TypedDict):
     isBase64Encoded: bool
 
 
-def headers_of(event: HttpEvent) -> dict[str, str]:
-    """The headers, their names in lower case: API Gateway makes them so, other front doors may not."""
-    return {name.lower(): value for name, value in event.get("headers", {}).items()}
+def read_request(event: HttpEvent) -> HttpRequest:
+    """The request of an event."""
+    context = event["requestContext"]
+    return HttpRequest(
+        method=context["http"]["method"],
+        path=event.get("rawPath", ""),
+        host=context["domainName"],
+        query=event.get("queryStringParameters", {}),
+        # API Gateway writes their names in lower case, other edges may not.
+        headers={name.lower(): value for name, value in event.get("headers", {}).items()},
+        body=_read_body(event),
+        source=context["http"]["sourceIp"],
+    )
+
+
+def write_response(response: HttpResponse, request: HttpRequest) -> HttpResult:
+    """The result of a function that responds so to the request."""
+    body = b"" if request.method == "HEAD" else response.body
+    # As text in JSON it may be three times as long, and Lambda returns 6 MB; a part may begin within a character.
+    encoded = (
+        len(body) > MAX_ANSWER_BYTES or response.status == HTTPStatus.PARTIAL_CONTENT or response.content_type == BYTES
+    )
+    return {
+        "statusCode": response.status,
+        "headers": {"Content-Type": response.content_type, **response.headers},
+        "body": base64.b64encode(body).decode() if encoded else body.decode(),
+        "isBase64Encoded": encoded,
+    }
+
+
+def _read_body(event: HttpEvent) -> bytes:
+    body = event.get("body", "")
+    try:
+        return base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
+    except ValueError:
+        return _UNREADABLE

@@ -8,15 +8,20 @@ import boto3
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import Settings
+from postroom.http.cors import Cors
+from postroom.http.request import HttpRequest
+from postroom.http.response import problem
+from postroom.http.router import Route, Router
 from postroom.net.aws import naming
 from postroom.net.timebox import TimeBox
 from postroom.pipeline.dm3_inbox import Dm3Door
 from postroom.pipeline.intake import Intake
-from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor
+from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor, Posted
 from postroom.pipeline.quota import Room
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 from postroom.protocols.dm3.extension import Properties
 from postroom.protocols.nlweb.timestamp import Window
+from postroom.reasons import Reason
 from postroom.runtime.adapters import LambdaHandlers
 from postroom.runtime.aws import AWS, AWS_ONCE, Aws, late_client
 from postroom.runtime.dm3 import build_dm3_keys, build_profiles
@@ -29,6 +34,9 @@ from postroom.storage.mail.segments import Objects
 
 LOOK_UPS: Final = 4
 """At once; each may wait for its own time."""
+
+
+DM3_PATHS: Final = ("/dm3", "/rpc")
 
 
 class Doors(NamedTuple):
@@ -61,6 +69,34 @@ def build_doors(settings: Settings, own_faults: OwnFaults) -> Doors:
         nlweb=_nlweb_door(settings, aws, objects, directory, intake, own_faults),
         dm3=_dm3_door(settings, objects, directory, intake, own_faults),
     )
+
+
+def inbox_router(doors: Doors, settings: Settings) -> Router:
+    """The router of functions/inbox. Raises SettingsError."""
+    cors = Cors(settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
+    return Router(
+        [
+            Route("GET", "/inbox", lambda _: doors.nlweb.welcome()),
+            Route("POST", "/inbox", lambda call: doors.nlweb.post(_posted(call.request))),
+            Route("GET", "/manifest", lambda call: doors.nlweb.manifest(_host(call.request))),
+            *(
+                Route("POST", path, lambda call: doors.dm3.post(call.request.body, call.request.source))
+                for path in DM3_PATHS
+            ),
+        ],
+        refuse=problem,
+        failure=Reason.NOT_QUEUED,
+        cors=lambda path: cors if path in DM3_PATHS else None,
+    )
+
+
+def _posted(request: HttpRequest) -> Posted:
+    headers = request.headers
+    return Posted(request.body, headers.get("content-type", ""), headers.get("content-encoding", ""), request.source)
+
+
+def _host(request: HttpRequest) -> str:
+    return request.headers.get("host", request.host)
 
 
 def _nlweb_door(

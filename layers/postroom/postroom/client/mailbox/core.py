@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from postroom.api import schemas
-from postroom.api.operations import MERGE_PATCH
+from postroom.api.http import MERGE_PATCH
 from postroom.api.schemas import MAX_ACKNOWLEDGED
 from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError

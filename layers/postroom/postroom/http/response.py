@@ -1,4 +1,4 @@
-"""Answers of the inbox: plain values, independent of Lambda's events."""
+"""Responses: plain values, independent of Lambda's events."""
 
 import json
 from collections.abc import Mapping
@@ -12,38 +12,40 @@ from postroom.reasons import Kind, Reason
 
 RETRY_AFTER_SECONDS: Final = 5
 MAX_ANSWER_BYTES: Final = 1_900_000
-"""Of an answer in which something stands as it came: ids of calls, a handler's reply. As text within ASCII JSON it
-is three times as long at most, and Lambda returns 6 MB."""
+"""Of a body in which something stands as it came: ids of calls, a handler's reply. As text within ASCII JSON it is
+three times as long at most, and Lambda returns 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """Status, media type, body, further headers.
 
     For logs and metrics: `reason` of a refusal; `about` a queued message: what its line in the ledger says;
-    `parts`: what became of each call of a body that holds several, in that same way.
+    `unreadable`: how many messages that belong to the answer cannot be read; `parts`: what became of each call of a
+    body that holds several, in that same way.
     """
 
     status: int
     content_type: str
-    body: str
-    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
     reason: Reason | None = None
     about: Mapping[str, str | int] = field(default_factory=dict)
-    parts: "tuple[Answer, ...]" = ()
+    unreadable: int = 0
+    parts: "tuple[HttpResponse, ...]" = ()
 
 
-def json_answer(value: JsonValue) -> Answer:
+def json_response(value: JsonValue) -> HttpResponse:
     """A 200 with a JSON body."""
-    return Answer(200, "application/json", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return HttpResponse(200, "application/json", json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def text_answer(text: str, content_type: str = "text/plain; charset=utf-8") -> Answer:
+def text_response(text: str, content_type: str = "text/plain; charset=utf-8") -> HttpResponse:
     """A 200 with a text."""
-    return Answer(200, content_type, text)
+    return HttpResponse(200, content_type, text.encode())
 
 
-def problem(error: TheirError | NotNowError, headers: dict[str, str] | None = None) -> Answer:
+def problem(error: TheirError | NotNowError, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """A refusal as a problem document (RFC 9457), `reason` from our vocabulary.
 
     Of the sender's own text it repeats at most the DNS names that were looked up for a synchronous request.
@@ -56,10 +58,10 @@ def problem(error: TheirError | NotNowError, headers: dict[str, str] | None = No
         "reason": str(reason),
     }
     wait = {"Retry-After": str(RETRY_AFTER_SECONDS)} if reason.kind is Kind.RETRY else {}
-    return Answer(
+    return HttpResponse(
         reason.status,
         "application/problem+json",
-        json.dumps(body, ensure_ascii=False),
+        json.dumps(body, ensure_ascii=False).encode(),
         {**wait, **(headers or {})},
         reason,
     )

@@ -1,0 +1,48 @@
+"""Responses of the mailbox API, which nobody between us and the owner may store."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from postroom.api.http import BYTES, JSON
+from postroom.core.errors import NotNowError, TheirError
+from postroom.http.response import HttpResponse, problem
+from postroom.reasons import Reason
+
+_PRIVATE: Final = {"Cache-Control": "no-store"}
+_ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
+
+
+def respond(value: object, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """A 200 with a value in JSON."""
+    return respond_json(msgspec.json.encode(value), headers)
+
+
+def respond_json(
+    body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200, unreadable: int = 0
+) -> HttpResponse:
+    """A 200 with what is JSON already, or another status with a part of it."""
+    return HttpResponse(status, JSON, body, {**_PRIVATE, **(headers or {})}, unreadable=unreadable)
+
+
+def respond_bytes(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> HttpResponse:
+    """The same with bytes that are no JSON."""
+    return HttpResponse(status, BYTES, body, {**_PRIVATE, **(headers or {})})
+
+
+def not_modified(etag: str) -> HttpResponse:
+    """A 304: the client has it already."""
+    return HttpResponse(304, JSON, b"", {**_PRIVATE, "ETag": etag})
+
+
+def refuse(error: TheirError | NotNowError, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """A refusal as a problem document."""
+    challenge = _ASKS_FOR_TOKEN if error.reason.status == 401 else {}
+    response = problem(error)
+    return replace(
+        response,
+        headers={**_PRIVATE, **response.headers, **challenge, **(headers or {})},
+        unreadable=int(error.reason is Reason.MESSAGE_UNREADABLE),
+    )

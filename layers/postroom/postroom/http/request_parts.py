@@ -1,0 +1,66 @@
+"""The parts of a request, as handlers read them: query, body, media type, ranges."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from postroom.core.errors import TheirError
+from postroom.http.request import HttpRequest
+from postroom.reasons import Reason
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_RANGE: Final = re.compile(r"bytes=(?:([0-9]{1,1000})-([0-9]{0,1000})|-([0-9]{1,1000}))", re.ASCII | re.IGNORECASE)
+_TAGS: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[\x21\x23-\x7e]*")(?=[ \t]*(?:,|\Z))', re.ASCII)
+
+
+def read_query(query: Mapping[str, str], shape: type[S]) -> S:
+    """The parameters in a shape; others are passed over. Raises TheirError(NOT_A_REQUEST)."""
+    try:
+        return msgspec.convert(dict(query), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise TheirError(Reason.NOT_A_REQUEST, f"query: {error}") from None
+
+
+def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
+    """The body in a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
+    check_media_type(request, media_type)
+    try:
+        return msgspec.json.decode(request.body, type=shape)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise TheirError(Reason.NOT_A_REQUEST, f"body: {error}") from None
+
+
+def check_media_type(request: HttpRequest, media_type: str) -> None:
+    """Whether the body is of this kind. Raises TheirError(WRONG_CONTENT_TYPE)."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != media_type:
+        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {media_type}")
+
+
+def is_known(if_none_match: str, etag: str) -> bool:
+    """Whether If-None-Match names this strong tag, however it is listed, or any (RFC 9110 §13.1.2: weak comparison)."""
+    return if_none_match.strip() == "*" or etag in _TAGS.findall(if_none_match)
+
+
+def asks_for_bytes(header: str) -> bool:
+    """Whether a Range is one of bytes; of other units it is passed over (RFC 9110 §14.2)."""
+    return header.partition("=")[0].strip().lower() == "bytes"
+
+
+def read_range(header: str, size: int, most: int) -> tuple[int, int]:
+    """First byte and the one after the last, of a Range (RFC 9110 §14.1.2) on `size` bytes; at most `most` are given.
+
+    Raises TheirError(RANGE_UNSATISFIABLE).
+    """
+    found = _RANGE.fullmatch(header.strip())
+    first, last = size, size - 1
+    if found and found[3]:
+        first = max(0, size - int(found[3]))
+    elif found:
+        first, last = int(found[1]), int(found[2] or last)
+    if first >= size or last < first:
+        raise TheirError(Reason.RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
+    return first, min(last + 1, size, first + most)

@@ -1,0 +1,136 @@
+"""The router: finds the handler of a request, authenticates the client, and turns errors into responses."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from postroom.api.http import ID, KEY, NAME, Authentication
+from postroom.core.errors import NotNowError, TheirError
+from postroom.http.cors import Cors
+from postroom.http.request import HttpRequest
+from postroom.http.response import HttpResponse
+from postroom.net.aws import our_own_fault
+from postroom.reasons import Reason
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request, and the segments of its path that its route leaves open."""
+
+    request: HttpRequest
+    segments: Mapping[str, str]
+
+    @property
+    def mailbox(self) -> str:
+        """The name in the path; empty: it has none."""
+        return self.segments.get(NAME, "")
+
+    @property
+    def id(self) -> str:
+        """Of a message or a target, or the key of a container; empty: the path has none."""
+        return self.segments.get(ID) or self.segments.get(KEY, "")
+
+
+Handler = Callable[[Call], HttpResponse]
+"""Raises TheirError, NotNowError."""
+Authenticator = Callable[[Call], None]
+"""Raises TheirError, NotNowError."""
+
+
+class Refuse(Protocol):
+    """Makes a response of an error."""
+
+    def __call__(self, error: TheirError | NotNowError, headers: Mapping[str, str] | None = None) -> HttpResponse:
+        """`headers`: further ones of the response."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A method of a path, whose segments in braces stand for any."""
+
+    method: str
+    path: str
+    handler: Handler
+    authentication: Authentication = Authentication.NONE
+
+    def match(self, segments: Sequence[str]) -> dict[str, str] | None:
+        """What stands for the open segments of the path; None: this is another path."""
+        own = self.path.split("/")[1:]
+        if len(own) != len(segments):
+            return None
+        found = {}
+        for pattern, segment in zip(own, segments, strict=True):
+            if pattern.startswith("{"):
+                found[pattern] = segment
+            elif pattern != segment:
+                return None
+        return found
+
+
+class Router:
+    """Responds. `read_segments`: what stands in a path, in its one spelling; raises TheirError. `authenticators`: of
+    each scheme but `none`. `cors`: which pages may ask, by path; None: none. `failure`: what is said where a handler
+    raised what it must not. `final_slash`: a path may end with one."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        *,
+        refuse: Refuse,
+        failure: Reason,
+        cors: Callable[[str], Cors | None],
+        authenticators: Mapping[Authentication, Authenticator] | None = None,
+        read_segments: Callable[[dict[str, str]], dict[str, str]] = dict,
+        final_slash: bool = False,
+    ) -> None:
+        self._routes = routes
+        self._refuse = refuse
+        self._failure = failure
+        self._cors = cors
+        self._authenticators = {Authentication.NONE: _admit, **(authenticators or {})}
+        self._read_segments = read_segments
+        self._final_slash = final_slash
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        """The response to a request; whatever goes wrong is one, too."""
+        cors, origin = self._cors(request.path), request.headers.get("origin", "")
+        if cors and request.method == "OPTIONS":
+            return HttpResponse(204, "text/plain", headers=cors.preflight(origin))
+        response = self._respond(request)
+        return replace(response, headers={**response.headers, **cors.headers(origin)}) if cors else response
+
+    def _respond(self, request: HttpRequest) -> HttpResponse:
+        try:
+            return self._handle(request)
+        except (TheirError, NotNowError) as error:
+            return self._refuse(error)
+        except Exception as error:
+            # Whatever it was, the client may ask again. Nobody is shown a stack.
+            if not our_own_fault(error):
+                _log.exception("a handler failed")
+            return self._refuse(NotNowError(self._failure))
+
+    def _handle(self, request: HttpRequest) -> HttpResponse:
+        path = request.path.removesuffix("/") if self._final_slash else request.path
+        segments = path.split("/")[1:]
+        found = [(route, open_) for route in self._routes if (open_ := route.match(segments)) is not None]
+        if not found:
+            raise TheirError(Reason.NO_SUCH_ROUTE)
+        # What may be read may be asked for without its body (RFC 9110 §9.3.2).
+        method = "GET" if request.method == "HEAD" else request.method
+        for route, open_ in found:
+            if route.method == method:
+                call = Call(request, self._read_segments(open_))
+                self._authenticators[route.authentication](call)
+                return route.handler(call)
+        methods = {route.method for route, _ in found} | ({"OPTIONS"} if self._cors(request.path) else set())
+        allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+        return self._refuse(TheirError(Reason.METHOD_NOT_ALLOWED), {"Allow": allowed})
+
+
+def _admit(_call: Call) -> None:
+    """Anybody."""

@@ -1,0 +1,120 @@
+"""The router: routes, authentication schemes, errors, and pages of other origins."""
+
+import pytest
+
+from postroom.api.http import NAME, Authentication
+from postroom.core.errors import NotNowError, TheirError
+from postroom.http.cors import Cors
+from postroom.http.handlers import AboutHandlers, BearerTokens, mailbox_router
+from postroom.http.request import HttpRequest
+from postroom.http.response import HttpResponse, problem, text_response
+from postroom.http.router import Call, Route, Router
+from postroom.reasons import Reason
+
+
+def request(method: str, path: str, **headers: str) -> HttpRequest:
+    return HttpRequest(method, path, "host.example", {}, headers)
+
+
+def name_of(call: Call) -> HttpResponse:
+    return text_response(call.segments.get(NAME, "nobody"))
+
+
+def fails(call: Call) -> HttpResponse:
+    raise {"theirs": TheirError(Reason.NOT_OURS), "not now": NotNowError(Reason.STORE_UNAVAILABLE)}.get(
+        call.mailbox, RuntimeError("boom")
+    )
+
+
+def only_alice(call: Call) -> None:
+    if call.request.headers.get("authorization") != "alice":
+        raise TheirError(Reason.TOKEN_INVALID)
+
+
+ROUTES = (
+    Route("GET", "/open", name_of),
+    Route("GET", "/names/{name}", name_of, Authentication.BEARER),
+    Route("PUT", "/names/{name}", name_of, Authentication.BEARER),
+    Route("GET", "/fails/{name}", fails),
+)
+
+
+@pytest.fixture
+def router() -> Router:
+    cors = Cors("https://a.example", "ORIGINS")
+    return Router(
+        ROUTES,
+        refuse=problem,
+        failure=Reason.NOT_QUEUED,
+        cors=lambda path: cors if path.startswith("/names") else None,
+        authenticators={Authentication.BEARER: only_alice},
+        read_segments=lambda segments: {name: text.lower() for name, text in segments.items()},
+    )
+
+
+def test_a_request_comes_to_the_handler_of_its_method_and_path(router: Router) -> None:
+    assert router.respond(request("GET", "/open")).body == b"nobody"
+    assert router.respond(request("GET", "/names/BOB", authorization="alice")).body == b"bob"
+
+
+def test_head_comes_to_the_handler_of_get(router: Router) -> None:
+    assert router.respond(request("HEAD", "/open")).status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "", "/other", "/names", "/names/a/b", "/open/", "open"])
+def test_another_path_is_none(router: Router, path: str) -> None:
+    response = router.respond(request("GET", path, authorization="alice"))
+    assert (response.status, response.reason) == (404, Reason.NO_SUCH_ROUTE)
+
+
+def test_a_path_may_end_with_a_slash_where_that_is_allowed() -> None:
+    router = Router(ROUTES, refuse=problem, failure=Reason.NOT_QUEUED, cors=lambda _: None, final_slash=True)
+    assert router.respond(request("GET", "/open/")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/open", "GET, HEAD"),
+        ("OPTIONS", "/open", "GET, HEAD"),
+        ("POST", "/names/a", "GET, HEAD, OPTIONS, PUT"),
+    ],
+)
+def test_another_method_is_told_which_are_allowed(router: Router, method: str, path: str, allowed: str) -> None:
+    response = router.respond(request(method, path))
+    assert (response.status, response.headers["Allow"]) == (405, allowed)
+
+
+def test_an_authentication_scheme_is_asked_before_the_handler(router: Router) -> None:
+    refused = router.respond(request("GET", "/names/bob"))
+    assert (refused.status, refused.reason) == (401, Reason.TOKEN_INVALID)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/fails/theirs", Reason.NOT_OURS),
+        ("/fails/not%20now", Reason.NOT_QUEUED),
+        ("/fails/not now", Reason.STORE_UNAVAILABLE),
+        ("/fails/otherwise", Reason.NOT_QUEUED),
+    ],
+)
+def test_every_error_becomes_a_response(router: Router, path: str, reason: Reason) -> None:
+    response = router.respond(request("GET", path))
+    assert (response.status, response.reason) == (reason.status, reason)
+    assert b"boom" not in response.body
+
+
+def test_a_page_of_an_allowed_origin_may_ask_and_read_even_a_refusal(router: Router) -> None:
+    asked = router.respond(request("OPTIONS", "/names/bob", origin="https://a.example"))
+    assert (asked.status, asked.headers["Access-Control-Allow-Origin"]) == (204, "https://a.example")
+    refused = router.respond(request("GET", "/names/bob", origin="https://a.example"))
+    assert (refused.status, refused.headers["Access-Control-Allow-Origin"]) == (401, "https://a.example")
+    assert (
+        "Access-Control-Allow-Origin" not in router.respond(request("GET", "/open", origin="https://a.example")).headers
+    )
+
+
+def test_each_operation_of_the_mailbox_api_has_a_handler_and_each_handler_an_operation() -> None:
+    with pytest.raises(ValueError, match="no operation, or no handler: acknowledge, "):
+        mailbox_router([AboutHandlers()], BearerTokens(None, None), Cors("none", "ORIGINS"))  # type: ignore[arg-type]
