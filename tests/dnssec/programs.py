@@ -23,6 +23,9 @@ NEEDED = (
 # Where Debian puts servers; the search path of a user who is not root leaves it out.
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
 _RUN_SECONDS = 600
+ENVIRONMENT = dict(os.environ)
+"""Of every process. Who gives none has the child read this process's own, which pytest changes at each test: what a
+thread starts at that moment fails (EFAULT)."""
 
 
 class MissingError(Exception):
@@ -58,7 +61,9 @@ def version(name: str) -> str:
 
 
 def _ran(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False)
+    done = subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
     return done

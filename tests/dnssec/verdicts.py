@@ -13,7 +13,7 @@ import dns.query
 import dns.rcode
 from dns.rdatatype import RdataType
 from tests.dnssec.case import Gives, Said, Status
-from tests.dnssec.programs import program
+from tests.dnssec.programs import ENVIRONMENT, program
 
 from postroom.core.errors import NotNowError
 from postroom.local.ports import HOST
@@ -55,7 +55,7 @@ def delv_says(name: dns.name.Name, rdtype: RdataType, port: int, anchors: Path) 
     Of an absence behind an alias it says nothing, unless it finds it neither proven nor unsigned.
     """
     command = [program("delv"), f"@{HOST}", "-p", str(port), "-a", str(anchors), "+root", "-t", rdtype.name, str(name)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if failed := _FAILED.search(done.stderr):
         return Said(Status.BOGUS if failed[1].startswith(_BOGUS) else Status.INDETERMINATE, failed[1])
     parts = _PARTS.findall(done.stdout)
