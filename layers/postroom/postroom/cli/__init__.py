@@ -1,4 +1,4 @@
-"""`postroom …`: the post office from a shell. Each command imports what it needs when it runs, so --help is quick."""
+"""`postroom …`: the command line. Each command imports what it needs when it runs, so --help is quick."""
 
 import sys
 from typing import Annotated

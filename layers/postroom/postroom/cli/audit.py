@@ -1,4 +1,4 @@
-"""`postroom audit`: is everything that was accepted there, once, and whole? It only reads."""
+"""`postroom audit`: compare what is stored with what was accepted. It only reads."""
 
 import sys
 import time

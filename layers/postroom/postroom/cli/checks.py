@@ -1,4 +1,4 @@
-"""Checks, as `postroom doctor` and `postroom admin status` print them, and the exit codes they end with."""
+"""The output of `postroom doctor` and `postroom admin status`, and their exit codes."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

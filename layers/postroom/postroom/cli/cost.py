@@ -1,4 +1,4 @@
-"""`postroom cost`: what a post office costs on AWS, from what was counted of a message and a file of prices."""
+"""`postroom cost`: the monthly cost on AWS, from counted requests and a file of prices."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final

@@ -1,4 +1,4 @@
-"""A running local stack as its descriptor file tells it: `local.json`, written by `postroom up`.
+"""The descriptor file of a running local stack: `local.json`, written by `postroom up`.
 
 {
   "resolvers": "127.0.0.1:5300",                resolver setting (names/dns/servers.py)

@@ -1,4 +1,4 @@
-"""`postroom doctor`: has a domain, looked at from outside, all that it needs to send and to receive?"""
+"""`postroom doctor`: check from outside whether a domain can send and receive."""
 
 import time
 from pathlib import Path

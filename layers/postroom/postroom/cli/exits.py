@@ -1,4 +1,4 @@
-"""How a command ends: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.
+"""Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.
 
 Of a look-up: 0 secure, 1 bogus, 3 indeterminate, 4 insecure. Of the doctor: 0 good, 1 something is bad, 3 something
 could not be found out. An error is one sentence.

@@ -1,4 +1,4 @@
-"""Printing an explanation: every check with what it saw, what it expected, and where that stands."""
+"""The output of an explanation: every check with what was seen, what was expected, and its section."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -1,4 +1,4 @@
-"""What commands are given: files or standard input, names, keys. A wrong one is a usage error that says so."""
+"""The inputs of commands: files or standard input, names, keys. A wrong one is a usage error."""
 
 import sys
 from base64 import b64decode

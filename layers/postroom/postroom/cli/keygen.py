@@ -1,4 +1,4 @@
-"""`postroom keygen`: a key to sign with, and the record that publishes it."""
+"""`postroom keygen`: make a signing key, and the record that publishes it."""
 
 from enum import StrEnum
 from pathlib import Path

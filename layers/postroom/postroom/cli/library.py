@@ -1,4 +1,4 @@
-"""This library as the jobs on AWS take it: a zip file in the deployment's bucket."""
+"""The library for the jobs on AWS: a zip file in the deployment's bucket."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""`postroom mailbox`: who picks a mailbox's mail up, and how it is spread. Seen within a minute."""
+"""`postroom mailbox`: the owners and shards of mailboxes. Changes take effect within a minute."""
 
 import sys
 import time

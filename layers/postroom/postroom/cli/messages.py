@@ -1,4 +1,4 @@
-"""A message on the screen: who, what, when, how verified. The same for operators and owners, however it was fetched."""
+"""A message as text: who, what, when, how verified; the same for operators and owners."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How commands reach the world: resolvers, trust anchors and certificate authorities, ours or a local stack's."""
+"""The network settings of commands: resolvers, trust anchors and certificate authorities."""
 
 import time
 from dataclasses import dataclass

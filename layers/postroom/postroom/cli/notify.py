@@ -1,4 +1,4 @@
-"""`postroom mailbox notify`: who is told that something waits in a mailbox, set by its owner, or an operator instead.
+"""`postroom mailbox notify`: notification targets of a mailbox, set by its owner or an operator.
 
 The owner asks over HTTPS. The operator, through AWS, does as the counter does: a target is sent a code, and told
 nothing else before that came back.

@@ -1,4 +1,4 @@
-"""Which deployment a command works on: one on AWS by its stack's name, or one of a local stack."""
+"""The deployment that a command works on: one on AWS by its stack's name, or one of a local stack."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

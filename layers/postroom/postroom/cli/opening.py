@@ -1,4 +1,4 @@
-"""`postroom mailbox open`: a name of dm3 opens its own mailbox, over HTTPS, by its profile's key."""
+"""`postroom mailbox open`: open the mailbox of a dm3 name over HTTPS, by its profile's key."""
 
 from postroom.cli.descriptor import Local
 from postroom.cli.inputs import AsJson, MailboxName

@@ -1,4 +1,4 @@
-"""`postroom send --via`: a message goes out through the outbox of a mailbox, whose post office signs it."""
+"""`postroom send --via`: send a message through the outbox of a mailbox, whose post office signs it."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What commands print: tables and lines for people (plain when no terminal), JSON for programs; keys go to files."""
+"""The output of commands: tables and lines for people, JSON for programs; keys go to files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How an owner's commands reach a mailbox: over HTTPS, signed in by the owner's key."""
+"""The owner's connection to a mailbox: over HTTPS, signed in by the owner's key."""
 
 import sys
 import warnings

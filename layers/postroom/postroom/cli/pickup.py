@@ -1,4 +1,4 @@
-"""`postroom read --at`: an owner picks mail up over HTTPS; what was shown, and nothing else, may be acknowledged."""
+"""`postroom read --at`: read mail over HTTPS; only what was shown may be acknowledged."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`postroom mailbox settings`: what the owner of a mailbox sets, over HTTPS. The door sees a change within a minute."""
+"""`postroom mailbox settings`: the owner's settings, over HTTPS. Changes take effect within a minute."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any

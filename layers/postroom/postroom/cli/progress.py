@@ -1,4 +1,4 @@
-"""How far a command is that takes long: a bar on standard error, where a person looks at that."""
+"""A progress bar on standard error, on a terminal only."""
 
 import sys
 from collections.abc import Callable, Iterator

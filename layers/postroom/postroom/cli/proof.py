@@ -1,4 +1,4 @@
-"""What proves an answer of DNS, for people: the chain from the anchor down, a step to the right for each zone."""
+"""The output of a DNSSEC proof: the chain from the anchor down, indented by zone."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

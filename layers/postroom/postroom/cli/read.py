@@ -1,4 +1,4 @@
-"""`postroom read`: what is filed in a mailbox: who, what, when, how verified. To its operator, or to its owner."""
+"""`postroom read`: the messages of a mailbox: who, what, when, how verified. For its operator or owner."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""`postroom send`: a signed envelope goes to its receiver's post office, as it is; or a message through an outbox."""
+"""`postroom send`: post a signed envelope to its receiver's post office, or a message through an outbox."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`postroom sign`: a Body becomes a signed envelope."""
+"""`postroom sign`: make a signed envelope of a Body."""
 
 import time
 import uuid

@@ -1,4 +1,4 @@
-"""`postroom subject`: what becomes of a message by its Subject (settlement NLWeb 14)."""
+"""`postroom subject`: what is done with messages, by their Subject (settlement NLWeb 14)."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""`postroom up`: the local stack, kept running; its addresses, and what to try next."""
+"""`postroom up`: run the local stack; print its addresses, and what to try next."""
 
 import fcntl
 import os

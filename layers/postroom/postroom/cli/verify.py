@@ -1,4 +1,4 @@
-"""`postroom verify`: every check of a message, in order, with what it saw and what it expected."""
+"""`postroom verify`: every check of a message, in order, with what was seen and what was expected."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What programs use from Python: to send, and to read what came in.
+"""The Python client: sending messages, and reading a mailbox.
 
 https = HttpsClient(lambda host: addresses(host, resolvers.asking()))
 sent = Sender(key, "sender.example", "pk1", NLWEB, https).send("receiver.example", "Hello@Host", {"Say": "hi"})

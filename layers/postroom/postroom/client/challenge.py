@@ -1,4 +1,4 @@
-"""What is looked at before a challenge is signed (settlement dm3 16): a host in between could sign in with it."""
+"""Checks of a challenge before it is signed (settlement dm3 16): a host in between could use the signature."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""dm3: a letter becomes a sealed, signed envelope, and is handed to the receiver's delivery service.
+"""Sending over dm3: a message is sealed, signed, and handed to the receiver's delivery service.
 
 sender = Dm3Sender("alice.eth", keys, Profiles(registry, time.time), https)
 sent = sender.send(Letter("bob.eth", "hello"))          # or: await sender.send_async(...)

@@ -1,4 +1,4 @@
-"""A visit from outside: has a domain all that it needs to send and to receive, and what is to be done where not.
+"""Checks of a domain from outside: can it send and receive, and if not, what must be done.
 
 `examine` asks and hands on; what it finds is judged by rules without I/O, a module for each thing that is looked at.
 """

@@ -1,4 +1,4 @@
-"""What a post office answers: its inbox, its manifest, and a message from the domain to itself."""
+"""The answers of a post office: its inbox, its manifest, and a message from the domain to itself."""
 
 from postroom.client import Fate, Sent
 from postroom.client.sending import fate_of

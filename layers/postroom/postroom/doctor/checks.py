@@ -1,4 +1,4 @@
-"""What a visit finds, thing by thing, and what all of it comes to."""
+"""The findings of an examination, and their overall result."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

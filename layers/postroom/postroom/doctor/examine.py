@@ -1,4 +1,4 @@
-"""What is looked at, in which order, and what is left out where something that it rests on is not good."""
+"""The order of an examination; what depends on a failed check is skipped."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The host of a post office: an address that everybody may connect to, and a certificate that senders believe."""
+"""Checks of a post office's host: a public address, and a certificate that senders trust."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The domain's key records: proven, readable, and of keys that receivers take."""
+"""Checks of the domain's key records: proven, readable, and of keys that receivers accept."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The world that a domain is looked at from."""
+"""The network from which a domain is examined."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

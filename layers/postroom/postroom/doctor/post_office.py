@@ -1,4 +1,4 @@
-"""A post office as senders meet it: the way to its host, and what it answers there."""
+"""The way to a post office, as senders take it: its host, and its answers."""
 
 from collections.abc import Callable, Generator, Sequence
 

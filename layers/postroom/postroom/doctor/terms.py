@@ -1,4 +1,4 @@
-"""What holds for a time only: signatures and certificates."""
+"""Expiry dates: of signatures and certificates."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Looking at a host's certificate as a sender does, and at one that is refused, too."""
+"""Look-ups of a host's certificate, also of one that is rejected."""
 
 import socket
 import ssl

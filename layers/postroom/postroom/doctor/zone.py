@@ -1,4 +1,4 @@
-"""The domain's zone: is it signed, by keys that the zone above vouches for, with signatures that last?
+"""Checks of the domain's zone: signed, by keys that the parent zone vouches for, with lasting signatures.
 
 What is looked up is the SOA record at the domain. That it is proven, or proven not to be there (the domain is then a
 name in a zone above it), proves everything on the way. Where it is bogus, the DS and the DNSKEY records say more.

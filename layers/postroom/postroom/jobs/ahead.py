@@ -1,4 +1,4 @@
-"""Work done ahead, in threads, as far as the memory for its results goes."""
+"""Work done ahead in threads, within a limit of memory for its results."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

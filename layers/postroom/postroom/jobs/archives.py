@@ -1,4 +1,4 @@
-"""What owners keep: parts that nobody joined, what lies under `box/` and no row names (docs/storage.md, Garbage)."""
+"""Garbage of containers: parts that nobody joined, objects under `box/` that no row names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The bucket, as a job works on it: hours are listed, whole objects read, chunks written, many deleted at once."""
+"""The bucket, as a job uses it: listing by hour, reading whole objects, writing chunks, deleting in bulk."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Compact 5: objects of which all lines are past are deleted."""
+"""Compact 5: deletion of objects whose lines are all past."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar

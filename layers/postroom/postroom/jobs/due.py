@@ -1,4 +1,4 @@
-"""Compact 1: which hours of the bucket a run looks at."""
+"""Compact 1: the hours of the bucket that a run looks at."""
 
 from collections.abc import Iterator
 

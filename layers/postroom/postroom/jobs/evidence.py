@@ -1,4 +1,4 @@
-"""What is known of the lines of an object: which of them are past. Whoever knows all of them to be may delete it.
+"""Evidence of which lines of an object are past. An object may be deleted when all of them are.
 
 What was past stays past, so that evidence only grows: what tasks found at different times, and found twice, adds up.
 """

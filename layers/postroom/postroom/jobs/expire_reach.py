@@ -1,4 +1,4 @@
-"""How a task of expire_messages reaches what no other job needs."""
+"""The clients of a task of expire_messages that no other job needs."""
 
 from concurrent.futures import Executor
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Messages that have had their time: the mailboxes that may have some, and their rows, live → gone.
+"""Expired messages: the mailboxes that may have some, and their rows, live → gone.
 
 Their bytes leave with the objects that hold them, as those of acknowledged messages do (`survey`, `collecting`).
 """

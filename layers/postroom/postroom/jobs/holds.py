@@ -1,4 +1,4 @@
-"""Which mailboxes are under legal hold: nothing of them expires, and their bytes stay."""
+"""Mailboxes under legal hold: nothing of them expires, and their bytes stay."""
 
 from postroom.jobs.scanning import Table
 from postroom.storage.directory.mailboxes import HELD

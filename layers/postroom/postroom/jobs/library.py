@@ -1,4 +1,4 @@
-"""Where jobs find this library: an object of the deployment's bucket, which the template names, too."""
+"""The name of the library in the deployment's bucket, as in the template."""
 
 from importlib.metadata import version
 from typing import Final

@@ -1,4 +1,4 @@
-"""Compact 3 and 4: lines that come in order become chunks; then each row is asked to move."""
+"""Compact 3 and 4: sorted lines become chunks; then each row's pointer is moved."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

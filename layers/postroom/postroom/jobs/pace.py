@@ -1,4 +1,4 @@
-"""A ceiling for what a task takes of a table, so that a night's run never throttles the day's mail."""
+"""A rate limit for a task's use of a table, so that a night's run never throttles the day's mail."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Requests to a table that are made again when it cannot keep up, more and more slowly."""
+"""Retries of requests to a throttled table, with growing pauses."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""A long line crosses Spark in pieces: what Spark hands over at a time it bounds by rows, whatever bytes they have."""
+"""Long lines split for Spark, which limits what it hands over by rows, not by bytes."""
 
 from collections.abc import Hashable, Iterator
 from typing import Final

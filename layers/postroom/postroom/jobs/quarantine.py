@@ -1,4 +1,4 @@
-"""Where damaged lines are told of: an object of JSON for each object that has some. The object itself stays."""
+"""Reports of damaged lines: an object of JSON for each object that has some. The object itself stays."""
 
 from base64 import b64encode
 from collections.abc import Sequence

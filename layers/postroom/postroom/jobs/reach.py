@@ -1,4 +1,4 @@
-"""How a task reaches the store: clients of its own process, and its share of the ceilings."""
+"""The AWS clients of a task in its own process, and its share of the rate limits."""
 
 from dataclasses import dataclass
 from functools import lru_cache

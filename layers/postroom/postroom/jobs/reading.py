@@ -1,4 +1,4 @@
-"""The lines of an object, wherever they lie in it. What is damaged is said, and stops nobody."""
+"""The lines of an object. Damaged ones are reported, and do not stop the run."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The registers, as a job works on them: read by the hundred, moved one by one, never faster than its pace."""
+"""The registers, as a job uses them: read by the hundred, moved one by one, within its rate limit."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a run says of itself when it has ended: as JSON, as a line for people, and to CloudWatch as EMF. Pure."""
+"""The report of a run: as JSON, as a line for people, and to CloudWatch as EMF. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A whole table, or a part of it, page by page and never faster than its pace."""
+"""A scan of a table, or a part of it, page by page within a rate limit."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,4 @@
-"""What a job is told: by Glue's convention, `--BUCKET name --LAG_HOURS 24 …`. Typed; units in the names."""
+"""The arguments of a job, by Glue's convention: `--BUCKET name --LAG_HOURS 24 …`. Typed."""
 
 import argparse
 from collections.abc import Sequence

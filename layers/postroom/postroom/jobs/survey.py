@@ -1,4 +1,4 @@
-"""Compact 1 and 2: objects are read, and each of their lines is held against its row."""
+"""Compact 1 and 2: objects are read, and each of their lines is compared with its row."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import Executor

@@ -1,4 +1,4 @@
-"""What nobody will ask for: claims and replies of long ago, and uploads that nobody finished."""
+"""Deletion of old claims and replies, and of uploads that nobody finished."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile

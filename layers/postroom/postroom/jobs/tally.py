@@ -1,4 +1,4 @@
-"""What a run counts. Counts of parts of a run add up to those of the run."""
+"""The counts of a run. Those of its parts add up to those of the run."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A stage of a job as one task does it: with threads, and a tally that is added to the run's. Spark calls it."""
+"""A stage of a job in one Spark task: with threads, and a tally that is added to the run's."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Where reports go: the log, the bucket, CloudWatch. And when the last run was that came to its end."""
+"""The places of reports: the log, the bucket, CloudWatch; and the time of the last complete run."""
 
 import sys
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""An account of a local stack, as whoever asks it names it."""
+"""An account of a local stack."""
 
 from dataclasses import dataclass
 

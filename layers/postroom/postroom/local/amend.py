@@ -1,4 +1,4 @@
-"""Makes good, by direct calls, what MiniStack's CloudFormation drops without a word.
+"""Direct calls for what MiniStack's CloudFormation silently drops.
 
 A table's TTL and point-in-time recovery, a bucket's lifecycle rules, a function's reserved concurrency, a
 stage's throttling. All derived from the template; each may be repeated.

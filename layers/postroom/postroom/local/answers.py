@@ -1,4 +1,4 @@
-"""What a zone tree says to a question: what a recursive resolver would put together of its servers' answers."""
+"""The answers of a zone tree, as a recursive resolver would give them."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""A certificate authority of this machine's own: real certificates, for any host, trusted by whoever is told to."""
+"""A local certificate authority: real certificates for any host, trusted by whoever is told to."""
 
 import ssl
 from pathlib import Path

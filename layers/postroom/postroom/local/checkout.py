@@ -1,4 +1,4 @@
-"""What a wheel does not bring: the template and the jobs, which are in a checkout, and the packages of extras."""
+"""Files of a checkout that a wheel lacks: the template and the jobs; and the packages of extras."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Brings a SAM template up in the embedded AWS, and calls it up when it is what the template says."""
+"""Deployment of a SAM template in the embedded AWS."""
 
 import json
 import time

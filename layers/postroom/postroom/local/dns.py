@@ -1,4 +1,4 @@
-"""A resolver on loopback that knows one zone tree: UDP and TCP on the same port, one thread.
+"""A DNS resolver on loopback for one zone tree: UDP and TCP on the same port, one thread.
 
 It answers as a recursive resolver answers a DO+CD query: with signatures, CNAMEs and DNAMEs chased across
 zones, denials with SOA and NSEC, the DS from the zone above. To a query without CD it answers as one that validates.

@@ -1,4 +1,4 @@
-"""The TLS door: HTTPS in front of deployed HTTP APIs, as API Gateway with custom domains stands there on AWS.
+"""The TLS door: HTTPS in front of deployed HTTP APIs, as API Gateway with custom domains on AWS.
 
 It hands functions the events that API Gateway would (`gateway`), and calls them through the Lambda API: the
 emulator's own HTTP plane spoils bodies that are no UTF-8. Which host leads to which deployment may be changed

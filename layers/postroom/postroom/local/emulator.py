@@ -1,4 +1,4 @@
-"""The embedded AWS: MiniStack (as `ministack` bounds it), a child process on a loopback port of its own.
+"""The embedded AWS: MiniStack (as `ministack` limits it), a child process on its own loopback port.
 
 What it lets pass and AWS would not, and that matters to code running in it (besides what `verify.KNOWN` and
 `gateway` list):

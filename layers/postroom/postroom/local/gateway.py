@@ -1,4 +1,4 @@
-"""What API Gateway (HTTP API, payload format 2.0) does between HTTP and a function. No I/O.
+"""API Gateway's part (HTTP API, payload format 2.0) between HTTP and a function. No I/O.
 
 Source: AWS, API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs", "Create routes
 for HTTP APIs" and "Quotas"; where it is silent, what others saw of the live service:

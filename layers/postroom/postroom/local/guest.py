@@ -1,4 +1,4 @@
-"""An unmodified Python program runs in the town: its world is the local DNS server and the local TLS door.
+"""Running an unmodified Python program against the local DNS server and the local TLS door.
 
     python -m postroom.local.guest --dns HOST:PORT --https PORT --ca FILE -- SCRIPT.py ARGUMENTS...
 

@@ -1,4 +1,4 @@
-"""What the expressions of a created CloudFormation template stand for, worked out apart from the emulator.
+"""The values of a created CloudFormation template's expressions, computed apart from the emulator.
 
 So that `verify` compares what a service says with what the template says, not with what the emulator made
 of it. Knows the functions that SAM emits and that our templates use; any other is an OurError that names it.

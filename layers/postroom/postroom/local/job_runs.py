@@ -1,4 +1,4 @@
-"""A Glue job, run on this machine on a deployment: what it is told comes from the outputs of the stack."""
+"""A run of a Glue job on this machine; its arguments are the outputs of the stack."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A process on a leash: it ends, with all its children, when whoever started it ends, however that ended.
+"""A child process that ends, with all its children, when its parent ends in whatever way.
 
 Run as a script by `emulator.py`, with standard input as the leash: `leash.py GRACE DIRECTORY COMMAND...`.
 The kernel closes the other end of that pipe even when the owner is killed with SIGKILL; that is the only

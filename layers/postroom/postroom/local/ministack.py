@@ -1,4 +1,4 @@
-"""MiniStack, with a bound on the processes of each function: `ministack.py QUEUE HTTP`, run as a script by `emulator`.
+"""MiniStack, with a limit on the processes of each function: `ministack.py QUEUE HTTP`, run by `emulator`.
 
 By itself MiniStack starts one more process for each invocation that finds none idle. Its settings only refuse
 invocations beyond a number, as AWS does. Here they wait: at most QUEUE run at a time of a function that a queue feeds,

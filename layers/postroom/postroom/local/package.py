@@ -1,4 +1,4 @@
-"""Folders of the working tree as the zip files that Lambda takes.
+"""Zip files of folders of the working tree, as Lambda takes them.
 
 Third-party packages are not packed: functions find them in this environment, as they find boto3 on AWS.
 """

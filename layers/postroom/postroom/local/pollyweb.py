@@ -1,4 +1,4 @@
-"""The unmodified `pollyweb` client sends a message in the town: a guest of it (`guest`), never imported here."""
+"""The unmodified `pollyweb` client, run as a `guest`; it is never imported here."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A Glue job on this machine: the same file, by this Python, in a Spark of its own."""
+"""A Glue job on this machine: the same file, in a local Spark."""
 
 import os
 import subprocess

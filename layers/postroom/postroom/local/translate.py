@@ -1,4 +1,4 @@
-"""template.yaml (SAM) as the plain CloudFormation template that the embedded AWS creates."""
+"""The translation of template.yaml (SAM) to plain CloudFormation for the embedded AWS."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Asks each service what is really there, and compares it with what the template says.
+"""A comparison of what each service really has with what the template says.
 
 MiniStack says CREATE_COMPLETE whatever it dropped; so the status of a stack proves nothing here.
 

@@ -1,4 +1,4 @@
-"""A real signed zone tree from a few zone texts: its own root, the domains above each zone, real keys.
+"""A signed zone tree from a few zone texts: its own root, the domains above each zone, real keys.
 
 A zone text is in master format (RFC 1035 §5); SOA, NS and TTL may be left out. Zones above it are made as
 needed, with delegations (NS, glue, DS). Each zone is signed by one ECDSAP256SHA256 key, with an NSEC chain.

@@ -1,1 +1,1 @@
-"""Who is who: look-ups of keys and hosts. Knows nothing of messages."""
+"""Look-ups of keys and hosts by name. It knows nothing of messages."""

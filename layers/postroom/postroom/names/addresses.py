@@ -1,4 +1,4 @@
-"""Where a host is: A and AAAA records. Not proven by DNSSEC: TLS proves who answers there."""
+"""Addresses of hosts: A and AAAA records. Not proven by DNSSEC: TLS proves who answers there."""
 
 import dns.exception
 import dns.name

@@ -1,4 +1,4 @@
-"""Reading YAML that others wrote: strings, lists and mappings, and nothing that could go off."""
+"""A safe reader of YAML by others: strings, lists and mappings only."""
 
 from collections.abc import Hashable
 from typing import Any, Final

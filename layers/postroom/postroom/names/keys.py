@@ -1,4 +1,4 @@
-"""Senders' keys by DNS name: looked up, proven by DNSSEC, parsed, remembered."""
+"""Senders' keys by DNS name: looked up, proven by DNSSEC, parsed, cached."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Other domains' manifests: who wants to be told of discarded messages (settlement NLWeb 10)."""
+"""Other domains' manifests, which name where Feedback goes (settlement NLWeb 10)."""
 
 from collections.abc import Callable
 from threading import Lock

@@ -1,4 +1,4 @@
-"""Registries: which texts stand at a name (dm3 §2.1). ENS is one; these two are written down by somebody.
+"""Registries of dm3 names (dm3 §2.1). ENS is one; the two here are documents.
 
 A name is given and kept as ENSIP-15 normalises it.
 """

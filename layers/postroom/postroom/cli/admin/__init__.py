@@ -1,4 +1,4 @@
-"""`postroom admin`: what whoever runs a deployment looks at."""
+"""`postroom admin`: commands for the operator of a deployment."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Asking AWS for one thing. What it does not answer leaves one check open, and the others go on."""
+"""Requests to AWS for `admin status`: one that fails leaves one check open, and the others go on."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar

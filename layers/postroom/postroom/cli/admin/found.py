@@ -1,4 +1,4 @@
-"""What a look at a deployment gives, thing by thing. Values only."""
+"""The findings of `admin status`. Values only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

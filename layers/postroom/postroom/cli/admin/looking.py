@@ -1,4 +1,4 @@
-"""The look at a deployment: AWS is asked for one thing after the other, and each is judged at once."""
+"""The look-ups of `admin status`: AWS is asked for one thing after the other, and each is judged at once."""
 
 import json
 import re

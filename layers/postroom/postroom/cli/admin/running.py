@@ -1,4 +1,4 @@
-"""What runs by itself: does it? Functions, queues, jobs, alarms, dead letters. Values in, checks out."""
+"""Checks of what runs by itself: functions, queues, jobs, alarms, dead letters. Values in, checks out."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What an operator sets up: is it there? Stack, hosts, domains and keys. Values in, checks out."""
+"""Checks of what an operator sets up: stack, hosts, domains and keys. Values in, checks out."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

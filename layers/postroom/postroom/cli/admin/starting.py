@@ -1,4 +1,4 @@
-"""Would a function start with these variables? As it reads them itself, but for what it asks of AWS."""
+"""A check of a function's environment variables, by the function's own reader of them."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""`postroom archive`: mail at home, sealed: pulled, read, searched, carried elsewhere, verified."""
+"""`postroom archive`: mail at home, sealed: pull, read, search, export, move, verify."""
 
 import typer
 

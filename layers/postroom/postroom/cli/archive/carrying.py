@@ -1,4 +1,4 @@
-"""`postroom archive export|import|move`: the archive is carried elsewhere."""
+"""`postroom archive export|import|move`."""
 
 from contextlib import ExitStack
 from dataclasses import replace

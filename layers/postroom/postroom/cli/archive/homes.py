@@ -1,4 +1,4 @@
-"""The home of an archive, as it is told. Told here, and nowhere else.
+"""The option that names an archive's home.
 
 mail                                  a folder
 s3://bucket/prefix                    a bucket

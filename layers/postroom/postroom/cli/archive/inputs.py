@@ -1,4 +1,4 @@
-"""What the commands of the archive are given: a home and the owner's key; and how what goes wrong is told."""
+"""The options of the archive's commands: a home and the owner's key; and their error messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

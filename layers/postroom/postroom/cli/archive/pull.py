@@ -1,4 +1,4 @@
-"""`postroom archive pull`: what waits in a mailbox comes home, and is acknowledged when it is there."""
+"""`postroom archive pull`: fetch waiting mail, store it, and acknowledge it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

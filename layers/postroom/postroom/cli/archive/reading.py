@@ -1,4 +1,4 @@
-"""`postroom archive list|show`: with whom there are conversations, and one of them."""
+"""`postroom archive list|show`: the conversations, and one of them."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""`postroom archive search`: messages by what is in them; and the index that makes it quick."""
+"""`postroom archive search`: full-text search, and its index."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""A message of the archive, for people: when, from whom, what."""
+"""A message of the archive as text: when, from whom, what."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`postroom archive verify`: every container, hash and signature again."""
+"""`postroom archive verify`: check every container, hash and signature again."""
 
 from collections import defaultdict
 from dataclasses import replace

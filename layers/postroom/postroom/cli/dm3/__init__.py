@@ -1,4 +1,4 @@
-"""`postroom dm3`: keys and profiles, mailboxes of the delivery service, letters."""
+"""`postroom dm3`: keys and profiles, mailboxes of the delivery service, messages."""
 
 import typer
 

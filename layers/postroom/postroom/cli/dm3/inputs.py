@@ -1,4 +1,4 @@
-"""What dm3's commands are given: names, key files, registries."""
+"""The options of dm3's commands: names, key files, registries."""
 
 import re
 import time

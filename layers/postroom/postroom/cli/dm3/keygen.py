@@ -1,4 +1,4 @@
-"""`postroom dm3 keygen`: keys of a user or of the delivery service, and the profile that publishes them."""
+"""`postroom dm3 keygen`: make keys of a user or of the delivery service, and the profile to publish."""
 
 import json
 from enum import StrEnum

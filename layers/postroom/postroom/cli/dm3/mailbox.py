@@ -1,4 +1,4 @@
-"""`postroom dm3 mailbox`: who receives at the delivery service, what, and from whom. Seen within a minute."""
+"""`postroom dm3 mailbox`: the mailboxes of the delivery service. Changes take effect within a minute."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""`postroom dm3 open`: a letter is opened and shown, with every check of it."""
+"""`postroom dm3 open`: open a message, and show it with every check."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, NoReturn

@@ -1,4 +1,4 @@
-"""`postroom dm3 registry`: the names that a deployment knows by itself, as one document. Seen within a minute."""
+"""`postroom dm3 registry`: a deployment's own document of names. Changes take effect within a minute."""
 
 import json
 import sys

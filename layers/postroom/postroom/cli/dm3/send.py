@@ -1,4 +1,4 @@
-"""`postroom dm3 send`: a letter is sealed, signed and handed to the receiver's delivery service."""
+"""`postroom dm3 send`: seal and sign a message, and hand it to the receiver's delivery service."""
 
 import mimetypes
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`postroom dm3 wallet-message`: what a wallet signs, so that keys can be derived from its signature."""
+"""`postroom dm3 wallet-message`: the text that a wallet signs to derive keys."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What owners keep their mail in: an archive in a home of their choice (DM3MSP, dm3 §3)."""
+"""Archives of mail, in a home of the owner's choice (DM3MSP, dm3 §3)."""
 
 from postroom.client.archive.archive import Archive, copy
 from postroom.client.archive.folder import FolderHome

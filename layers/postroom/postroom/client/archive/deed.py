@@ -1,4 +1,4 @@
-"""Whose home it is: a container under a key that is the same in every home, sealed with its owner's storage key.
+"""The owner of a home: a container under the same key in every home, sealed with the owner's storage key.
 
 The other keys of an archive are found by its owner only: to whoever comes with another key, a full home looks empty.
 The deed tells them. It also says where an archive moved to, so that no device goes on filling the old home.

@@ -1,4 +1,4 @@
-"""How messages are put away and found again, as calls of a home, one at a time; nothing here makes them.
+"""Storing and finding messages, as a sequence of calls of a home; a driver makes the calls.
 
 Several devices may write at once, and each may die between any two calls. To store, a device
 

@@ -1,4 +1,4 @@
-"""A home in a folder of this machine: a file for each container. Several processes may use it at once.
+"""A home in a local folder: a file for each container. Several processes may use it at once.
 
 A write holds a lock that the system lets go of when its process dies; what it writes takes the old one's place at
 once and whole. Whoever reads needs no lock.

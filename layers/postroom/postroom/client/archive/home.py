@@ -1,4 +1,4 @@
-"""Where the containers of an archive live: a folder, a bucket, a service. A home sees sealed bytes under keys."""
+"""The interface of a home, which stores containers: a folder, a bucket, a service. It sees sealed bytes."""
 
 import re
 from typing import Final, NamedTuple, Protocol

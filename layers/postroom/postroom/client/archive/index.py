@@ -1,4 +1,4 @@
-"""A search index of an archive, on this machine: made of what is in the archive, and made again where it is lost.
+"""A search index of an archive, on this machine; it is rebuilt from the archive when it is lost.
 
 The texts of all messages lie in it as they are, not sealed. It follows the archive by the etags of conversations: of
 those that have not changed it reads no chunk; of one that has, what was deleted goes, and what is new comes in.

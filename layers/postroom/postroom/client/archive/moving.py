@@ -1,4 +1,4 @@
-"""An archive moves to another home: it is copied, the copy is compared, then the old home's deed says where it went.
+"""Moving an archive to another home: copy, compare, then note in the old home where it went.
 
 1. The new home becomes the owner's, then everything is copied into it and compared.
 2. The deed of the old home says where the archive moved to: from then on no device that asks acknowledges what it

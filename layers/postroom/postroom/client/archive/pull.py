@@ -1,4 +1,4 @@
-"""Mail comes home: fetched, verified, opened, stored; then, and only then, acknowledged.
+"""Pulling mail into an archive: fetched, verified, opened, stored; only then acknowledged.
 
 Whoever dies in between, at whatever point, finds the message in the mailbox again, and stores it once. The home is
 asked once more before anything is acknowledged: what was stored in one that the archive is moving out of might have

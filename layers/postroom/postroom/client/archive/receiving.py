@@ -1,4 +1,4 @@
-"""What is kept of a message that waits in a mailbox: opened and proven, as it came, or set aside with a reason.
+"""What is stored of a waiting message: opened and proven, as it was received, or set aside with a reason.
 
 A message that is not what it says, or cannot be opened, is set aside: it is in no conversation, and is kept sealed as
 it came. One whose sender nobody can name (the owner lets such in) is in the conversation, and marked. What cannot be

@@ -1,4 +1,4 @@
-"""A home in a bucket of the user: an object for each container. Conditional writes keep several devices apart."""
+"""A home in the owner's bucket: an object for each container. Conditional writes keep devices apart."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -1,4 +1,4 @@
-"""Whether an archive is whole: all that its keys and signatures can prove, going on after each flaw.
+"""Verification of a whole archive by its keys and signatures, going on after each flaw.
 
 Two things they cannot: that the hash of a message was made of this message, for the sealed one is not kept (pulling
 checks it before it is stored); and that the home has not brought back an older state of a container.

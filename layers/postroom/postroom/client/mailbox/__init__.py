@@ -1,4 +1,4 @@
-"""The client of a mailbox: its owner's programs read what came in, and say what is safe at home.
+"""The client of a mailbox, for its owner's programs: reading and acknowledging mail, settings, sending.
 
 with Mailbox("https://nlweb.receiver.example", "receiver.example", "receiver.example.pem") as mailbox:
     for message in mailbox.unread():

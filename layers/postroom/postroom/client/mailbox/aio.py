@@ -1,4 +1,4 @@
-"""The mailbox for programs of asyncio: the same names, awaited."""
+"""The client of a mailbox for asyncio: the same names, awaited."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What an answer means: what was asked for, or an error that says what to do."""
+"""The meaning of an answer: a result, or an error that says what to do."""
 
 import re
 from typing import Final, TypeVar

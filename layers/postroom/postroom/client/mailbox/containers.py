@@ -1,4 +1,4 @@
-"""What an owner keeps at the mailbox's host: sealed containers (docs/storage.md), as steps. Sans-I/O."""
+"""Containers stored at the mailbox's host (docs/storage.md), as steps. Sans-I/O."""
 
 import re
 from typing import Final, NamedTuple

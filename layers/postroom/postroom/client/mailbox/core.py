@@ -1,4 +1,4 @@
-"""What can be done at a mailbox, as steps that any driver can make. Sans-I/O."""
+"""The operations on a mailbox, as steps for any driver. Sans-I/O."""
 
 import json
 import math

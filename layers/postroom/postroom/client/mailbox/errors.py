@@ -1,4 +1,4 @@
-"""What can go wrong at a mailbox, and what to do then. Whatever it is: what was not acknowledged is still there."""
+"""The errors of a mailbox, and what to do about them. What was not acknowledged is still there."""
 
 from postroom.core.errors import PostroomError
 

@@ -1,4 +1,4 @@
-"""What the core asks its drivers for, and what they bring: requests and answers, as values."""
+"""Requests and answers between the core and its drivers, as values."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What both drivers do with httpx: where a request goes, how long it may take, what became of it."""
+"""The use of httpx in both drivers: addresses, timeouts, errors."""
 
 import os
 import ssl

@@ -1,4 +1,4 @@
-"""What was sent, page by page, the newest first. Sans-I/O."""
+"""The list of sent messages, newest first. Sans-I/O."""
 
 from postroom.api.schemas import SentMessage
 from postroom.client.mailbox.core import Core

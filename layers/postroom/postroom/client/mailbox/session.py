@@ -1,4 +1,4 @@
-"""Requests of somebody who is signed in, or signs in for them; each is tried again where that may help. Sans-I/O."""
+"""Requests of a signed-in owner, with retries where they may help. Sans-I/O."""
 
 import re
 from base64 import b64encode

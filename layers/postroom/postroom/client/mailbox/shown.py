@@ -1,4 +1,4 @@
-"""What a message shows of itself, to programs and in a notebook: never a key, a token or a whole body."""
+"""The repr of a message, in programs and notebooks: no key, no token, no whole body."""
 
 import warnings
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The mailbox for programs that wait for each answer."""
+"""The client of a mailbox for programs without asyncio."""
 
 import json
 import os

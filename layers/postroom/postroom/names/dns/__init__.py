@@ -1,4 +1,4 @@
-"""A small blocking DNS client: questions in, answers out; nothing in an answer is believed here."""
+"""A small blocking DNS client: questions in, answers out; nothing is validated here."""
 
 from postroom.names.dns.answer import Answer, Malformed
 from postroom.names.dns.question import Ask, Elsewhere, Question

@@ -1,4 +1,4 @@
-"""An answer, read as far as somebody asks: where its records are at once, what they say when they are wanted. Pure.
+"""A DNS answer, parsed lazily: the places of its records at once, their contents when needed. Pure.
 
 `dns.message.from_wire` reads all there is, wanted or not, and hashes each record by its names: 16 kB of records that
 nobody asked for can take it 13 s. What is wanted it reads here, too, record by record.

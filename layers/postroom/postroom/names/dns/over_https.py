@@ -1,4 +1,4 @@
-"""Questions over HTTPS (RFC 8484), by connections that are kept.
+"""DNS over HTTPS (RFC 8484), with kept connections.
 
 A module of its own: most deployments ask over TCP, and need not import a library of HTTP at every start.
 """

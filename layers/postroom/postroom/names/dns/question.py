@@ -1,4 +1,4 @@
-"""What is asked, and the port through which it is asked."""
+"""DNS questions, and the port through which they are asked."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Several resolvers, asked in turn until one of them answers."""
+"""A list of resolvers, asked in turn until one of them answers."""
 
 import ssl
 import threading

@@ -1,4 +1,4 @@
-"""Which resolvers are asked: the setting's text.
+"""The setting that lists resolvers.
 
 `tcp://9.9.9.9,tcp://1.1.1.1:53,udp://127.0.0.1:5353,https://dns.example/dns-query`
 """

@@ -1,4 +1,4 @@
-"""Queries as we send them, and which bytes count as their answer. Pure."""
+"""DNS queries on the wire, and the check whether bytes are their answer. Pure."""
 
 import secrets
 import struct

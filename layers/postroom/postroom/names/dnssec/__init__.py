@@ -1,4 +1,4 @@
-"""What DNS says, proven from a trust anchor down (RFC 4033-4035, RFC 5155, RFC 6840).
+"""DNSSEC validation, from a trust anchor down (RFC 4033-4035, RFC 5155, RFC 6840).
 
 `validate` (or `look_up`, sans-I/O) ends with a verdict. No resolver is believed: not its AD bit, not its silence
 where a signature or a proof of absence is due.

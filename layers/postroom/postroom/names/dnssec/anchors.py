@@ -1,4 +1,4 @@
-"""Where trust begins, and where it ends: zones that are configured, not looked up."""
+"""Trust anchors and negative trust anchors: zones that are configured, not looked up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

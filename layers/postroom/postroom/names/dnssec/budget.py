@@ -1,4 +1,4 @@
-"""How much work a stranger's zones may make us do in one walk; a look-up takes two where the first ends bogus.
+"""Limits of the work for one look-up; a second attempt is allowed where the first ends bogus.
 
 Signatures, keys, hashes and aliases are named by whoever answers: KeyTrap (CVE-2023-50387) and the NSEC3 bomb
 (CVE-2023-50868) are answers of a few kilobytes that took resolvers minutes.

@@ -1,4 +1,4 @@
-"""What NSEC and NSEC3 have in common: type bitmaps, and what a proof of absence says. Pure."""
+"""Common parts of NSEC and NSEC3: type bitmaps, and what a proof of absence says. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

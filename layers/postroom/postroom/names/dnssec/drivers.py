@@ -1,4 +1,4 @@
-"""Look-ups with real answers: by a thread that waits for each of them, or from asyncio."""
+"""Drivers of look-ups: by a thread that waits for each answer, or from asyncio."""
 
 from typing import TypeVar
 

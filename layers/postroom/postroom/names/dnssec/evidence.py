@@ -1,4 +1,4 @@
-"""What a verdict rests on, as data: the zones from the anchor down, their keys, the windows of signatures."""
+"""The evidence of a verdict, as data: zones from the anchor down, their keys, signature windows."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

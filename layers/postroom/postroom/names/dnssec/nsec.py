@@ -1,4 +1,4 @@
-"""What a zone's NSEC records, proven already, prove not to be there (RFC 4035 §5.4, RFC 6840 §4). Pure."""
+"""Proofs of absence by NSEC records (RFC 4035 §5.4, RFC 6840 §4). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a zone's NSEC3 records, proven already, prove not to be there (RFC 5155 §8). Pure."""
+"""Proofs of absence by NSEC3 records (RFC 5155 §8). Pure."""
 
 from base64 import b32hexencode
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What counts as a proof where operators may choose."""
+"""Operators' choices of what counts as a proof."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Does this signature, by one of these keys, hold over this RRset now? Pure, over `dns.dnssecalgs`.
+"""The check of a signature over an RRset, by a set of keys. Pure, over `dns.dnssecalgs`.
 
 `dns.dnssec.validate` is not used: it asks neither who may sign for a name, nor about wildcards, nor how much
 work a stranger makes us do, and takes times for numbers that never come round.

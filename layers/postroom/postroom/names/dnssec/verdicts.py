@@ -1,4 +1,4 @@
-"""How a look-up can end. `why` is for people and safe to show: names, types, key tags and times."""
+"""The outcomes of a look-up. `why` is for people and safe to show: names, types, key tags and times."""
 
 from dataclasses import dataclass, field
 from typing import Literal

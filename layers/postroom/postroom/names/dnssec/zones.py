@@ -1,4 +1,4 @@
-"""What look-ups remember of zones: their keys, that they are delegated unsigned or broken, what they deny."""
+"""A cache of zones: their keys, unsigned or broken delegations, denials."""
 
 import threading
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which JSON-RPC code a reason is answered with: the one table of it (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
+"""JSON-RPC codes of reasons (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Every difference between the text of dm3 and its reference implementation, each with its settlement's number.
+"""The differences between the text of dm3 and its reference implementation, each with its settlement.
 
 We write what the text says, and read both. Of two differences other modules hold no more than the form: sealing
 is silent in the text and done as the reference does (settlement dm3 1, sealing.py); which algorithm a key signs

@@ -1,4 +1,4 @@
-"""What is handed to a delivery service (dm3 §2.2.5 - §2.2.7): a sealed message and what is needed to deliver it.
+"""Envelopes (dm3 §2.2.5 - §2.2.7): a sealed message, and what a delivery service needs to deliver it.
 
 The metadata keep exactly the members they were read from, because the sender's signature covers them. An object
 checks itself when it is made, whoever makes it.

@@ -1,4 +1,4 @@
-"""Every check that a receiver can make of a filed message, going on after a failed one as far as it can: for people.
+"""Every check of a filed message, for people; a failed check does not stop the others.
 
 Whose delivery service set the postmark stands nowhere in it: it is held against those of the receiver's profile.
 """

@@ -1,4 +1,4 @@
-"""What a delivery service tells of a receiver and of itself: profile extension, filter rules, properties.
+"""The profile extension, filter rules and properties of a delivery service.
 
 (dm3 §2.3.2, §2.3.3; settlement dm3 12, 13.) The reference answers both methods with JSON text where the text of dm3
 has objects, and tells which message types a receiver does not take; both are read here, and neither is written.

@@ -1,4 +1,4 @@
-"""Keys that sign and verify: ECDSA over secp256k1 as the text of dm3 has it, Ed25519 as its reference has it.
+"""Signing keys: ECDSA over secp256k1, as the text of dm3 has it, and Ed25519, as its reference has it.
 
 A public key's length says which it is (settlement dm3 2). Ed25519 signs the text itself; secp256k1 signs its
 SHA-256, in the compact form r ‖ s of 64 bytes with the lower s. Verifying also takes DER, and refuses the higher

@@ -1,4 +1,4 @@
-"""Reading and checking the members of dm3's objects: every type checks itself when it is made, by these rules."""
+"""Checks of the members of dm3's objects, used by every type when it is made."""
 
 from typing import Any
 

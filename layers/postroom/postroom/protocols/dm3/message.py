@@ -1,4 +1,4 @@
-"""What one user writes to another (dm3 §2.2.2 - §2.2.4): read, checked, signed; sealed, it is an envelope's message.
+"""Messages between users (dm3 §2.2.2 - §2.2.4): read, checked, signed.
 
 An object keeps exactly the members it was read from, also those that nobody here knows, because the signature
 covers them. It checks itself when it is made, whoever makes it.

@@ -1,4 +1,4 @@
-"""What a delivery service certifies to the receiver: what came in when, from whom, for whom (dm3 §2.2.8)."""
+"""Postmarks: a delivery service certifies when a message came in, from whom, for whom (dm3 §2.2.8)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

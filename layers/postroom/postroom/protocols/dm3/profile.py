@@ -1,4 +1,4 @@
-"""Profiles: what users and delivery services publish of themselves, and the URIs that carry it (dm3 §2.1).
+"""Profiles that users and delivery services publish, and the URIs that carry them (dm3 §2.1).
 
 A profile is read from what a registry holds, so whoever may write there vouches for it; the wallet's signature
 that the reference wraps around a profile proves nothing more, and is left out.

@@ -1,4 +1,4 @@
-"""The delivery service's own keys, and what it publishes of them (dm3 §2.1.2)."""
+"""The delivery service's own keys, and its profile (dm3 §2.1.2)."""
 
 import base64
 from collections.abc import Mapping

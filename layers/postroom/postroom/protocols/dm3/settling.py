@@ -1,4 +1,4 @@
-"""What becomes of messages that others ask to delete or to edit (dm3 §2.2.3), in whichever order they arrive.
+"""Requests to delete or edit a message (dm3 §2.2.3), in whichever order they arrive.
 
 Nobody but the author of a message can have it removed, and only by a message that is proven to be theirs. A
 DELETE_REQUEST takes a message and all its later versions; it is itself a message that stays. An EDIT stands on its

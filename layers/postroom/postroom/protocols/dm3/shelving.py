@@ -1,4 +1,4 @@
-"""Which message goes into which chunk of its conversation (dm3 §3.2.1).
+"""The choice of a chunk for a message of a conversation (dm3 §3.2.1).
 
 The last chunk is appended to until it would pass the limit; then the next one begins, and the former is full for good.
 A late message goes into the last chunk, too: chunks overlap in time, and who reads them merges them by time. What is

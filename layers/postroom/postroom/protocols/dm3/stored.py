@@ -1,4 +1,4 @@
-"""What an archive keeps of a message (dm3 §3.2.1, chunk container): its envelope, with what was sealed in it opened.
+"""Messages as an archive stores them (dm3 §3.2.1, chunk container): the envelope, and what was sealed in it.
 
 The metadata stay as they were signed, so that every signature can be checked again: those of message and envelope with
 the key of the sender's profile, the postmark's with the delivery service's. The sealed message is not kept. Its hash

@@ -1,4 +1,4 @@
-"""Whom the owner of a mailbox does not let in: senders' domains, wallets, and whole branches of names."""
+"""Blocked senders of a mailbox: domains, wallets, and whole branches of names."""
 
 from collections.abc import Collection
 from typing import Final

@@ -1,4 +1,4 @@
-"""The NLWeb envelope: its members, each read by a rule of its own, and the text that is hashed and signed."""
+"""The NLWeb envelope: its members, each with its own rule, and the text that is hashed and signed."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Every check of a message in order, going on after a failed one as far as it can: for people, not for the flow."""
+"""Every check of a message in order, for people; a failed check does not stop the others."""
 
 import json
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Feedback: what a receiver tells the sender's buffer about a message it discarded (settlement NLWeb 10, 11)."""
+"""Feedback: the message to a sender's buffer about a discarded message (settlement NLWeb 10, 11)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who may stand in `From` and `To`: host names and wallets (settlement NLWeb 12, 13)."""
+"""The names in `From` and `To`: host names and wallets (settlement NLWeb 12, 13)."""
 
 import re
 from functools import lru_cache

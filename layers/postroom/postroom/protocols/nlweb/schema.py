@@ -1,4 +1,4 @@
-"""Schema codes, and the two dialects they choose between (settlement NLWeb 2, 3)."""
+"""Schema codes, and the two dialects they stand for (settlement NLWeb 2, 3)."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The registry of subjects: what becomes of a message by its `Subject` (settlement NLWeb 14)."""
+"""The registry of subjects: what is done with a message, by its `Subject` (settlement NLWeb 14)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The verdict on an envelope, from values alone: bytes, a key, a clock."""
+"""The verification of an envelope, from values alone: bytes, a key, a clock."""
 
 from collections.abc import Callable
 
