@@ -1,6 +1,7 @@
 """The courier as a Lambda function: out go Feedback, what owners send, and that something waits for them."""
 
 import os
+from typing import assert_never
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -9,9 +10,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.net.aws import stack_of
+from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.queue_messages import Notice, SummaryDue, read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.runtime.courier import build_courier
 from postroom.runtime.logs import json_logger
@@ -30,13 +32,15 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     failed: list[str] = []
     for record in event["Records"]:
         try:
-            carried = read_notice(record["body"])
-            if isinstance(carried, Outgoing):
-                _send(carried)
-            elif isinstance(carried, Waiting | Notification):
-                _notify(carried)
-            else:
-                _tell(carried)
+            match read_queue_message(record["body"]):
+                case Outgoing() as outgoing:
+                    _send(outgoing)
+                case Waiting() | Notification() as carried:
+                    _notify(carried)
+                case Notice() | SummaryDue() as notice:
+                    _tell(notice)
+                case unknown:
+                    assert_never(unknown)
         except Exception as error:
             # Whatever is wrong with one notice must not drag its neighbours along to the dead letters.
             logger.exception("to be handed out again", queue_message=record["messageId"], exc_info=stack_of(error))

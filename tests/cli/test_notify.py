@@ -9,7 +9,7 @@ from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
 from postroom.outbound.notifications import Notification
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.directory.notification_targets import Targets
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
@@ -43,7 +43,7 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
     assert (made["kind"], made["to"], made["state"]) == ("webhook", URL, "unverified")
     assert made["secret"].startswith("whsec_")
     sqs, url = rooms.clients("sqs"), rooms.outputs["CourierQueueUrl"]
-    queued = [read_notice(each["Body"]) for each in sqs.receive_message(QueueUrl=url).get("Messages", [])]
+    queued = [read_queue_message(each["Body"]) for each in sqs.receive_message(QueueUrl=url).get("Messages", [])]
     assert [(each.target, each.challenge) for each in queued if isinstance(each, Notification)] == [(made["id"], 1)]
     target = targets.find(SHOP, made["id"])
     assert target is not None

@@ -17,7 +17,7 @@ from postroom.api.challenges import Purpose
 from postroom.api.states import State
 from postroom.http.tokens import Tokens
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.outbox import End, Outbox
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -35,7 +35,7 @@ class Office:
 
     @property
     def queued(self) -> list[Outgoing]:
-        found = [read_notice(body) for body in self.counter.deployed.bodies("CourierQueue")]
+        found = [read_queue_message(body) for body in self.counter.deployed.bodies("CourierQueue")]
         return [each for each in found if isinstance(each, Outgoing)]
 
     def ends(self, end: End) -> Callable[[str], None]:

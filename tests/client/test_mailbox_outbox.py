@@ -15,14 +15,14 @@ from postroom.client.mailbox import (
     UnavailableError,
 )
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.outbox import End, Outbox
 
 UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 
 
 def queued(counter: Counter) -> list[Outgoing]:
-    found = [read_notice(body) for body in counter.deployed.bodies("CourierQueue")]
+    found = [read_queue_message(body) for body in counter.deployed.bodies("CourierQueue")]
     return [each for each in found if isinstance(each, Outgoing)]
 
 

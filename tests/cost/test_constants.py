@@ -13,7 +13,7 @@ from tests.test_operating import metrics_of
 from postroom.core.settings import Settings
 from postroom.cost import counted
 from postroom.outbound.courier import Delivery
-from postroom.outbound.queue_messages import Notice
+from postroom.outbound.discards import Notice
 from postroom.pipeline import worker
 
 

@@ -25,8 +25,8 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.local import gateway
 from postroom.local.clients import REGION
+from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Waiting
-from postroom.outbound.queue_messages import Notice, SummaryDue
 from postroom.pipeline.claims import Claim, Queued
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys

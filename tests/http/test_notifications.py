@@ -13,7 +13,7 @@ from postroom.core.errors import TheirError
 from postroom.http.notifications import CODES_A_DAY, MAX_TRIES, NO_TOPICS
 from postroom.net.https import split_url
 from postroom.outbound.notifications import Notification
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.directory.notification_targets import MAX_TARGETS
 from postroom.storage.keys import notify_group
 
@@ -40,7 +40,7 @@ def listed(owner: Owner) -> list[Json]:
 
 
 def sent(counter: Counter) -> list[Notification]:
-    found = [read_notice(body) for body in counter.deployed.bodies("CourierQueue")]
+    found = [read_queue_message(body) for body in counter.deployed.bodies("CourierQueue")]
     assert all(isinstance(each, Notification) for each in found)
     return [each for each in found if isinstance(each, Notification)]
 

@@ -22,7 +22,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import sign, write
 from postroom.reasons import Reason
@@ -50,7 +50,7 @@ def shown(owner: Owner, correlation: str) -> Json:
 
 
 def queued(deployed: Deployed) -> list[Outgoing]:
-    found = [read_notice(body) for body in deployed.bodies("CourierQueue")]
+    found = [read_queue_message(body) for body in deployed.bodies("CourierQueue")]
     assert all(isinstance(each, Outgoing) for each in found)
     return [each for each in found if isinstance(each, Outgoing)]
 

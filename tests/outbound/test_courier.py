@@ -26,7 +26,7 @@ from tests.tiers import amount
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.outbound.courier import DOMAINS_OF_A_BUFFER, Courier, Delivery
-from postroom.outbound.queue_messages import Notice, SummaryDue
+from postroom.outbound.discards import Notice, SummaryDue
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.verify import check_signature

@@ -21,7 +21,7 @@ from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.filing import Fate
 from postroom.reasons import Reason
 from postroom.storage.directory.notification_targets import Target
@@ -627,7 +627,7 @@ texts, numbers = st.text(max_size=50), st.integers(0, 2**53)
 )
 def test_what_the_queue_carries_is_what_was_sent(sent: Waiting | Notification) -> None:
     assert sent.encode().isascii()
-    assert read_notice(sent.encode()) == sent
+    assert read_queue_message(sent.encode()) == sent
 
 
 @pytest.mark.parametrize(
@@ -646,5 +646,5 @@ def test_what_the_queue_carries_is_what_was_sent(sent: Waiting | Notification) -
     ],
 )
 def test_what_is_none_of_ours_is_not_read(body: str) -> None:
-    with pytest.raises((ValueError, KeyError, TypeError)):
-        read_notice(body)
+    with pytest.raises(ValueError):
+        read_queue_message(body)

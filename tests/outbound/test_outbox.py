@@ -16,7 +16,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.courier import Delivery
 from postroom.outbound.outbox import MAX_REPLY_BYTES
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft
@@ -81,7 +81,7 @@ def test_the_pollyweb_dialect_goes_to_its_own_host(house: House) -> None:
 
 def test_a_message_without_a_body_has_none(house: House) -> None:
     outgoing = queue(house)
-    without = read_notice(Outgoing(Draft(**{**_fields(outgoing.draft), "has_body": False}), "one").encode())
+    without = read_queue_message(Outgoing(Draft(**{**_fields(outgoing.draft), "has_body": False}), "one").encode())
     assert isinstance(without, Outgoing)
     house.dispatch().send(without)
     assert "Body" not in json.loads(house.outbound.posts[0][1])

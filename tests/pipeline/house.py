@@ -15,12 +15,13 @@ from postroom.core.own_faults import OwnFaults
 from postroom.crypto.rsa_ed25519 import KeyRules, PrivateKey
 from postroom.http.response import HttpResponse
 from postroom.outbound.courier import Courier, CourierRules
+from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.notifier import Notifier, NotifierRules
 from postroom.outbound.outbox import Dispatch
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.postman import Postman
-from postroom.outbound.queue_messages import Notice, SummaryDue, read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claims import Claim, Protocol, unpack
 from postroom.pipeline.dead_letters import Keeper
 from postroom.pipeline.filing import Filing, Outcome
@@ -308,18 +309,18 @@ class House:
 
     def take_notifications(self) -> list[Waiting | Notification]:
         """What of notifications lies in the courier's queue; it is empty afterwards."""
-        carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         self.deployed.empty("CourierQueue")
         return [each for each in carried if isinstance(each, Waiting | Notification)]
 
     def outgoing(self) -> list[Outgoing]:
         """What the courier was asked to send, so far."""
-        carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, Outgoing)]
 
     def notices(self) -> list[Notice | SummaryDue]:
         """What the courier was asked to tell, so far."""
-        carried = [read_notice(body) for body in self.deployed.bodies("CourierQueue")]
+        carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, Notice | SummaryDue)]
 
     # ---- owners ----------------------------------------------------------------------------------------------

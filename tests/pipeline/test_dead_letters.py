@@ -5,7 +5,7 @@ from tests.aws import new_clients
 from tests.pipeline.house import DAY, HORIZON, House
 from tests.pipeline.test_worker import UNREADABLE
 
-from postroom.outbound.queue_messages import Notice
+from postroom.outbound.discards import Notice
 from postroom.pipeline.claims import Queued
 from postroom.pipeline.dead_letters import Keeper, Letter
 from postroom.pipeline.filing import Fate

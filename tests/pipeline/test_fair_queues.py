@@ -8,7 +8,7 @@ from tests.pipeline.house import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UN
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.courier import Delivery
-from postroom.outbound.queue_messages import Notice, SummaryDue
+from postroom.outbound.discards import Notice, SummaryDue
 from postroom.pipeline.dead_letters import Letter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record

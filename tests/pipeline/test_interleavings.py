@@ -15,7 +15,7 @@ from tests.pipeline.house import NOW, RETAIN, SENDER, SHOP, UNKNOWN, House
 from tests.pipeline.stage import Actor, Choose, Stage, all_schedules, gate_of
 from tests.tiers import amount
 
-from postroom.outbound.queue_messages import Notice
+from postroom.outbound.discards import Notice
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.verdicts import Discarded, Retry, Verdict

@@ -29,7 +29,7 @@ from tests.pipeline.house import (
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.settings import Settings
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.outbound.queue_messages import Notice
+from postroom.outbound.discards import Notice
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.filing import Fate
 from postroom.pipeline.judges.nlweb import NlwebJudge

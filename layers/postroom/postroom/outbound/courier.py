@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Final
 
 from postroom.core.errors import NotNowError
+from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.ports import Clock, Manifests, SendQueue
 from postroom.outbound.postman import Postman
-from postroom.outbound.queue_messages import Notice, SummaryDue
 from postroom.protocols.nlweb.feedback import body_of, summary_of
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK

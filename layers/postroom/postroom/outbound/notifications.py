@@ -5,16 +5,14 @@ target, with tries of its own. A target is never told from whom, what, or how mu
 """
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import ClassVar
 
+from postroom.core.ijson import JsonValue
 from postroom.core.timestamps import write_timestamp
+from postroom.core.typed_members import Members
+from postroom.outbound.queue_form import write
 from postroom.storage.keys import notify_group
-
-WAITING, NOTIFICATION = "waiting", "notification"
-"""The members by which they are told from what else is in the same queue."""
-_FORM: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,13 @@ class Waiting:
     mark: str = ""
     tries: int = 0
 
+    kind: ClassVar = "waiting"
+
+    @classmethod
+    def read(cls, members: Members) -> "Waiting":
+        """The same from the members of a queue message. Raises ValueError."""
+        return cls(members.text("waiting"), members.whole("after"), members.text("mark"), members.whole("tries"))
+
     @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
@@ -40,8 +45,7 @@ class Waiting:
 
     def encode(self) -> str:
         """The queue message."""
-        about = {WAITING: self.mailbox, "after": self.after_ms, "mark": self.mark, "tries": self.tries}
-        return json.dumps({"form": _FORM, **about})
+        return write(self.kind, {"waiting": self.mailbox, "after": self.after_ms, "mark": self.mark}, self.tries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,17 @@ class Notification:
     challenge: int = 0
     tries: int = 0
 
+    kind: ClassVar = "notification"
+
+    @classmethod
+    def read(cls, members: Members) -> "Notification":
+        """The same from the members of a queue message. Raises ValueError."""
+        about = members.inner("notification")
+        return cls(
+            about.text("mailbox"), about.text("target"), about.text("id"), about.whole("at"), about.whole("challenge"),
+            members.whole("tries"),
+        )  # fmt: skip
+
     @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
@@ -69,35 +84,14 @@ class Notification:
 
     def encode(self) -> str:
         """The queue message."""
-        about = {
+        about: dict[str, JsonValue] = {
             "mailbox": self.mailbox, "target": self.target, "id": self.id, "at": self.at_ms,
             "challenge": self.challenge,
         }  # fmt: skip
-        return json.dumps({"form": _FORM, NOTIFICATION: about, "tries": self.tries})
+        return write(self.kind, {"notification": about}, self.tries)
 
     def content(self, code: str) -> str:
         """What the target is told, the same at every try. `code`: of a challenge."""
         about = {"mailbox": self.mailbox, "target": self.target, "code": code} if code else {"mailbox": self.mailbox}
         kind = "postroom.verify" if code else "postroom.waiting"
         return json.dumps({"type": kind, "timestamp": write_timestamp(self.at_ms), "data": about}, ensure_ascii=False)
-
-
-def read_waiting(value: Mapping[str, Any]) -> Waiting:
-    """The same from the queue message's JSON. Raises ValueError, KeyError or TypeError: it is none of ours."""
-    _check(value, [value[WAITING], value["mark"]], [value["after"], value["tries"]])
-    return Waiting(value[WAITING], value["after"], value["mark"], value["tries"])
-
-
-def read_notification(value: Mapping[str, Any]) -> Notification:
-    """The same from the queue message's JSON. Raises ValueError, KeyError or TypeError: it is none of ours."""
-    about = value[NOTIFICATION]
-    told = Notification(about["mailbox"], about["target"], about["id"], about["at"], about["challenge"], value["tries"])
-    _check(value, [told.mailbox, told.target, told.id], [told.at_ms, told.challenge, told.tries])
-    return told
-
-
-def _check(value: Mapping[str, Any], texts: Sequence[object], numbers: Sequence[object]) -> None:
-    if value["form"] != _FORM:
-        raise ValueError(f"a notification of form {value['form']}; this release reads form {_FORM}")
-    if not all(isinstance(text, str) for text in texts) or any(type(number) is not int for number in numbers):
-        raise TypeError("a notification in which something else stands where a text or a whole number should")

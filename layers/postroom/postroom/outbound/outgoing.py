@@ -1,19 +1,15 @@
 """An owner's message in the courier's queue: complete, so that it is stored nowhere else."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import ClassVar, Final
 
 from postroom.core.ijson import JsonValue
+from postroom.core.typed_members import Members
+from postroom.outbound.queue_form import write
 from postroom.protocols.nlweb.schema import DIALECTS
 from postroom.protocols.nlweb.sign import Draft
 from postroom.storage.keys import outgoing_group
 
-OUTGOING: Final = "outgoing"
-"""The member by which it is told from the notices in the same queue."""
-_FORM: Final = 1
-_TEXTS: Final = ("from", "to", "subject", "correlation")
 _DIALECTS: Final = {dialect.authority: dialect for dialect in DIALECTS}
 
 
@@ -27,6 +23,23 @@ class Outgoing:
     draft: Draft
     carrier: str
     tries: int = 0
+
+    kind: ClassVar = "outgoing"
+
+    @classmethod
+    def read(cls, members: Members) -> "Outgoing":
+        """The same from the members of a queue message. Raises ValueError."""
+        message = members.inner("outgoing")
+        authority = message.text("dialect")
+        if authority not in _DIALECTS:
+            raise ValueError(f"dialect must be one of {', '.join(_DIALECTS)}")
+        has_body = "body" in message
+        draft = Draft(
+            message.text("from"), message.text("to"), message.text("subject"), message.text("correlation"),
+            message.whole("at"), message.any("body") if has_body else None, has_body=has_body,
+            dialect=_DIALECTS[authority],
+        )  # fmt: skip
+        return cls(draft, members.text("carrier"), members.whole("tries"))
 
     @property
     def group(self) -> str:
@@ -49,21 +62,4 @@ class Outgoing:
             "dialect": draft.dialect.authority,
             **({"body": draft.body} if draft.has_body else {}),
         }
-        return json.dumps({"form": _FORM, OUTGOING: message, "carrier": self.carrier, "tries": self.tries})
-
-
-def read_outgoing(value: Mapping[str, Any]) -> Outgoing:
-    """The same from the queue message's JSON. Raises ValueError, KeyError or TypeError: it is none of ours."""
-    if value["form"] != _FORM:
-        raise ValueError(f"an outgoing message of form {value['form']}; this release reads form {_FORM}")
-    message = value[OUTGOING]
-    if type(value["tries"]) is not int or type(message["at"]) is not int:
-        raise TypeError("an outgoing message in which something else stands where a whole number should")
-    if not all(isinstance(text, str) for text in (value["carrier"], *(message[name] for name in _TEXTS))):
-        raise TypeError("an outgoing message in which something else stands where a text should")
-    sender, receiver, subject, correlation = (message[name] for name in _TEXTS)
-    draft = Draft(
-        sender, receiver, subject, correlation, message["at"], message.get("body"), has_body="body" in message,
-        dialect=_DIALECTS[message["dialect"]],
-    )  # fmt: skip
-    return Outgoing(draft, value["carrier"], value["tries"])
+        return write(self.kind, {"outgoing": message, "carrier": self.carrier}, self.tries)

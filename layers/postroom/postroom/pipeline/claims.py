@@ -2,13 +2,14 @@
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import orjson
 
 from postroom.core.ijson import JsonValue
+from postroom.core.typed_members import Members
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.keys import RowKey, claim_name
 from postroom.storage.mail.ledger import Accepted, text_of
@@ -74,29 +75,33 @@ class Claim:
         return Accepted(self.id, self.mailbox, self.received_at_ms, seen_key, text_of(digest))
 
 
-def read_claim(value: Mapping[str, Any]) -> Claim:
-    """The claim in its JSON form. Raises ValueError, KeyError or TypeError for anything else."""
-    if value["form"] != _FORM:
-        raise ValueError(f"a claim of form {value['form']}; this release reads form {_FORM}")
+def read_claim(value: object) -> Claim:
+    """The claim in its JSON form. Raises ValueError for anything else."""
+    members = Members(value, "a claim")
+    members.check_form(_FORM)
     rule = None
-    if value["rule"] is not None:
-        pattern, treatment, target = _texts(value["rule"])
+    if members.any("rule") is not None:
+        pattern, treatment, target = members.texts("rule", 3)
         rule = SubjectRule(pattern, Treatment(treatment), target)
     dm3 = None
-    if "dm3" in value:
-        receiver_key, sender_key = _texts(value["dm3"])
+    if "dm3" in members:
+        receiver_key, sender_key = members.texts("dm3", 2)
         dm3 = Dm3Found(b64decode(receiver_key), sender_key)
-    claim_id, mailbox, pk, sk, source, envelope = _texts(
-        [value[name] for name in ("id", "mailbox", "pk", "sk", "source", "envelope")]
+    protocol = members.any("protocol")
+    if protocol not in _PROTOCOLS:
+        raise ValueError(f"protocol of a claim must be one of {', '.join(_PROTOCOLS)}")
+    return Claim(
+        members.text("id"),
+        members.whole("at"),
+        protocol,
+        members.text("mailbox"),
+        RowKey(members.text("pk"), members.text("sk")),
+        members.text("source"),
+        members.text("envelope"),
+        rule,
+        dm3,
+        members.flag("counted"),
     )
-    if value["protocol"] not in _PROTOCOLS:
-        raise ValueError("a claim of another protocol")
-    at_ms = _whole(value["at"])
-    counted = value.get("counted", False)
-    if not isinstance(counted, bool):
-        raise TypeError("a claim in which something else stands where yes or no should")
-    row = RowKey(pk, sk)
-    return Claim(claim_id, at_ms, value["protocol"], mailbox, row, source, envelope, rule, dm3, counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,24 +135,10 @@ def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
 def unpack(body: str, objects: Objects) -> Queued:
     """What a queue message carries.
 
-    Raises NotNowError(STORE_UNAVAILABLE); ValueError, KeyError or TypeError where it is none of ours.
+    Raises NotNowError(STORE_UNAVAILABLE); KeyError where S3 has it no more; ValueError where it is none of ours.
     """
-    value = orjson.loads(body)
-    tries = _whole(value["tries"])  # where the body is no object, this fails
-    [pointer] = _texts([value.get("at", "")])
-    claim = orjson.loads(objects.get(pointer)) if pointer else value["claim"]
+    members = Members(orjson.loads(body), "a message of the claims queue")
+    tries = members.whole("tries")
+    pointer = members.text("at") if "at" in members else ""
+    claim = orjson.loads(objects.get(pointer)) if pointer else members.any("claim")
     return Queued(read_claim(claim), pointer, tries)
-
-
-def _texts(values: Any) -> list[str]:
-    """These values, which must be a list of strings. Raises TypeError."""
-    if isinstance(values, list) and all(isinstance(value, str) for value in values):
-        return values
-    raise TypeError("a claim in which something else stands where a text should")
-
-
-def _whole(value: Any) -> int:
-    """This value, which must be an integer. Raises TypeError."""
-    if type(value) is int:
-        return value
-    raise TypeError("a claim in which something else stands where a whole number should")

@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 from postroom.core.errors import NotNowError
 from postroom.core.side_by_side import side_by_side
 from postroom.net.aws import stack_of
+from postroom.outbound.discards import Telling, notice_of
 from postroom.outbound.ports import Clock, NewId, SendQueue
-from postroom.outbound.queue_messages import Telling, notice_of
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import Forwarding
 from postroom.pipeline.times import Times

@@ -14,7 +14,7 @@ from postroom.core.errors import NotNowError
 from postroom.net.aws import stack_of
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock
-from postroom.outbound.queue_messages import read_notice
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.dead_letters import Letter
 from postroom.reasons import Reason
 from postroom.storage.outbox import End, Outbox
@@ -43,7 +43,7 @@ class OutboxKeeper:
         decided, given_up = [], []
         for letter in letters:
             try:
-                carried = read_notice(letter.body)
+                carried = read_queue_message(letter.body)
                 if not isinstance(carried, Outgoing) or not self._is_over(carried):
                     continue
                 if self._give_up(carried):

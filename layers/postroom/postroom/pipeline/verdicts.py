@@ -6,7 +6,7 @@ from typing import Protocol
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
-from postroom.outbound.queue_messages import Telling, telling_of
+from postroom.outbound.discards import Telling, telling_of
 from postroom.pipeline.claims import Claim
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.reasons import Reason

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
+from postroom.outbound.discards import telling_of
 from postroom.outbound.ports import Clock
-from postroom.outbound.queue_messages import telling_of
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import Directory, SenderKey, SenderKeys
 from postroom.pipeline.times import Times

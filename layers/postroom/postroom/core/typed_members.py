@@ -1,0 +1,63 @@
+"""The members of a decoded JSON object, each read as the type that it must have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class Members:
+    """`what`: what the object is, for error messages. Every method raises ValueError where something else stands."""
+
+    def __init__(self, value: object, what: str) -> None:
+        if not isinstance(value, dict):
+            raise ValueError(f"{what} must be a JSON object")  # noqa: TRY004 - one error for whatever it is
+        self._members: Mapping[str, Any] = value
+        self._what = what
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def any(self, name: str) -> Any:
+        """A member of any type."""
+        if name not in self._members:
+            raise ValueError(f"{self._what} has no member {name}")
+        return self._members[name]
+
+    def text(self, name: str) -> str:
+        """A string."""
+        value = self.any(name)
+        if isinstance(value, str):
+            return value
+        raise self._wrong(name, "a string")
+
+    def whole(self, name: str) -> int:
+        """An integer; true and false are none."""
+        value = self.any(name)
+        if type(value) is int:
+            return value
+        raise self._wrong(name, "an integer")
+
+    def flag(self, name: str) -> bool:
+        """True or false; false where it is left out."""
+        value = self._members.get(name, False)
+        if isinstance(value, bool):
+            return value
+        raise self._wrong(name, "true or false")
+
+    def texts(self, name: str, count: int) -> list[str]:
+        """A list of so many strings."""
+        value = self.any(name)
+        if isinstance(value, list) and len(value) == count and all(isinstance(each, str) for each in value):
+            return value
+        raise self._wrong(name, f"a list of {count} strings")
+
+    def inner(self, name: str) -> "Members":
+        """An object."""
+        return Members(self.any(name), f"{name} of {self._what}")
+
+    def check_form(self, form: int) -> None:
+        """Whether the object is of this form, by its member `form`."""
+        if self.whole("form") != form:
+            raise ValueError(f"{self._what} has form {self.whole('form')}; this release reads form {form}")
+
+    def _wrong(self, name: str, expected: str) -> ValueError:
+        return ValueError(f"{name} of {self._what} must be {expected}")

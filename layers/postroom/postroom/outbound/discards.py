@@ -1,0 +1,151 @@
+"""Discards to tell of, and summaries of those withheld: their form in the courier's queue."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from postroom.core.typed_members import Members
+from postroom.outbound.queue_form import write
+from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.feedback import is_due
+from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
+from postroom.reasons import Reason, reason_of
+from postroom.storage.keys import RowKey, told_group
+
+_DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A discard. `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name it tells."""
+
+    row: RowKey
+    reason: Reason
+    receiver: str
+    sender: str
+    correlation: str
+    digest: str
+    dialect: Dialect
+    since_ms: int
+    tries: int = 0
+
+    kind: ClassVar = "discard"
+
+    @classmethod
+    def read(cls, members: Members) -> "Notice":
+        """The same from the members of a queue message. Raises ValueError."""
+        return cls(
+            RowKey(members.text("pk"), members.text("sk")),
+            reason_of(members.text("reason")),
+            members.text("receiver"),
+            members.text("sender"),
+            members.text("correlation"),
+            members.text("hash"),
+            _dialect(members),
+            members.whole("since"),
+            members.whole("tries"),
+        )
+
+    @property
+    def group(self) -> str:
+        """Its message group in the courier's queue."""
+        return told_group(self.sender)
+
+    def again(self) -> "Notice":
+        """The same, after one more try."""
+        return replace(self, tries=self.tries + 1)
+
+    def encode(self) -> str:
+        """The queue message."""
+        return write(
+            self.kind,
+            {
+                "pk": self.row.pk,
+                "sk": self.row.sk,
+                "reason": str(self.reason),
+                "receiver": self.receiver,
+                "sender": self.sender,
+                "correlation": self.correlation,
+                "hash": self.digest,
+                "dialect": self.dialect.authority,
+                "since": self.since_ms,
+            },
+            self.tries,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryDue:
+    """The summary of what was withheld from `sender` in `hour` (hours since the epoch)."""
+
+    receiver: str
+    sender: str
+    hour: int
+    dialect: Dialect
+    tries: int = 0
+
+    kind: ClassVar = "summary"
+
+    @classmethod
+    def read(cls, members: Members) -> "SummaryDue":
+        """The same from the members of a queue message. Raises ValueError."""
+        return cls(
+            members.text("receiver"),
+            members.text("sender"),
+            members.whole("hour"),
+            _dialect(members),
+            members.whole("tries"),
+        )
+
+    @property
+    def group(self) -> str:
+        """Its message group in the courier's queue."""
+        return told_group(self.sender)
+
+    def again(self) -> "SummaryDue":
+        """The same, after one more try."""
+        return replace(self, tries=self.tries + 1)
+
+    def encode(self) -> str:
+        """The queue message."""
+        return write(
+            self.kind,
+            {
+                "hour": self.hour,
+                "receiver": self.receiver,
+                "sender": self.sender,
+                "dialect": self.dialect.authority,
+            },
+            self.tries,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What of a message its sender's buffer is told by, should it be discarded (NLWeb; dm3 has no Feedback)."""
+
+    receiver: str
+    sender: str
+    correlation: str
+    digest: str
+    dialect: Dialect
+
+
+def telling_of(envelope: Envelope) -> Telling | None:
+    """By what a discard of the envelope is told; None: nobody is."""
+    if not is_due(envelope.subject, envelope.sender):
+        return None
+    return Telling(envelope.receiver, envelope.sender, envelope.correlation, envelope.claimed_hash, envelope.dialect)
+
+
+def notice_of(row: RowKey, reason: Reason, telling: Telling, since_ms: int) -> Notice:
+    """What the courier is to tell."""
+    return Notice(
+        row, reason, telling.receiver, telling.sender, telling.correlation, telling.digest, telling.dialect, since_ms
+    )
+
+
+def _dialect(members: Members) -> Dialect:
+    authority = members.text("dialect")
+    if authority not in _DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(_DIALECTS)}")
+    return _DIALECTS[authority]
