@@ -10,7 +10,6 @@ from postroom.api import schemas
 from postroom.core import ijson, loading_cache, settings, side_by_side
 from postroom.crypto import rsa_ed25519 as nlweb_keys
 from postroom.http import (
-    answers,
     containers,
     handlers,
     message_listing,
@@ -18,6 +17,7 @@ from postroom.http import (
     own_settings,
     rate_limit,
     registration,
+    response,
     sign_in,
     tokens,
 )
@@ -232,7 +232,7 @@ def _door() -> Iterator[Bound]:
         "test_memory.py::test_the_costliest_bodies_leave_the_door_most_of_its_memory",
     )  # fmt: skip
     yield Bound(
-        "a synchronous handler's reply", _n(answers.MAX_ANSWER_BYTES, "bytes"),
+        "a synchronous handler's reply", _n(response.MAX_ANSWER_BYTES, "bytes"),
         "Lambda returns 6 MB", "`HandlerFailed`", "Lambda: 6 MB",
         "runtime/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
@@ -303,7 +303,7 @@ def _dm3() -> Iterator[Bound]:
         "protocols/dm3/test_jsonrpc.py::test_a_batch_may_be_so_long_and_of_a_longer_one_nothing_is_done",
     )  # fmt: skip
     yield Bound(
-        "an answer to a batch", _n(answers.MAX_ANSWER_BYTES, "bytes"), "Lambda returns 6 MB", "`RpcBatchTooLong`",
+        "an answer to a batch", _n(response.MAX_ANSWER_BYTES, "bytes"), "Lambda returns 6 MB", "`RpcBatchTooLong`",
         "Lambda: 6 MB",
         "pipeline/test_dm3_inbox.py::test_the_answer_to_a_batch_may_be_as_long_as_lambda_can_send_and_no_longer",
     )  # fmt: skip
