@@ -48,7 +48,7 @@ class Net:
         if host in self.instead:
             return self.instead[host]
         answer = self.service.post(body)
-        return answer.status, answer.body.encode()
+        return answer.status, answer.body
 
     def filed(self) -> str:
         """The one envelope that Bob finds in his mailbox."""
