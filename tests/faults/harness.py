@@ -12,7 +12,7 @@ from tests.faults.flows import Flow, Run
 from tests.faults.fork import BrokenError, Died, in_a_process
 from tests.faults.judge import Judge
 from tests.faults.kinds import Strike, at, die_after, die_before, taking, untouched
-from tests.faults.left import Looks, alike
+from tests.faults.left import alike, look
 from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
 from tests.faults.rotation import Share
@@ -235,8 +235,7 @@ def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run)
     try:
         if planned.number:
             return _cold(town, act, **flow.settings), tap.calls >= planned.number
-        looks = Looks(town)
-        answers = _cold(town, lambda: act(looks), **flow.settings)
+        answers = _cold(town, lambda: act(lambda: look(town)), **flow.settings)
         verdict.calls = tap.told
         return answers, True
     finally:

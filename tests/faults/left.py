@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 
 from tests.faults.office import Town
 from tests.faults.tap import Left
@@ -15,20 +14,9 @@ _ANEW = re.compile(
 """What is another in each run: ids, times, signatures."""
 
 
-@dataclass
-class Looks:
-    """Looks before and after each call of a run. Between two calls nothing is stored: every call is tapped."""
-
-    town: Town
-
-    def __post_init__(self) -> None:
-        self._stored, self._after = _digest(stored(self.town)), True
-
-    def __call__(self) -> Left:
-        self._after = not self._after
-        if self._after:
-            self._stored = _digest(stored(self.town))
-        return Left(self._stored, outside(self.town))
+def look(town: Town) -> Left:
+    """What a process that died here would leave."""
+    return Left(_digest(stored(town)), outside(town))
 
 
 def stored(town: Town) -> list[str]:
