@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from postroom.cli import app
 from postroom.local import emulator, ministack
 from postroom.local import stack as stack_module
-from postroom.local.emulator import Emulator, Processes
+from postroom.local.emulator import Emulator, Processes, processors
 from postroom.local.ministack import Turns
 from postroom.local.stack import LocalStack
 
@@ -329,7 +329,7 @@ def test_ministack_has_what_is_replaced_in_it() -> None:
 @pytest.mark.parametrize(
     ("options", "processes"),
     [
-        ((), Processes(queue=2 * (os.cpu_count() or 1), http=16)),
+        ((), Processes(queue=2 * processors(), http=16)),
         (("--queue-processes", "1"), Processes(queue=1)),
         (("--http-processes", "2"), Processes(http=2)),
     ],

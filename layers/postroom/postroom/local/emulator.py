@@ -10,9 +10,9 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
 | roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
 | a function has few processes (`Processes`); an invocation that finds none free waits | there is always one more |
-| 16 owners who wait for messages (20 s each) fill a function; beyond 30 s: 503, and it runs later | all run |
-| so what is beyond a reserved concurrency, or a mapping's, above that number waits, too | is throttled, or waits |
-| a function that waits for another invocation of itself may wait until it times out | goes on |
+| 16 long polls (20 s each) use up a function; after 30 s: 503, and the request is still executed | all run |
+| a reserved concurrency (or a mapping's maximum) above that number has no effect | invocations beyond it are throttled |
+| a function that invokes itself and waits may time out | goes on |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
 | SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
 | a message group on a standard queue is kept and handed on, and puts nobody behind | fair queues: the loud wait |
@@ -44,11 +44,18 @@ GRACE_SECONDS = 10.0
 """How long it may take to write its state to disk; without state there is nothing to wait for."""
 
 
+def processors() -> int:
+    """How many processors this process may use; a container may have fewer of them than its host."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @dataclass(frozen=True, slots=True)
 class Processes:
     """How many processes a function may have at a time: one that a queue feeds, and any other."""
 
-    queue: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
+    queue: int = field(default_factory=lambda: 2 * processors())
     http: int = 16
 
 

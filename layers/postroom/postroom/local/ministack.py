@@ -34,7 +34,7 @@ Mapping = tuple[str, str, dict[str, Any]]
 class Turns:
     """How many invocations run, by function; the others wait for their turn, first come, first served.
 
-    A function that waits for another invocation of itself may wait until its time is out.
+    A function that invokes itself and waits may time out.
     """
 
     def __init__(self, queue: int, http: int) -> None:
@@ -81,7 +81,7 @@ class Turns:
     def free(self, key: Key) -> int:
         """How many more batches may be taken for this function; those taken count before they run, too."""
         taken: int = sum(lambda_svc._esm_inflight.get(mapping["UUID"], 0) for mapping in _mappings_to(key))
-        return self._bound(key) - max(taken, self._running[key])
+        return self._bound(key) - max(taken, self._running[key] + len(self._lines[key]))
 
     def _bound(self, key: Key) -> int:
         if self._closed:
@@ -142,7 +142,7 @@ def bound_processes(turns: Turns) -> None:
 
 
 def fail_alone() -> None:
-    """Keep from MiniStack that a process died: it would end all others of the same function."""
+    """Do not tell MiniStack that a process died: it would end all others of the same function."""
     invoke = lambda_runtime.Worker.invoke
 
     @functools.wraps(invoke)
