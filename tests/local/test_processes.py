@@ -256,6 +256,16 @@ def test_all_that_a_raised_bound_lets_run_run(monkeypatch) -> None:
     assert taking.answers == [(name, True) for name in "abc"]
 
 
+def test_no_batch_is_taken_for_a_turn_that_somebody_waits_for() -> None:
+    turns = Turns(queue=2, http=2)
+    assert turns.take("f")
+    assert turns.take("f")
+    Taking(turns).start("a", keep=True)
+    with turns._changed:  # so the one who waits has not looked yet
+        turns.give_back("f")
+        assert turns.free("f") == 0
+
+
 def test_nobody_waits_for_a_turn_that_will_not_come() -> None:
     turns = Turns(queue=1, http=1)
     assert turns.take("f")
