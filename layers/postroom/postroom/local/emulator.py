@@ -11,7 +11,7 @@ What it lets pass and AWS would not, and that matters to code running in it (bes
 | roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
 | a function has few processes (`Processes`); an invocation that finds none free waits | there is always one more |
 | 16 long polls (20 s each) use up a function; after 30 s: 503, and the request is still executed | all run |
-| a reserved concurrency (or a mapping's maximum) above that number has no effect | invocations beyond it are throttled |
+| a reserved concurrency, or a mapping's maximum, above that number has no effect | calls beyond it are throttled |
 | a function that invokes itself and waits may time out | goes on |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
 | SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
