@@ -69,6 +69,10 @@ check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the room
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+.PHONY: unasync
+unasync: $(VENV)/.installed ## the client's sync.py, written from its aio.py
+	@$(BIN)/python -m tests.client.unasync
+
 TEMPLATES := template.yaml functions/inbox/hosts.yaml
 .PHONY: review
 review: $(SAM_VENV)/.installed $(REVIEW_VENV)/.installed ## the templates under cfn-lint, sam validate and checkov; what they ask for and is not here is reasoned in template.yaml
