@@ -878,7 +878,7 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",
-        leaves, "the same", "storage/test_directory.py::test_strangers_cannot_make_the_cache_grow",
+        leaves, "the same", "core/test_loading_cache.py::test_strangers_cannot_make_it_grow",
     )  # fmt: skip
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,

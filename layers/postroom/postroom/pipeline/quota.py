@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Final
 
 from postroom.core.errors import TheirError
-from postroom.core.loading_cache import Cached
+from postroom.core.loading_cache import LoadingCache
 from postroom.reasons import Reason
 from postroom.storage.directory.mailboxes import Mailbox
 from postroom.storage.limits.quotas import Quota, Usage, Usages
@@ -39,7 +39,7 @@ class Room:
         self._usages = usages
         self._quota = quota
         self._clock = clock
-        self._held: Cached[_Held] = Cached(clock, cache_seconds)
+        self._held: LoadingCache[_Held] = LoadingCache(clock, cache_seconds)
         self._lock = Lock()
 
     def take(self, mailbox: Mailbox, envelope: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from postroom.core.loading_cache import Cached
+from postroom.core.loading_cache import LoadingCache
 from postroom.net.aws import passing_faults
 from postroom.protocols.dm3.extension import ProfileExtension, read_extension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -64,11 +64,11 @@ class Directory:
     ) -> None:
         self._dynamodb = dynamodb
         self._table = table
-        self._domains: Cached[Domain | None] = Cached(clock, cache_seconds)
-        self._wallets: Cached[bytes | None] = Cached(clock, cache_seconds)
-        self._mailboxes: Cached[Mailbox] = Cached(clock, cache_seconds)
-        self._dm3: Cached[Dm3Mailbox | None] = Cached(clock, cache_seconds)
-        self._notified: Cached[bool] = Cached(clock, cache_seconds)
+        self._domains: LoadingCache[Domain | None] = LoadingCache(clock, cache_seconds)
+        self._wallets: LoadingCache[bytes | None] = LoadingCache(clock, cache_seconds)
+        self._mailboxes: LoadingCache[Mailbox] = LoadingCache(clock, cache_seconds)
+        self._dm3: LoadingCache[Dm3Mailbox | None] = LoadingCache(clock, cache_seconds)
+        self._notified: LoadingCache[bool] = LoadingCache(clock, cache_seconds)
 
     def domain(self, name: str) -> Domain | None:
         """A domain and its subjects; None: not in the directory. Raises NotNowError(STORE_UNAVAILABLE)."""
