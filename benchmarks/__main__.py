@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [NAME …]` prints tables; `--write` puts them into docs/benchmarks.md."""
+"""Benchmarks: `python -m benchmarks [NAME …]` prints tables, `--write` puts them into docs/evidence/benchmarks.md."""
 
 import argparse
 import re
@@ -47,7 +47,7 @@ BENCHMARKS: Final = tuple(
         bench_jobs,
     )
 )
-PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.md"
 
 _INTRODUCTION: Final = """\
 # Benchmarks

@@ -26,7 +26,7 @@ The bill is what `postroom cost` says: US dollars for a million messages of 2,00
 filed and acknowledged, in us-east-1, without what costs the same when there is no mail. It reckons with the requests
 and units above, and with {counted.DOOR_CPU_MS} ms of a processor at the door and {counted.WORKER_CPU_MS} at the worker:
 the least that any run has shown, for this machine shares its processors, and takes up to twice as long when others are
-at work. What others take stands in [cost.md](cost.md).
+at work. What others take stands in [cost.md](../operate/cost.md).
 
 Wanted at a batch of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost hold all of this.
 

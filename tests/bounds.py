@@ -176,7 +176,7 @@ def _counter() -> Iterator[Bound]:
 
 
 def sections() -> dict[str, list[Bound]]:
-    """All bounds, by the section of docs/bounds.md."""
+    """All bounds, by the section of docs/reference/bounds.md."""
     return {
         "The door": list(_door()),
         "JSON": list(_json()),

@@ -1,4 +1,4 @@
-"""Bad input: one table, one test. docs/bad-input.md is that table; `python -m tests.test_bad_input` writes it."""
+"""Bad input: one table, one test. `python -m tests.test_bad_input` writes it into docs/reference/bad-input.md."""
 
 import json
 import re
@@ -39,7 +39,7 @@ from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
 from postroom.storage.limits.quotas import Usages
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
 SAID_ELSEWHERE = {Reason.MESSAGE_INVALID, Reason.MESSAGE_TYPE_UNSUPPORTED, Reason.POSTMARK_INVALID}
 """Said by clients of dm3: a delivery service cannot look into messages, and makes the postmarks."""
@@ -50,7 +50,7 @@ LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
 
 
 def document() -> str:
-    """docs/bad-input.md as it follows from the table."""
+    """docs/reference/bad-input.md as it follows from the table."""
     lines = [
         "# Bad input",
         "",

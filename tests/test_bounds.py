@@ -1,4 +1,4 @@
-"""Every bound has a reason, a precedent and a test; `python -m tests.test_bounds` writes docs/bounds.md."""
+"""Every bound has a reason, a precedent and a test; `python -m tests.test_bounds` writes docs/reference/bounds.md."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from tests.bounds import Bound, sections
 from postroom.reasons import Reason
 
 TESTS = Path(__file__).parent
-DOCUMENT = TESTS.parent / "docs" / "bounds.md"
+DOCUMENT = TESTS.parent / "docs" / "reference" / "bounds.md"
 SECTIONS = sections()
 ROWS = [(section, row) for section, rows in SECTIONS.items() for row in rows]
 HEAD = ("What", "At most", "Because", "Beyond", "Precedent", "Test")
@@ -18,14 +18,14 @@ REASONS = {str(reason) for reason in Reason}
 
 
 def document() -> str:
-    """docs/bounds.md as it follows from the code."""
+    """docs/reference/bounds.md as it follows from the code."""
     lines = [
         "# Bounds",
         "",
         "What others send, publish or answer costs us time, memory, requests and storage. Here stands how much of",
         "each we take, why, what becomes of more, who else draws such a line, and the test (below `tests/`) that holds",
         "it. The figures are read from the code, from the settings' defaults and from the template; the reasons are",
-        "those of [reasons.md](reasons.md).",
+        "those of [reasons.md](../reasons.md).",
         "",
         "Not here is what AWS refuses before us (API Gateway takes 10,240 bytes of headers), and what operators write",
         "themselves: rules, mailboxes, wallets. One thing has no bound yet: how much a sender whose signature holds",

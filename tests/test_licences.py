@@ -1,4 +1,4 @@
-"""What others' licences let us hand on and use; `python -m tests.test_licences` writes docs/licences.md."""
+"""What others' licences let us hand on and use; `python -m tests.test_licences` writes docs/reference/licences.md."""
 
 import re
 from importlib.metadata import metadata
@@ -21,7 +21,7 @@ from tests.distributions import (
     pins,
 )
 
-DOCUMENT = ROOT / "docs" / "licences.md"
+DOCUMENT = ROOT / "docs" / "reference" / "licences.md"
 LAYER: Final = "The layer"
 BASE_ONLY: Final = "The base, beyond the layer"
 HEADINGS: Final = {
@@ -146,11 +146,11 @@ def identifiers(expression: str) -> list[str]:
 
 
 def document() -> str:
-    """docs/licences.md as it follows from the locks and the distributions' metadata."""
+    """docs/reference/licences.md as it follows from the locks and the distributions' metadata."""
     lines = [
         "# Licences",
         "",
-        "postroom is under [Apache-2.0](../LICENSE); its wheel holds nobody else's code. What it needs has these",
+        "postroom is under [Apache-2.0](../../LICENSE); its wheel holds nobody else's code. What it needs has these",
         "licences, at the versions of the locks, as each distribution says of itself; what a wheel has compiled into",
         "it is told by the notices within. Tools of tests and of development are not listed: nothing of them is",
         "handed on.",

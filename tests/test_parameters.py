@@ -1,4 +1,4 @@
-"""docs/parameters.md explains each parameter of template.yaml, in the order in which `sam deploy --guided` asks.
+"""docs/operate/parameters.md explains each parameter of template.yaml, in the order of `sam deploy --guided`.
 
 `python -m tests.test_parameters` writes it.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.aws import TEMPLATE, template
 
-PAGE = Path(__file__).parent.parent / "docs" / "parameters.md"
+PAGE = Path(__file__).parent.parent / "docs" / "operate" / "parameters.md"
 HEAD = """# Parameters
 
 What `sam deploy --guided` asks for, in its order; return takes what is in the second column. The answers stand in

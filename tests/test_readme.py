@@ -15,13 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
-PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-
 pytestmark = pytest.mark.xdist_group("readme")
-
-
-def test_every_page_of_the_docs_is_listed() -> None:
-    assert sorted(re.findall(r"^\| \[docs/([A-Za-z-]+\.md)\]", README, re.MULTILINE)) == PAGES
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +178,3 @@ def test_the_doctor_finds_a_domain_good_as_printed(clone: Path, shell: dict[str,
     *checks, end = run(BLOCKS[7], clone, shell).splitlines()
     assert [line[0] for line in checks] == ["✓"] * len(checks)
     assert end == "sender.example: good"
-
-
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}" for name in PAGES)])
-def test_every_file_that_a_page_links_to_is_there(page: str) -> None:
-    links = re.findall(r"\]\((?!https:)([^)#]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8"))
-    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []

@@ -1,4 +1,4 @@
-"""Failures of our own: one table, one test. docs/own-faults.md is that table; `python -m …test_own_faults` writes it.
+"""Failures of our own: one table, one test. `python -m …test_own_faults` writes it into docs/operate/own-faults.md.
 
 Each row runs a real handler from its cold start, with one thing wrong around it: a resource is really gone (moto), or
 AWS refuses every call of a service in its own words.
@@ -47,7 +47,7 @@ from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
 from postroom.storage.mail.register import Register
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "own-faults.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operate" / "own-faults.md"
 LONG_AGO = MADE_AT - 7 * 86_400
 TARGET = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
@@ -502,8 +502,8 @@ INTRODUCTION = """\
 
 What is wrong with us, not with a message nor with its sender, and what becomes of it then. In no case is anything
 answered well that was not done, and in no case is an accepted message discarded for it: it waits, a week at most, as
-it does for anything else ([store-protocol.md](store-protocol.md)). `tests/functions/test_own_faults.py` plays each
-row with the real handlers.
+it does for anything else ([store-protocol.md](../design/store-protocol.md)). `tests/functions/test_own_faults.py` plays
+each row with the real handlers.
 
 The function's log has one line at level ERROR for each failure that a run met, however many messages it befell: the
 sentence below. It names the resource, never a message, a mailbox, or what a secret holds. And the run counts it: as
@@ -528,7 +528,7 @@ right, and deploy it.
 
 
 def document() -> str:
-    """docs/own-faults.md as it follows from the tables."""
+    """docs/operate/own-faults.md as it follows from the tables."""
     lines = [
         *INTRODUCTION.splitlines(),
         "| Function | Logged |",

@@ -1,7 +1,7 @@
 """Search for inputs that break parsers: `make fuzz`, or `python -m tests.fuzz [NAME …] --minutes N [--keep]`.
 
-`--keep` puts a small part of what was found to lead somewhere into the repository; `--write` writes docs/fuzz.md by
-what all searches in build/fuzz came to, and searches no more if no minutes are given.
+`--keep` puts a small part of what was found to lead somewhere into the repository; `--write` writes
+docs/evidence/fuzz.md by what all searches in build/fuzz came to, and searches no more if no minutes are given.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="entries; without: all of them")
     parser.add_argument("--minutes", type=float, default=0, help="for all entries together")
     parser.add_argument("--keep", action="store_true", help="keep what leads somewhere in tests/fuzz/corpus")
-    parser.add_argument("--write", action="store_true", help="write docs/fuzz.md")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/fuzz.md")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in ENTRIES]
     if unknown:

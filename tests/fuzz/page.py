@@ -1,4 +1,4 @@
-"""docs/fuzz.md: what is fuzzed, what holds, what a search came to, and what was mended."""
+"""docs/evidence/fuzz.md: what is fuzzed, what holds, what a search came to, and what was mended."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.fuzz.entries import ENTRIES
 from tests.fuzz.mutate import CHANGES, REPETITIONS
 from tests.fuzz.search import MEMORY_MB, TIMEOUT_SECONDS, Outcome
 
-PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "fuzz.md"
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "evidence" / "fuzz.md"
 
 _INTRODUCTION: Final = f"""\
 # Fuzz

@@ -20,7 +20,7 @@ from tests.soak.town import VISIBILITY_SECONDS
 from postroom.storage.audit.findings import End
 from postroom.storage.audit.problems import Problem as StoreProblem
 
-PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "soak.md"
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "evidence" / "soak.md"
 
 
 @contextmanager

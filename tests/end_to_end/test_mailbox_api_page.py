@@ -1,4 +1,4 @@
-"""docs/counter.md, followed by a shell: what it says is done, at the town's post office."""
+"""docs/receive/mailbox-api.md, followed by a shell: what it says is done, at the town's post office."""
 
 import json
 import re
@@ -16,7 +16,7 @@ __all__ = ["tools"]
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "counter.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "mailbox-api.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 GENERATE = "openssl genpkey -algorithm ed25519 -out own.pem"
 

@@ -1,4 +1,4 @@
-"""docs/owners.md, followed by a shell: what it says is done, at the town's post office."""
+"""docs/receive/preferences.md, followed by a shell: what it says is done, at the town's post office."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from postroom.storage.directory.mailboxes import Mailboxes
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "owners.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "preferences.md").read_text(encoding="utf-8")
 SETTINGS, OPENING = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 HOME, CAROL = "owners.example", "carol.eth"
 """Nobody has asked for either before: what is set for them is seen at once. The page's domain has other guests."""
