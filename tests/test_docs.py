@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md"))]
-FOLDERS = ["send", "receive", "operate", "reference", "design", "evidence"]
+FOLDERS = ["start", "send", "receive", "operate", "reference", "design", "evidence"]
 FORGE_PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 SOURCES = ["Makefile", "pyproject.toml", "template.yaml", "functions", "glue_jobs", "layers", "benchmarks", "tests"]
 TEXT = {"", ".py", ".js", ".json", ".toml", ".yaml"}
