@@ -25,6 +25,7 @@ from benchmarks import (
     bench_verify,
 )
 from benchmarks.harness import NORMAL, Benchmark, Effort
+from tests.contents import with_contents
 
 BENCHMARKS: Final = tuple(
     module.BENCHMARK
@@ -52,10 +53,13 @@ PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.m
 _INTRODUCTION: Final = """\
 # Benchmarks
 
+How fast postroom is compared with the libraries below it and with alternatives, and how many AWS requests a message
+takes, for anyone who changes the code or plans a deployment.
+
     make bench
 
-prints these tables, measured anew on your machine, which takes about an hour; `make bench WRITE=1` writes this
-page, and `.venv/bin/python -m benchmarks verify --write` does so for one of them.
+measures these tables on your machine, which takes about an hour; `make bench WRITE=1` writes this page, and
+`.venv/bin/python -m benchmarks verify --write` writes one section.
 
 Every number is a ratio of two things measured side by side in one run, but those of `requests` and `pickup`, which are
 counted, those of `fairness`, which are simulated, and the milliseconds of `start`, which are its ratios once more: all
@@ -103,7 +107,7 @@ def _with(page: str, name: str, section: str) -> str:
     sections = {each[1]: each[0] for each in found}
     sections[name] = section
     in_order = [sections[benchmark.name] for benchmark in BENCHMARKS if benchmark.name in sections]
-    return "\n\n".join(part.strip() for part in (_INTRODUCTION, *in_order)) + "\n"
+    return with_contents("\n\n".join(part.strip() for part in (_INTRODUCTION, *in_order)) + "\n")
 
 
 def _printed(lines: Iterable[str]) -> str:

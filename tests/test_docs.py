@@ -1,4 +1,4 @@
-"""The documentation: every link leads somewhere, every page is listed."""
+"""The pages of the documentation: their links, what they open with, the contents of long ones, and where they are."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from os.path import normpath
 from pathlib import Path
 
 import pytest
+from tests.contents import anchors, with_contents
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -21,22 +22,9 @@ def read(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def without_code(text: str) -> str:
-    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-
-
-def anchors(text: str) -> set[str]:
-    """The anchors that GitHub, GitLab and Forgejo make of a page's headings."""
-    found: dict[str, int] = {}
-    for heading in re.findall(r"^#{1,6} (.+)$", without_code(text), re.MULTILINE):
-        slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")
-        found[slug] = found.get(slug, 0) + 1
-    return {slug if not number else f"{slug}-{number}" for slug, count in found.items() for number in range(count)}
-
-
 def links(page: str) -> Iterator[tuple[str, str]]:
     """Each link of a page to the repository: a path from its root, and an anchor."""
-    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", read(page)):
+    for target in re.findall(r"(?<!`)\]\((?!https?:)([^)\s]+)\)", read(page)):
         path, _, anchor = target.partition("#")
         yield (normpath(Path(page).parent / path) if path else page), anchor
 
@@ -49,6 +37,31 @@ def test_every_link_of_a_page_leads_to_a_file_and_every_anchor_to_a_heading(page
         if not (ROOT / path).exists() or (anchor and anchor not in anchors(read(path)))
     ]
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_with_a_title_and_a_paragraph_on_what_it_is_for(page: str) -> None:
+    title, blank, opening, *_ = read(page).splitlines()
+    assert (title[:2], blank) == ("# ", "")
+    assert re.match(r"[A-Z*`\[]", opening)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_long_page_has_a_list_of_its_sections(page: str) -> None:
+    text = read(page)
+    assert with_contents(text) == text, "`python -m tests.contents` writes it"
+
+
+def test_the_contents_name_every_section_and_are_written_once() -> None:
+    sections = "".join(f"\n## Part `{number}`: more\n{'text' + chr(10)}" for number in (1, 2, 2))
+    long = f"# Page\n\nOpening.\n{sections}" + "end\n" * 120
+    written = with_contents(long)
+    assert written.startswith(
+        "# Page\n\nOpening.\n\nContents:\n\n- [Part `1`: more](#part-1-more)\n"
+        "- [Part `2`: more](#part-2-more)\n- [Part `2`: more](#part-2-more-1)\n\n## Part `1`: more\n"
+    )
+    assert with_contents(written) == written
+    assert with_contents("\n".join(written.splitlines()[:60]) + "\n").splitlines()[4] == "## Part `1`: more"
 
 
 def test_every_page_is_in_one_of_the_folders_or_is_one_that_forges_look_for() -> None:

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests.contents import with_contents
 from tests.fuzz.corpus import CORPUS, Reached, keep
 from tests.fuzz.entries import ENTRIES
 from tests.fuzz.page import PAGE, page, table
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes = {name: _outcome(name) for name in names}
     print("\n".join(table(outcomes)))
     if chosen.write:
-        PAGE.write_text(page({name: _outcome(name) for name in ENTRIES}))
+        PAGE.write_text(with_contents(page({name: _outcome(name) for name in ENTRIES})))
     return 1 if found else 0
 
 

@@ -111,16 +111,18 @@ def _section(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]
 
 
 INTRODUCTION: Final = f"""\
-# The soak
+# Soak test
+
+The result of the soak test, for anyone who wants to know whether mail survives crashes and faults.
 
     make soak MESSAGES=2000
 
-drives the whole flow through crashes and faults, and then holds every answer of the door against what is stored. Its
-exit code is 0 only if every number under "Problems" is 0, and every problem of the audit's, too, and if the audit has
-no more notes than there were posts that the door gave no final answer: a claim that it queued before it died, or before
-it said "not now", is filed without a line in the ledger, and the post that follows is the copy. `MINUTES` ends the
-sending early, `SEED` chooses messages, victims and faults (when one strikes also hangs on the machine's speed),
-`WRITE=1` writes this page.
+sends messages while processes are killed and AWS calls fail, and then compares every answer of the inbox with what is
+stored. Its exit code is 0 only if every number under "Problems" is 0, and every problem of the audit's, too, and if
+the audit has no more notes than there were posts that the door gave no final answer: a claim that it queued before it
+died, or before it said "not now", is filed without a line in the ledger, and the post that follows is the copy.
+`MINUTES` ends the sending early, `SEED` chooses messages, victims and faults (when one strikes also hangs on the
+machine's speed), `WRITE=1` writes this page.
 
 Three loud senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} quiet ones the rest. Whoever gets no answer, or "not
 now", posts the same message again. Processes are killed (SIGKILL) in the middle of whatever they do; one call of AWS in
