@@ -61,10 +61,10 @@ takes, for anyone who changes the code or plans a deployment.
 measures these tables on your machine, which takes about an hour; `make bench WRITE=1` writes this page, and
 `.venv/bin/python -m benchmarks verify --write` writes one section.
 
-Every number is a ratio of two things measured side by side in one run, but those of `requests` and `pickup`, which are
-counted, those of `fairness`, which are simulated, and the milliseconds of `start`, which are its ratios once more: all
-ways take short turns, round after round; each round keeps the best turn of each way, and the median over the rounds is
-what stands here; for `verify` and `dm3`, the median over seven fresh processes (for `peers`, `flow` and `dnssec`
+Every number is a ratio of two things measured side by side in one run, except those of `requests` and `pickup`, which
+are counted, those of `fairness`, which are simulated, and the milliseconds of `start`, which repeat its ratios. All
+variants take short turns, round after round; each round keeps the best turn of each variant, and the tables show the
+median over the rounds; for `verify` and `dm3`, the median over seven fresh processes (for `peers`, `flow` and `dnssec`
 three, for `throughput` two), for these move with the place of things in memory. A round of `throughput` has one turn
 of each way, and `jobs` has one round. Ratios of such small times still differ between machines and Python versions,
 and by some hundredths from run to run.

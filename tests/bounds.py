@@ -131,7 +131,8 @@ def _counter() -> Iterator[Bound]:
         "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
     )  # fmt: skip
     yield Bound(
-        "concurrent executions of the mailbox API", _n(_parameter("CounterRuns")), "they are not taken from inbox and workers",
+        "concurrent executions of the mailbox API", _n(_parameter("CounterRuns")),
+        "they are not taken from inbox and workers",
         "API Gateway says to come again", "Lambda: 1,000 in an account",
         "test_template.py::test_who_waits_at_the_counter_takes_no_run_from_door_or_worker",
     )  # fmt: skip
