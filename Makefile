@@ -91,11 +91,11 @@ sam-local: $(VENV)/.installed $(SAM_VENV)/.installed ## the door in AWS's own im
 	@$(BIN)/pytest -n 0 -v tests/built/sam_local.py
 
 .PHONY: bench
-bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/benchmarks.md
+bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/evidence/benchmarks.md
 	@$(BIN)/python -m benchmarks $(if $(WRITE),--write)
 
 .PHONY: soak
-soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md
+soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/evidence/soak.md
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
 

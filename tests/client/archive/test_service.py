@@ -52,7 +52,7 @@ from postroom.protocols.dm3.stored import Entry
 from postroom.reasons import Reason
 from postroom.storage.containers import Use
 
-PAGE = Path(__file__).parents[3] / "docs" / "storage.md"
+PAGE = Path(__file__).parents[3] / "docs" / "receive" / "storage.md"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
 LARGE = bytes(range(256))
 

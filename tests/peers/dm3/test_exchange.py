@@ -1,6 +1,6 @@
 """Real clients send to us and read from us: dm3's reference libraries at our door, and our envelopes at theirs.
 
-All keys are of Ed25519: the reference knows no others. What the two make of each other's is in docs/peers.md.
+All keys are of Ed25519: the reference knows no others. What the two make of each other's is in docs/evidence/peers.md.
 """
 
 import json

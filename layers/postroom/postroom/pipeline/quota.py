@@ -32,7 +32,7 @@ class Room:
 
     Refused is what finds the mailbox full of messages that are filed. What is on its way may be forged: counted here,
     it would close a mailbox to everybody, by the hand of strangers who need no key for that. So the bound is passed by
-    what is on its way (docs/counter.md, How much a mailbox may hold).
+    what is on its way (docs/receive/mailbox-api.md, How much a mailbox may hold).
     """
 
     def __init__(self, usages: Usages, quota: Quota, *, clock: Callable[[], float], cache_seconds: float) -> None:

@@ -1,6 +1,6 @@
 """DynamoDB and S3: where messages are stored, and what is remembered of them.
 
-The protocol is docs/store-protocol.md; each of its steps is a module of `mail`:
+The protocol is docs/design/store-protocol.md; each of its steps is a module of `mail`:
 
     keys.py             the key layout of tables and bucket
     mail/seen.py        step 2: who is this message, and where does it live?

@@ -7,7 +7,8 @@ uses change in one transaction, so that the count is that of the rows whatever h
 2. the row is written and counted, on condition that it is as it was read and that there is room,
 3. the objects that the row named before are deleted.
 
-Who dies in between leaves objects that no row names: nobody sees them, and they are deleted by age (docs/storage.md).
+A process that dies in between leaves objects that no row names. Nobody sees them, and they are deleted by age
+(docs/receive/storage.md).
 What is larger than a request comes in parts, each a row of its own that is counted, and step 2 joins them.
 """
 

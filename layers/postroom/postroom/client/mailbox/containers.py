@@ -1,4 +1,4 @@
-"""Containers stored at the mailbox's host (docs/storage.md), as steps. Sans-I/O."""
+"""Containers stored at the mailbox's host (docs/receive/storage.md), as steps. Sans-I/O."""
 
 from typing import Final, NamedTuple
 from urllib.parse import quote

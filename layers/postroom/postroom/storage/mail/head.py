@@ -2,7 +2,7 @@
 
 A mailbox that is read and emptied day by day has a month of tombstones before its first live row; without this, each
 look into it would read, and pay for, all of them. `gen` counts how often something was filed before or behind the
-head; whoever raises the head must have read it before the first query (docs/store-protocol.md, Head hint).
+head; whoever raises the head must have read it before the first query (docs/design/store-protocol.md, Head hint).
 """
 
 from collections.abc import Mapping
