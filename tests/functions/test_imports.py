@@ -14,7 +14,8 @@ EVERYWHERE = {
     "postroom.api", "postroom.core", "postroom.crypto", "postroom.http", "postroom.net", "postroom.net.aws",
     "postroom.outbound", "postroom.pipeline", "postroom.protocols", "postroom.protocols.dm3",
     "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
-    "postroom.storage.directory", "postroom.storage.limits", "postroom.storage.mail", "postroom.storage.secrets",
+    "postroom.storage.aws", "postroom.storage.directory", "postroom.storage.limits", "postroom.storage.mail",
+    "postroom.storage.secrets",
 }  # fmt: skip
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
 JUDGING = {"postroom.names.dnssec", "postroom.pipeline.judges"}
