@@ -15,6 +15,8 @@ OF_OTHERS = {"Manifests", "Outbound", "ProfileSource", "SenderKeys"}
 """The ports behind which no AWS stands; every other is taken for one of AWS."""
 _CLASSES_OF_AWS = (*(LIBRARY / "storage").rglob("*.py"), LIBRARY / "runtime" / "adapters.py")
 _CLIENT = "boto3.client"
+_NO_CALLS = {"exceptions", "name", "to_delete", "to_put", "to_query", "to_update"}
+"""What clients and tables have that asks AWS nothing."""
 _PORTS = (LIBRARY / "outbound" / "ports.py", LIBRARY / "pipeline" / "ports.py")
 
 
@@ -115,7 +117,7 @@ def _sites_in(path: str, types: dict[str, str], function: ast.FunctionDef, of_aw
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Attribute)
-            and node.attr != "exceptions"
+            and node.attr not in _NO_CALLS
             and types.get(ast.unparse(node.value)) in of_aws
         ):
             yield Site(path, node.end_lineno or 0, function.name, ast.unparse(node))
