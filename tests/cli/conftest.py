@@ -38,8 +38,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
     """Run a command; `input` is its standard input."""
     monkeypatch.chdir(tmp_path)
-    for name in ("POSTROOM_LOCAL", "POSTROOM_STACK", "POSTROOM_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("POSTROOM_")]:
+        monkeypatch.delenv(name)
 
     def run(*arguments: str, input: str | bytes | None = None) -> Result:  # noqa: A002 - CliRunner calls it so
         result = CliRunner().invoke(app, list(arguments), input=input)

@@ -390,4 +390,4 @@ def test_the_local_stack_of_this_folder_is_used_and_named(
     (tmp_path / "names.json").write_text(json.dumps(stack.names))
     result = postroom("dm3", "send", ALICE, ALICE, "hi", "--key", "key", "--registry", "names.json")
     assert (result.exit_code, stack.service.came[-1]["method"]) == (0, "dm3_submitMessage")
-    assert result.stderr == "postroom: sending within the local stack of .postroom/local.json\n"
+    assert result.stderr == "postroom: using the local stack of .postroom/local.json\n"

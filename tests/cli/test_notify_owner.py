@@ -105,9 +105,9 @@ def test_nobody_else_says_who_is_told(notify: Notify, served: Served) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--at", URL), "say --key FILE, too"),
-        (("--key", "shop.pem"), "say --at URL, too"),
-        (("--ca-file", "ca.pem"), "say --at URL, too"),
+        (("--at", URL), "add --key FILE"),
+        (("--key", "shop.pem"), "add --at URL"),
+        (("--ca-file", "ca.pem"), "add --at URL"),
         (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the host"),
     ],
 )

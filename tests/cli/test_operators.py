@@ -298,8 +298,34 @@ def test_a_deployment_on_aws_is_named_by_its_stack(postroom: Postroom, on_aws: R
 def test_the_environment_may_name_it(postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
     assert postroom("domain", "list").exit_code == 0
-    both = postroom("domain", "list", *on_aws.options)
-    assert (both.exit_code, "name two deployments" in both.stderr) == (2, True)
+
+
+def test_an_option_goes_before_the_environment(
+    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_STACK", "nowhere")
+    assert postroom("domain", "list", *on_aws.options).exit_code == 0
+    monkeypatch.setenv("POSTROOM_LOCAL", "nowhere")
+    assert postroom("domain", "list", "--stack-name", on_aws.stack_name).exit_code == 0
+
+
+def test_two_options_or_two_variables_that_name_deployments_are_a_wrong_use(
+    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = postroom("domain", "list", "--stack-name", on_aws.stack_name, *on_aws.options)
+    monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
+    monkeypatch.setenv("POSTROOM_LOCAL", str(on_aws.descriptor))
+    for result in (both, postroom("domain", "list")):
+        assert (result.exit_code, "name two deployments" in result.stderr) == (2, True)
+
+
+def test_the_environment_goes_before_the_folder(
+    postroom: Postroom, on_aws: Rooms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".postroom").mkdir()
+    (tmp_path / ".postroom" / "local.json").write_text("{}")
+    monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
+    assert postroom("domain", "list").exit_code == 0
 
 
 def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Rooms) -> None:

@@ -378,7 +378,7 @@ def test_who_waits_goes_on_when_the_post_office_is_back(
     served.before = fail
     result = read("--wait", "--limit", "2", "--json", "--ack-shown")
     assert (result.exit_code, [each["id"] for each in lines(result)]) == (0, ids)
-    assert result.stderr.count("Waiting on.") == 2
+    assert result.stderr.count("Still waiting.") == 2
     assert (faults, waiting(served)) == ([], [])
 
 
@@ -437,13 +437,13 @@ def test_a_host_that_nobody_vouches_for_is_not_signed_in_to(postroom: Postroom, 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--key", "owner.pem"), "are the owner's: say --at URL, too"),
-        (("--ack-shown",), "are the owner's: say --at URL, too"),
-        (("--wait",), "are the owner's: say --at URL, too"),
-        (("--at", URL), "say --key FILE, too"),
+        (("--key", "owner.pem"), "are the owner's: add --at URL"),
+        (("--ack-shown",), "are the owner's: add --at URL"),
+        (("--wait",), "are the owner's: add --at URL"),
+        (("--at", URL), "add --key FILE"),
         (("--at", URL, "--key", "none.pem"), "none.pem: No such file"),
         (("--at", URL, "--key", "local.json"), "local.json holds no keys"),
-        (("--at", URL, "--key", "owner.pem", "--cursor", "x"), "--at has no --cursor"),
+        (("--at", URL, "--key", "owner.pem", "--cursor", "x"), "--cursor is the operator's"),
         (("--at", URL, "--key", "owner.pem", "--wait", "--raw"), "one message is not waited for"),
         (("--at", "http://x", "--key", "owner.pem"), "it must be https://"),
         (("--at", URL, "--key", "owner.pem", "--ca-file", "owner.pem"), "owner.pem holds no certificates"),

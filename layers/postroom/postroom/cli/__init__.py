@@ -11,13 +11,14 @@ from postroom.cli.cost import cost
 from postroom.cli.doctor import doctor
 from postroom.cli.exits import Commands
 from postroom.cli.keygen import keygen
+from postroom.cli.options import CommandTyper
 from postroom.cli.read import read
 from postroom.cli.send import send
 from postroom.cli.sign import sign
 from postroom.cli.up import up
 from postroom.cli.verify import verify
 
-app = typer.Typer(
+app = CommandTyper(
     name="postroom",
     cls=Commands,
     help="A post office for domains: make keys, sign, send, verify and read messages; run one.",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
 from postroom.cli.output import print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 
@@ -49,9 +49,8 @@ def audit(
     quick: Annotated[
         bool, typer.Option("--quick", help="Look whether the bytes of messages are there, without reading them.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Hold what is stored against what was accepted: nothing lost, nothing doubled, nothing without its bytes.
@@ -64,7 +63,7 @@ def audit(
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both say what was accepted; say one of them")
     with nullcontext() if ledger is None else open_input(ledger) as file:
-        office = open_office(stack_name, local, deployment)
+        office = deployment.open()
         findings = _audit(office, file, since, read_bytes=not quick)
     if as_json:
         print_json(_described(findings))

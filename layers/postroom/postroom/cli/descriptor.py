@@ -12,30 +12,16 @@
 
 import json
 import socket
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
-
-import typer
 
 from postroom.cli.exits import UsageFault
 
 FILE_NAME = "local.json"
 DEFAULT_PATH = Path(".postroom") / FILE_NAME
-
-Local = Annotated[
-    Path | None,
-    typer.Option(
-        "--local",
-        envvar="POSTROOM_LOCAL",
-        metavar="PATH",
-        help="A running local stack: its local.json, or the folder that holds it.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +56,6 @@ class Descriptor:
         except OSError:
             return False
         return True
-
-
-def stack_of_this_folder(doing: str) -> Path | None:
-    """The local stack that runs here, told on standard error: nobody named it. None: there is none."""
-    if not DEFAULT_PATH.exists() or not read_descriptor(DEFAULT_PATH).is_running():
-        return None
-    print(f"postroom: {doing} within the local stack of {DEFAULT_PATH}", file=sys.stderr)
-    return DEFAULT_PATH
 
 
 def read_descriptor(path: Path) -> Descriptor:

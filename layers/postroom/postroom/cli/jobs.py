@@ -5,15 +5,15 @@ from typing import Annotated, Final
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 from postroom.local.checkout import job_path
 
-app = typer.Typer(help="Compaction and expiry: here, or what they need on AWS.", no_args_is_help=True)
+app = CommandTyper(help="Compaction and expiry: here, or what they need on AWS.", no_args_is_help=True)
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
 SHOWN: Final = (
@@ -35,9 +35,8 @@ def compact(
         ),
     ] = None,
     dry_run: DryRun = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Turn segments into few sorted chunks, and delete what nobody needs: the job of each night, run here.
@@ -46,7 +45,7 @@ def compact(
     Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("compact")  # what is missing here is said before AWS is asked
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     lag = int(office.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
     # Imported when it runs: it loads boto3.
     from postroom.local.job_runs import run
@@ -57,9 +56,8 @@ def compact(
 @app.command()
 def expire(
     dry_run: DryRun = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Let go what has had its time, what closed mailboxes held, and what nobody will ask for: the job of each week.
@@ -68,19 +66,19 @@ def expire(
     be killed, and run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("expire")  # as above
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     from postroom.local.job_runs import run
 
     _print(run(office.outputs, office.local, "expire", dry_run=dry_run), as_json=as_json)
 
 
 @app.command()
-def publish(stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None) -> None:
+def publish(deployment: DeploymentOptions) -> None:
     """Put this library where the jobs of a deployment look for it: after each `sam deploy`."""
     from postroom.cli.library import packed
     from postroom.jobs.library import LIBRARIES, library
 
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     name = LIBRARIES + library()
     data = packed()
     office.objects().replace(name, data, "application/zip")
@@ -90,9 +88,7 @@ def publish(stack_name: StackName = None, local: Local = None, deployment: Deplo
 @app.command()
 def last(
     job: Annotated[str, typer.Argument(metavar="compact|expire", help="Which job.")],
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Show the report of the last run that came to its end."""
@@ -101,7 +97,7 @@ def last(
     if job not in ("compact", "expire"):
         raise UsageFault(f"there is no job {job!r}: say compact or expire")
     try:
-        found = open_office(stack_name, local, deployment).objects().get(latest(job))
+        found = deployment.open().objects().get(latest(job))
     except KeyError:
         print_either(as_json, None, f"no run of {job} has come to its end yet")
         return

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli import notify
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
 from postroom.cli.opening import open_own
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.preferences import settings
 from postroom.core.errors import OurError
@@ -22,7 +23,7 @@ from postroom.core.ijson import JsonValue
 if TYPE_CHECKING:
     from postroom.storage.directory.mailboxes import Mailbox
 
-app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
+app = CommandTyper(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
 app.command("open")(open_own)
 app.command("settings")(settings)
 app.add_typer(notify.app, name="notify")
@@ -64,15 +65,14 @@ def create(
     dm3: Annotated[
         bool, typer.Option("--dm3", help="It receives dm3 letters; its profile's key is one of the owner's.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Let an owner pick a mailbox's mail up, or let one in again."""
     from postroom.storage.directory.domains import Dm3Mailbox
 
-    keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
+    keys, office = _keys(key, public_key), deployment.open()
     directory, operators = office.directory(), office.operators()
     letters = directory.dm3_mailbox(name) is not None
     if not keys and not dm3 and not letters:
@@ -101,13 +101,12 @@ def change(
         int | None,
         typer.Option(help="How many days it keeps a message, 30 or more; 0: without end.", callback=_check_ttl),
     ] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold, and how long."""
-    keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
+    keys, office = _keys(key, public_key), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
     limits = bounds or ttl_days is not None
     if keys or sign_out or not limits:
@@ -133,11 +132,9 @@ def change(
 
 
 @app.command("list")
-def list_mailboxes(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
+def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the mailboxes that have an owner, or had one."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     names = {it.name for it in office.operators().mailboxes()} | {it.name for it in office.operators().dm3_mailboxes()}
     found = [_describe(office, name) for name in sorted(names)]
     if as_json:
@@ -150,13 +147,11 @@ def list_mailboxes(
 @app.command("show")
 def show(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Show what is set for a mailbox, and how much waits in it."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     described = _describe(office, name)
     waiting, size = _count(office, name)
     if as_json:
@@ -172,13 +167,11 @@ def show(
 @app.command("close")
 def close(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Let nobody in any more; mail that is filed stays, and what comes in is filed."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     _open_one(office, name)
     office.mailboxes().close(name, int(time.time()))
     print_either(as_json, {"name": name, "closed": True}, f"{name}: closed")
@@ -187,13 +180,11 @@ def close(
 @app.command("hold")
 def hold(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Put a mailbox under legal hold: nothing in it expires, and no bytes of its messages are deleted."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     known = _is_known(office, name)
     office.mailboxes().hold(name)
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
@@ -208,20 +199,16 @@ def hold(
 @app.command("release")
 def release(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """End a legal hold: expired mail is deleted by the nightly jobs (docs/operate/jobs.md)."""
-    open_office(stack_name, local, deployment).mailboxes().release(name)
+    """Hold a mailbox no longer: what has had its time meanwhile goes when the jobs come to it (docs/jobs.md)."""
+    deployment.open().mailboxes().release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 
 
 @app.command("rotate-keys")
-def rotate_keys(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
+def rotate_keys(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Let a new key sign owners' tokens; nobody is signed out."""
     import secrets
 
@@ -229,7 +216,7 @@ def rotate_keys(
 
     now = int(time.time())
     begins_at = now + _SEEN_BY_THEN_SECONDS
-    keys = open_office(stack_name, local, deployment).token_keys()
+    keys = deployment.open().token_keys()
     keys.add(secrets.token_urlsafe(48), begins_at, drop_before=now - TOKEN_SECONDS)
     print_either(as_json, {"begins_at": begins_at}, f"a new key signs tokens in {_SEEN_BY_THEN_SECONDS} s")
 
@@ -238,13 +225,11 @@ def rotate_keys(
 def shards(
     name: Annotated[str, typer.Argument(help="The mailbox.")],
     count: Annotated[int, typer.Argument(help="How many shards.", min=1, max=_MOST_SHARDS)],
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Spread a busy mailbox over more shards (each takes some 1000 messages a second); the count never falls."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     if not office.mailboxes().raise_shards(name, count):
         stands = office.directory().shards(name)
         if stands != count:

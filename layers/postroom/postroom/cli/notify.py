@@ -7,19 +7,16 @@ nothing else before that came back.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName
-from postroom.cli.network import CaFile
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
-from postroom.cli.owner import At, OwnersKey, open_owners_mailbox
+from postroom.cli.owner import OptionalOwnerOptions
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
@@ -89,7 +86,7 @@ class _OperatorsDesk:
         _tried(lambda: self.desk.remove(self.mailbox, target_id))
 
 
-app = typer.Typer(help="Who is told that something waits in a mailbox.", no_args_is_help=True)
+app = CommandTyper(help="Who is told that something waits in a mailbox.", no_args_is_help=True)
 
 _TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's id, as `list` shows it.")]
 
@@ -97,16 +94,11 @@ _TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's i
 @app.command("list")
 def list_targets(
     name: MailboxName,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
     """List the targets of a mailbox, and what is wrong with them."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+    with _open(name, owner) as desk:
         found = desk.targets()
     if as_json:
         print_json([_described(target) for target in found])
@@ -119,16 +111,11 @@ def list_targets(
 def add(
     name: MailboxName,
     to: Annotated[str, typer.Argument(help="An https URL, or the ARN of a topic of SNS.")],
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
     """Add a target, and send it a code; the secret that webhooks are signed by is shown here, and not again."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+    with _open(name, owner) as desk:
         made = desk.add_target("sns" if to.startswith("arn:") else "webhook", to)
     _print_one(made, "a code is on its way there; `verify` takes it", as_json=as_json)
 
@@ -138,16 +125,12 @@ def verify(
     name: MailboxName,
     target: _TargetId,
     code: Annotated[str, typer.Argument(help="What was sent there; without it another code is sent.")] = "",
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
     """Begin to tell a target, by the code that was sent there."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+    with _open(name, owner) as desk:
         shown = desk.verify_target(target, code)
     _print_one(shown, "it is told from now on" if code else "another code is on its way there", as_json=as_json)
 
@@ -156,16 +139,11 @@ def verify(
 def rotate(
     name: MailboxName,
     target: _TargetId,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
     """Give a webhook a new secret; the old one signs for a day, beside it."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+    with _open(name, owner) as desk:
         shown = desk.rotate_target(target)
     _print_one(shown, "the old secret signs for a day more", as_json=as_json)
 
@@ -174,16 +152,11 @@ def rotate(
 def resume(
     name: MailboxName,
     target: _TargetId,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
     """Tell a target again that failed for days, and was paused for it."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+    with _open(name, owner) as desk:
         shown = desk.resume_target(target)
     _print_one(shown, str(shown.state), as_json=as_json)
 
@@ -192,39 +165,23 @@ def resume(
 def remove(
     name: MailboxName,
     target: _TargetId,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
     """Tell a target no more."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
+    with _open(name, owner) as desk:
         desk.remove_target(target)
     print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is told no more")
 
 
 @contextmanager
-def _open(
-    name: str,
-    at: str | None,
-    key: Path | None,
-    ca_file: Path | None,
-    stack_name: str | None,
-    local: Path | None,
-    deployment: str | None,
-) -> Iterator[Desk]:
-    """The owner's way, if `--at` names it; else the operator's."""
-    if at is None:
-        if key or ca_file:
-            raise UsageFault("--key and --ca-file are the owner's: say --at URL, too")
-        yield _OperatorsDesk(open_office(stack_name, local, deployment).targets(), name)
+def _open(name: str, options: OptionalOwnerOptions) -> Iterator[Desk]:
+    """The owner's way, if a post office is named; else the operator's."""
+    owner = options.owner()
+    if owner is None:
+        yield _OperatorsDesk(options.deployment.open().targets(), name)
         return
-    if key is None:
-        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
-    with open_owners_mailbox(at, name, key, local, ca_file) as mailbox:
+    with owner.open(name) as mailbox:
         yield mailbox
 
 

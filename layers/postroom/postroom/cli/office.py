@@ -4,9 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
 from postroom.cli.exits import NotFoundOut, UsageFault
@@ -31,26 +29,6 @@ if TYPE_CHECKING:
     from postroom.storage.secrets.secret import Secret
     from postroom.storage.secrets.signing_keys import SigningKeys
     from postroom.storage.secrets.token_keys import TokenKeys
-
-StackName = Annotated[
-    str | None,
-    typer.Option(
-        "--stack-name",
-        envvar="POSTROOM_STACK",
-        metavar="NAME",
-        help="A deployment on AWS: its CloudFormation stack, with your AWS credentials.",
-        show_default=False,
-    ),
-]
-DeploymentName = Annotated[
-    str | None,
-    typer.Option(
-        "--deployment",
-        metavar="NAME",
-        help="Which deployment of the local stack; the first, unless said.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)

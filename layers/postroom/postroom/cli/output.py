@@ -47,6 +47,11 @@ def print_either(as_json: bool, value: JsonValue, line: str) -> None:
         print(line)
 
 
+def note(text: str) -> None:
+    """One line for people beside the result, on standard error."""
+    print(f"postroom: {text}", file=sys.stderr)
+
+
 def console() -> "Console":
     """Standard output for people."""
     from rich.console import Console

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import Mail, describe, print_message, print_proof
-from postroom.cli.network import CaFile
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import OwnersKey
+from postroom.cli.owner import OptionalOwnerOptions
 from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
 from postroom.core.settings import RETAIN_CEILING_SECONDS
 
@@ -45,19 +43,12 @@ def read(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what DNS proof each message was verified by, zone by zone.")
     ] = False,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Read as the owner, over HTTPS, at this post office; --json writes lines."),
-    ] = None,
-    key: OwnersKey = None,
+    *,
+    owner: OptionalOwnerOptions,
     ack_shown: Annotated[
         bool, typer.Option("--ack-shown", help="With --at: acknowledge each message once all of it is written out.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="With --at: go on with what comes in, until Ctrl-C.")] = False,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
     """List what is filed in a mailbox, oldest first; with --ack, take messages out of it.
@@ -66,17 +57,17 @@ def read(
     """
     from postroom.storage.mail.ids import id_of
 
-    if at is not None:
+    if options := owner.owner():
         if cursor:
-            raise UsageFault("--at has no --cursor: what is to be shown no more is acknowledged")
+            raise UsageFault("--cursor is the operator's: acknowledge what is not to be shown again")
         wanted = Wanted(
             limit, about, message, acknowledge=ack_shown, wait=wait, raw=raw, explain=explain, as_json=as_json
         )
-        read_as_owner(at, mailbox, key, ack or (), wanted, local, ca_file)
+        read_as_owner(options, mailbox, ack or (), wanted)
         return
-    if key or ack_shown or wait or ca_file:
-        raise UsageFault("--key, --ack-shown, --wait and --ca-file are the owner's: say --at URL, too")
-    office = open_office(stack_name, local, deployment)
+    if ack_shown or wait:
+        raise UsageFault("--ack-shown and --wait are the owner's: add --at URL")
+    office = owner.deployment.open()
     if ack:
         _acknowledge(office, mailbox, ack, as_json=as_json)
         return

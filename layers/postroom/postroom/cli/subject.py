@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, domain_name
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.core.errors import TheirError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from postroom.protocols.nlweb.subjects import SubjectRule
     from postroom.storage.directory.domains import Domain
 
-app = typer.Typer(help="What becomes of a message, by its Subject.", no_args_is_help=True)
+app = CommandTyper(help="What becomes of a message, by its Subject.", no_args_is_help=True)
 
 ForDomain = Annotated[str, typer.Option("--domain", help="The receiving domain.", parser=domain_name)]
 Pattern = Annotated[str, typer.Argument(help="Method@Role; * may stand for the method, the role, or everything.")]
@@ -38,16 +39,15 @@ def add(
         str | None,
         typer.Option(metavar="ARN", help="Hand on to a queue or event bus (that the stack's parameters allow)."),
     ] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Add the rule for a pattern, or replace it."""
     from postroom.protocols.nlweb.subjects import Treatment
 
     rule = _rule(pattern, domain, mailbox, sync, forward)
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     _find(office, domain)
     if rule.treatment is Treatment.MAILBOX:
         _look_into(office, rule.target)
@@ -62,15 +62,13 @@ def add(
 @app.command("list")
 def list_subjects(
     domain: ForDomain,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """List the rules of a domain that are in force; those that every domain has, and its owner's, are marked."""
     from postroom.protocols.nlweb.subjects import BUILT_IN, find_rule_of_both
 
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     own, owners = _find(office, domain).subjects, office.directory().mailbox(domain).subjects
     marked = dict.fromkeys(owners, "the owner's") | dict.fromkeys(BUILT_IN, "built in") | dict.fromkeys(own, "")
     patterns = dict.fromkeys(rule.pattern for rule in (*own, *owners, *BUILT_IN))
@@ -95,13 +93,11 @@ def list_subjects(
 def remove(
     pattern: Pattern,
     domain: ForDomain,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Remove the rule for a pattern."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
         raise UsageFault(f"{domain} has no rule for {pattern!r}; `postroom subject list` shows what it has")
     office.operators().remove_subject(domain, pattern)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
-from postroom.cli.network import Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
+from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
 from postroom.cli.office import open_office
 from postroom.cli.output import print_json
 from postroom.core.settings import Settings
@@ -35,8 +34,8 @@ def verify(
             parser=domain_name,
         ),
     ] = None,
-    resolver: Resolver = None,
-    trust_anchor: TrustAnchor = None,
+    *,
+    lookups: LookupOptions,
     now: Annotated[
         float | None,
         typer.Option(
@@ -48,7 +47,6 @@ def verify(
     wallet_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The public key (PEM) of the wallet it is from.")
     ] = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge a message as a receiver would, and show how. Exit code 0: accepted; 1: not; 3: could not find out.
@@ -63,7 +61,7 @@ def verify(
     rules = Settings()
     data = read_input(file)
     preshared = load_public_key(wallet_key) if wallet_key else None
-    network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+    network = lookups.network()
     with open_resolvers(network) as resolvers:
         told = explain(
             data,
@@ -71,7 +69,7 @@ def verify(
             now_ms=int((time.time() if now is None else now) * 1000),
             window=Window(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
             max_bytes=rules.nlweb_max_body_bytes,
-            find_key=_finder(build_key_directory(network, resolvers), preshared, local),
+            find_key=_finder(build_key_directory(network, resolvers), preshared, lookups.stack),
         )
     if as_json:
         print_json(told.as_json())

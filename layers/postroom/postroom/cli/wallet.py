@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
 
-app = typer.Typer(help="Wallets: senders without a domain.", no_args_is_help=True)
+app = CommandTyper(help="Wallets: senders without a domain.", no_args_is_help=True)
 
 WalletUuid = Annotated[
     str, typer.Argument(help="What the wallet writes into From.", metavar="UUID", parser=wallet_uuid)
@@ -29,9 +29,8 @@ def add(
     spki: Annotated[
         str | None, typer.Option(metavar="BASE64", help="Its public key, as base64 of a SubjectPublicKeyInfo.")
     ] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Register a wallet's public key, or replace it."""
@@ -41,19 +40,17 @@ def add(
         public = read_public_key(spki, "--spki")
     else:
         raise UsageFault("say one of --key FILE and --spki BASE64: the wallet's public key")
-    open_office(stack_name, local, deployment).operators().put_wallet(uuid, public.spki())
+    deployment.open().operators().put_wallet(uuid, public.spki())
     line = f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}"
     print_either(as_json, _describe(uuid, public), line)
 
 
 @app.command("list")
-def list_wallets(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
+def list_wallets(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the wallets."""
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     directory = office.directory()
     found = [
         (uuid, public_key_from_spki(spki))
@@ -72,13 +69,11 @@ def list_wallets(
 @app.command("remove")
 def remove(
     uuid: WalletUuid,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Forget a wallet's public key: what it sends from then on is discarded."""
-    if not open_office(stack_name, local, deployment).operators().remove_wallet(uuid):
+    if not deployment.open().operators().remove_wallet(uuid):
         raise UsageFault(f"{uuid} is not registered; `postroom wallet list` shows what is")
     print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")
 

@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.homes import open_home
-from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, telling
-from postroom.cli.descriptor import Local
-from postroom.cli.dm3.inputs import RegistryFile, load_user_keys, open_profiles
+from postroom.cli.archive.inputs import ArchiveOptions, open_archive, telling
+from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
 from postroom.cli.exits import Exit
-from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile
-from postroom.cli.office import DeploymentName
+from postroom.cli.inputs import AsJson, MailboxName
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.cli.owner import At, load_owners_key
 from postroom.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -22,12 +18,9 @@ if TYPE_CHECKING:
 
 
 def pull(
-    name: Annotated[str, typer.Argument(help="The mailbox: a domain, or a name.", parser=mailbox_name)],
-    at: Annotated[
-        str, typer.Option("--at", metavar="URL", help="Its post office, such as https://nlweb.shop.example.")
-    ],
-    key: KeyFile,
-    home: HomeName,
+    name: MailboxName,
+    at: At,
+    options: ArchiveOptions,
     old_key: Annotated[
         list[Path] | None,
         typer.Option(
@@ -36,10 +29,8 @@ def pull(
             help="Keys of dm3 that the profile had before, which open what waits since then; may be repeated.",
         ),
     ] = None,
-    registry: RegistryFile = None,
-    ca_file: CaFile = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
     """Fetch what waits, verify and open it, store it, and only then acknowledge it. May be stopped at any point.
@@ -50,14 +41,14 @@ def pull(
     from postroom.client.archive.receiving import Receiver
     from postroom.protocols.dm3.keys import UserKeys
 
-    keys = load_owners_key(key)
-    with telling(), open_home(home, key, local, ca_file, service=(at, name)) as place:
-        archive = open_archive(place.home, key, name)
+    keys = load_owners_key(options.key)
+    with telling(), options.place(service=(at, name)) as place:
+        archive = open_archive(place.home, options.key, name)
         users = keys if isinstance(keys, UserKeys) else None
-        profiles = open_profiles(registry, local, deployment) if users else None
+        profiles = registry.profiles() if users else None
         receiver = Receiver(name, users, profiles, older=[load_user_keys(file).encryption for file in old_key or ()])
         with (
-            open_mailbox(at, name, keys, find_way(at, local, ca_file)) as mailbox,
+            options.open_at(at, name) as mailbox,
             progress("pulling", lambda: mailbox.status().waiting) as met,
         ):
             pulled = bring(mailbox, archive, receiver, met)

@@ -1,14 +1,13 @@
 """`postroom dm3`: keys and profiles, mailboxes of the delivery service, messages."""
 
-import typer
-
 from postroom.cli.dm3 import mailbox, registry
 from postroom.cli.dm3.keygen import keygen
 from postroom.cli.dm3.open import open_letter
 from postroom.cli.dm3.send import send
 from postroom.cli.dm3.wallet import wallet_message
+from postroom.cli.options import CommandTyper
 
-app = typer.Typer(help="dm3: names that write to names, over delivery services.", no_args_is_help=True)
+app = CommandTyper(help="dm3: names that write to names, over delivery services.", no_args_is_help=True)
 app.command()(keygen)
 app.command()(wallet_message)
 app.command()(send)

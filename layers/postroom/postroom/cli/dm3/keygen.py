@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
 from postroom.cli.output import print_json, write_private
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -69,9 +69,8 @@ def keygen(
     rotate: Annotated[
         bool, typer.Option("--rotate", help="With --service: a new encryption key; the older ones still open letters.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Make keys for dm3, and print the profile to publish: a user's, or with --service a delivery service's."""
@@ -79,7 +78,7 @@ def keygen(
         if delivery_service or wallet_signature or out or force:
             raise UsageFault("--service makes the deployment's own keys: of the others it takes --url, --algorithm "
                              "and --rotate")  # fmt: skip
-        _make_service(open_office(stack_name, local, deployment), url, algorithm, rotate=rotate, as_json=as_json)
+        _make_service(deployment.open(), url, algorithm, rotate=rotate, as_json=as_json)
         return
     if url or rotate:
         raise UsageFault("--url and --rotate are for a delivery service's keys; say --service")

@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.dm3.inputs import (
     KeyFile,
-    RegistryFile,
+    RegistryOptions,
     dm3_name,
     load_user_keys,
     message_hash,
     message_types,
-    open_profiles,
 )
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_https, choose_network, open_resolvers
-from postroom.cli.office import DeploymentName
+from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.output import print_json, safe
 from postroom.core.ijson import JsonValue
 
@@ -53,13 +50,9 @@ def send(
             help="The envelope it answers: says --ref, and brings back what answers are to bring back.",
         ),
     ] = None,
-    registry: RegistryFile = None,
-    resolver: Resolver = None,
-    ca_file: CaFile = None,
-    port: Port = None,
-    allow_private: AllowPrivate = False,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    registry: RegistryOptions,
+    connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
     """Write to somebody. Exit code 0: taken; 1: refused; 3: not now."""
@@ -68,12 +61,10 @@ def send(
 
     keys = load_user_keys(key)
     letter = _letter(to, text, attach or [], type_, ref, reply_to, keys)
-    if local is None and not resolver:
-        local = stack_of_this_folder("sending")
-    profiles = open_profiles(registry, local, deployment)
+    profiles = registry.profiles(elsewhere=bool(connections.resolver))
     if profiles is None:
         raise UsageFault("say where names are looked up: --registry FILE, or --local PATH for a local stack's")
-    network = choose_network(local, resolvers=resolver, ca_file=ca_file, port=port, allow_private=allow_private)
+    network = connections.network()
     with open_resolvers(network) as resolvers:
         sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(letter)
     _print(sent, as_json=as_json)
