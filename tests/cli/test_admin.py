@@ -652,7 +652,7 @@ OTHER = PrivateKey.generate("ed25519").public
     [
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), STORED.public), "good", "there is one at", ""),
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), OTHER), "bad", "not of the key that signs", "or store the"),
-        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --of "),
+        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --key "),
         (KeyFound("pk1", TWO, BLANK), "bad", "there are two", "prints, and no other key record there"),
         (None, "bad", "longer than the 253 characters", "sign under a shorter selector"),
         (KeyFound("pk1", THERE, WEAK), "bad", "RSA of 512 bits", "make another key"),

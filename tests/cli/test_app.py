@@ -44,7 +44,7 @@ def test_every_command_has_help(postroom: Postroom) -> None:
     commands += [["domain", name] for name in ("add", "list", "remove")]
     commands += [["subject", name] for name in ("add", "list", "remove")]
     commands += [["wallet", name] for name in ("add", "list", "remove")]
-    commands += [["mailbox", "shards"], ["dns", "lookup"], ["admin", "status"]]
+    commands += [["mailbox", "register"], ["dns", "lookup"], ["admin", "status"]]
     commands += [["dm3", name] for name in ("keygen", "wallet-message", "send", "open")]
     commands += [["dm3", "mailbox", name] for name in ("add", "list", "remove")]
     commands += [["dm3", "registry", name] for name in ("put", "show")]

@@ -153,7 +153,7 @@ def test_a_mailbox_is_written_as_it_will_be_asked_for_and_said_to_have_no_owner(
     assert domain is not None
     assert domain.subjects == (SubjectRule("A@B", Treatment.MAILBOX, "orders.twelve.example"),)
     key = b64encode(PrivateKey.generate("ed25519").public.spki()).decode()
-    operate("mailbox", "create", "orders.twelve.example", "--public-key", key)
+    operate("mailbox", "open", "orders.twelve.example", "--public-key-base64", key)
     assert operate(*add).stderr == ""
 
 
@@ -172,7 +172,7 @@ def test_a_domains_own_mailbox_is_the_domain_in_any_spelling(
 
 def test_a_mailbox_of_dm3_letters_takes_no_subject(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "eleven.example")
-    operate("mailbox", "create", "letters.eleven.example", "--dm3")
+    operate("mailbox", "open", "letters.eleven.example", "--dm3")
     refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "letters.eleven.example")
     assert (refused.exit_code, "takes dm3 letters" in refused.stderr) == (2, True)
     assert directory.domain("eleven.example") == Domain("eleven.example")
@@ -193,7 +193,7 @@ def test_a_wallets_key_is_registered(operate: Operate, directory: Directory, tmp
     pem = load_der_public_key(spki).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     base64 = "".join(pem.decode().splitlines()[1:-1])
     (tmp_path / "public").write_text(pem.decode() if form == "pem" else base64)
-    key = ("--spki", base64) if form == "option" else ("--key", "public")
+    key = ("--public-key-base64", base64) if form == "option" else ("--public-key", "public")
     assert operate("wallet", "add", WALLET.upper(), *key).exit_code == 0
     assert directory.wallet(WALLET) == spki
 
@@ -206,7 +206,7 @@ def test_wallets_are_listed_until_they_are_removed(operate: Operate, directory: 
     def listed() -> list[object]:
         return [w for w in json.loads(operate("wallet", "list", "--json").stdout) if w["wallet"] == wallet]
 
-    assert json.loads(operate("wallet", "add", wallet, "--spki", base64, "--json").stdout) == described
+    assert json.loads(operate("wallet", "add", wallet, "--public-key-base64", base64, "--json").stdout) == described
     assert listed() == [described]
     [shown] = [line.split() for line in operate("wallet", "list").stdout.splitlines() if wallet in line]
     assert shown == [wallet, "ed25519", "256", key.fingerprint]
@@ -229,15 +229,16 @@ def test_programs_may_read_what_was_set(operate: Operate) -> None:
         "domain": "json.example", "pattern": "A@B", "removed": True,
     }  # fmt: skip
     assert told("domain", "remove", "json.example") == {"name": "json.example", "removed": True}
-    operate("wallet", "add", wallet, "--spki", b64encode(PrivateKey.generate("ed25519").public.spki()).decode())
+    operate(
+        "wallet", "add", wallet, "--public-key-base64", b64encode(PrivateKey.generate("ed25519").public.spki()).decode()
+    )
     assert told("wallet", "remove", wallet) == {"wallet": wallet, "removed": True}
-    assert told("mailbox", "shards", "for-programs", "2") == {"mailbox": "for-programs", "shards": 2}
 
 
 def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) -> None:
-    assert operate("mailbox", "shards", "busy", "4").exit_code == 0
-    assert operate("mailbox", "shards", "busy", "4").exit_code == 0
-    fewer = operate("mailbox", "shards", "busy", "3")
+    assert operate("mailbox", "set", "busy", "--shards", "4").exit_code == 0
+    assert operate("mailbox", "set", "busy", "--shards", "4").exit_code == 0
+    fewer = operate("mailbox", "set", "busy", "--shards", "3")
     assert (fewer.exit_code, "busy has 4 shards already" in fewer.stderr) == (2, True)
     assert directory.shards("busy") == 4
 
@@ -258,13 +259,19 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
         (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "a#b"), "--mailbox is 'a#b'; it must"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--sync", "shop"), "--sync is 'shop'; it must be"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--forward", "queue"), "--forward is 'queue'; it must"),
-        (("wallet", "add", "alice", "--spki", "x"), "'alice' is not a UUID"),
-        (("wallet", "add", WALLET), "say one of --key FILE and --spki BASE64"),
-        (("wallet", "add", WALLET, "--spki", "AAAA"), "--spki is no public key that is accepted"),
-        (("wallet", "add", WALLET, "--spki", "no base64"), "--spki is no public key: neither PEM nor base64"),
-        (("wallet", "add", WALLET, "--key", "private.pem"), "private.pem is a private key; give the public one"),
+        (("wallet", "add", "alice", "--public-key-base64", "x"), "'alice' is not a UUID"),
+        (("wallet", "add", WALLET), "one of --public-key FILE and --public-key-base64 BASE64"),
+        (
+            ("wallet", "add", WALLET, "--public-key-base64", "AAAA"),
+            "is no public key that is accepted",
+        ),
+        (
+            ("wallet", "add", WALLET, "--public-key-base64", "no base64"),
+            "is no public key: neither PEM nor base64",
+        ),
+        (("wallet", "add", WALLET, "--public-key", "private.pem"), "private.pem is a private key; give the public one"),
         (("wallet", "remove", "00000000-0000-4000-8000-000000000000"), "is not registered; `postroom wallet list`"),
-        (("mailbox", "shards", "busy", "0"), "'count': Input should be greater than"),
+        (("mailbox", "set", "busy", "--shards", "0"), "'--shards': Input should be greater than"),
     ],
 )
 def test_what_is_wrong_writes_nothing(

@@ -13,10 +13,10 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
 from postroom.cli.office import Office
-from postroom.cli.opening import open_own
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.preferences import settings
+from postroom.cli.register import register
 from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from postroom.storage.directory.mailboxes import Mailbox
 
 app = CommandTyper(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
-app.command("open")(open_own)
+app.command("register")(register)
 app.command("settings")(settings)
 app.add_typer(notify.app, name="notify")
 
@@ -45,23 +45,23 @@ def _check_ttl(days: int | None) -> int | None:
 
 KeyFiles = Annotated[
     list[Path] | None,
-    typer.Option("--key", metavar="FILE", help="A public key of the owner's, as PEM; repeat it for more."),
+    typer.Option("--public-key", metavar="FILE", help="A public key of the owner's (PEM); repeat it for more."),
 ]
 KeyTexts = Annotated[
     list[str] | None,
     typer.Option(
-        "--public-key",
+        "--public-key-base64",
         metavar="BASE64",
-        help="The same as base64: of a SubjectPublicKeyInfo, or as a dm3 profile has it; repeat it for more.",
+        help="The same as base64: of a SubjectPublicKeyInfo, or as in a dm3 profile; repeat it for more.",
     ),
 ]
 
 
-@app.command("create")
-def create(
+@app.command("open")
+def open_mailbox(
     name: MailboxName,
-    key: KeyFiles = None,
-    public_key: KeyTexts = None,
+    public_key: KeyFiles = None,
+    public_key_base64: KeyTexts = None,
     dm3: Annotated[
         bool, typer.Option("--dm3", help="It receives dm3 letters; its profile's key is one of the owner's.")
     ] = False,
@@ -72,11 +72,11 @@ def create(
     """Let an owner pick a mailbox's mail up, or let one in again."""
     from postroom.storage.directory.domains import Dm3Mailbox
 
-    keys, office = _keys(key, public_key), deployment.open()
+    keys, office = _keys(public_key, public_key_base64), deployment.open()
     directory, operators = office.directory(), office.operators()
     letters = directory.dm3_mailbox(name) is not None
     if not keys and not dm3 and not letters:
-        raise UsageFault("say --key FILE or --public-key BASE64: the owner signs in by that; or --dm3")
+        raise UsageFault("the owner needs a key to sign in: --public-key FILE or --public-key-base64 BASE64; or --dm3")
     if dm3 and name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
     if dm3 and not letters:
@@ -88,8 +88,8 @@ def create(
 @app.command("set")
 def change(
     name: MailboxName,
-    key: KeyFiles = None,
-    public_key: KeyTexts = None,
+    public_key: KeyFiles = None,
+    public_key_base64: KeyTexts = None,
     sign_out: Annotated[bool, typer.Option("--sign-out", help="Let no token count that was given before.")] = False,
     max_messages: Annotated[
         int | None, typer.Option(help="How many messages it may hold; 0: as many as come.", min=0)
@@ -101,21 +101,27 @@ def change(
         int | None,
         typer.Option(help="How many days it keeps a message, 30 or more; 0: without end.", callback=_check_ttl),
     ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Shards of a busy mailbox, for some 1000 messages a second each.", min=1, max=_MOST_SHARDS),
+    ] = None,
     *,
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold, and how long."""
-    keys, office = _keys(key, public_key), deployment.open()
+    keys, office = _keys(public_key, public_key_base64), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
-    limits = bounds or ttl_days is not None
-    if keys or sign_out or not limits:
+    of_mailbox = bounds or ttl_days is not None or shards is not None
+    if keys or sign_out or not of_mailbox:
         _open_one(office, name)
-    if not keys and not sign_out and not limits:
+    if not keys and not sign_out and not of_mailbox:
         raise UsageFault(
-            "say what to change: --key FILE or --public-key BASE64, --sign-out, --max-messages N, --max-bytes N or "
-            "--ttl-days N"
+            "name what to change: --public-key, --public-key-base64, --sign-out, --max-messages, --max-bytes, "
+            "--ttl-days or --shards"
         )
+    if shards is not None:
+        _raise_shards(office, name, shards)
     if keys:
         office.mailboxes().set_keys(name, keys)
     if sign_out:
@@ -221,22 +227,6 @@ def rotate_keys(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     print_either(as_json, {"begins_at": begins_at}, f"a new key signs tokens in {_SEEN_BY_THEN_SECONDS} s")
 
 
-@app.command("shards")
-def shards(
-    name: Annotated[str, typer.Argument(help="The mailbox.")],
-    count: Annotated[int, typer.Argument(help="How many shards.", min=1, max=_MOST_SHARDS)],
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
-    """Spread a busy mailbox over more shards (each takes some 1000 messages a second); the count never falls."""
-    office = deployment.open()
-    if not office.mailboxes().raise_shards(name, count):
-        stands = office.directory().shards(name)
-        if stands != count:
-            raise UsageFault(f"{name} has {stands} shards already; the count is only ever raised")
-    print_either(as_json, {"mailbox": name, "shards": count}, f"{name}: {count} shards")
-
-
 def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
     """The keys that were named, in base64. Raises UsageFault."""
     from postroom.http.owner_keys import read_owner_key
@@ -246,15 +236,22 @@ def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
         try:
             read_owner_key(text)
         except OurError as error:
-            raise UsageFault(f"--public-key: {error}") from None
+            raise UsageFault(f"--public-key-base64: {error}") from None
         keys.append(text)
     return keys
+
+
+def _raise_shards(office: Office, name: str, count: int) -> None:
+    if not office.mailboxes().raise_shards(name, count):
+        stands = office.directory().shards(name)
+        if stands != count:
+            raise UsageFault(f"{name} has {stands} shards already; the count can only be raised")
 
 
 def _open_one(office: Office, name: str) -> "Mailbox":
     mailbox = office.directory().mailbox(name)
     if mailbox.closed or not _has_owner(office, mailbox):
-        raise UsageFault(f"{name} has no owner here; `postroom mailbox create` lets one in")
+        raise UsageFault(f"{name} has no owner here; `postroom mailbox open` lets one in")
     return mailbox
 
 

@@ -143,7 +143,7 @@ def _look_into(office: Office, mailbox: str) -> None:
     if found.closed or not found.keys:
         print(
             f"postroom: {mailbox} has no owner here: what is filed in it waits until "
-            f"`postroom mailbox create {mailbox}` lets one in",
+            f"`postroom mailbox open {mailbox}` lets one in",
             file=sys.stderr,
         )
 

@@ -44,8 +44,8 @@ def verify(
             show_default="now",
         ),
     ] = None,
-    wallet_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The public key (PEM) of the wallet it is from.")
+    public_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The public key (PEM) of the wallet that sent it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +60,7 @@ def verify(
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
     rules = Settings()
     data = read_input(file)
-    preshared = load_public_key(wallet_key) if wallet_key else None
+    preshared = load_public_key(public_key) if public_key else None
     network = lookups.network()
     with open_resolvers(network) as resolvers:
         told = explain(
@@ -91,7 +91,7 @@ def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", loca
             return preshared, "pre-shared"
         if local is not None:
             return _registered(local, name), "registered"
-        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "give the wallet's registered key with --wallet-key")
+        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "give the wallet's registered key with --public-key")
 
     return find_key
 

@@ -25,8 +25,8 @@ WalletUuid = Annotated[
 @app.command("add")
 def add(
     uuid: WalletUuid,
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its public key, as PEM.")] = None,
-    spki: Annotated[
+    public_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its public key, as PEM.")] = None,
+    public_key_base64: Annotated[
         str | None, typer.Option(metavar="BASE64", help="Its public key, as base64 of a SubjectPublicKeyInfo.")
     ] = None,
     *,
@@ -34,12 +34,12 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Register a wallet's public key, or replace it."""
-    if key is not None and spki is None:
-        public = load_public_key(key)
-    elif spki is not None and key is None:
-        public = read_public_key(spki, "--spki")
+    if public_key is not None and public_key_base64 is None:
+        public = load_public_key(public_key)
+    elif public_key_base64 is not None and public_key is None:
+        public = read_public_key(public_key_base64, "--public-key-base64")
     else:
-        raise UsageFault("say one of --key FILE and --spki BASE64: the wallet's public key")
+        raise UsageFault("give the wallet's public key: one of --public-key FILE and --public-key-base64 BASE64")
     deployment.open().operators().put_wallet(uuid, public.spki())
     line = f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}"
     print_either(as_json, _describe(uuid, public), line)

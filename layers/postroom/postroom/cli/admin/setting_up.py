@@ -243,7 +243,7 @@ def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFou
 
 def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check | None:
     spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
-    publish = f"publish the TXT record that `postroom keygen --of {domain}.pem {spoken}` prints"
+    publish = f"publish the TXT record that `postroom keygen --key {domain}.pem {spoken}` prints"
     if found is None:
         told = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
         return bad("", None, told, "sign under a shorter selector")

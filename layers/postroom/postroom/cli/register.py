@@ -1,11 +1,11 @@
-"""`postroom mailbox open`: open the mailbox of a dm3 name over HTTPS, by its profile's key."""
+"""`postroom mailbox register`: open the mailbox of a dm3 name over HTTPS, by its profile's key."""
 
 from postroom.cli.inputs import AsJson, MailboxName
 from postroom.cli.output import print_either, safe
 from postroom.cli.owner import OwnerOptions
 
 
-def open_own(
+def register(
     name: MailboxName,
     owner: OwnerOptions,
     as_json: AsJson = False,
