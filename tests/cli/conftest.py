@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from postroom.cli import app
 from postroom.cli.descriptor import Deployment, Descriptor
+from postroom.cli.exits import Exit
 from postroom.client import Mailbox
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local import translate
@@ -47,6 +48,12 @@ def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
         return result
 
     return run
+
+
+def code_of(sentence: str) -> Exit:
+    """The exit code that belongs to the sentence of a wrong use: what is named is not there, or it is wrong."""
+    absent = ("No such file", "there is no ", "has no owner here", "is not registered", "is not in the directory")
+    return Exit.NOT_FOUND if any(words in sentence for words in absent) else Exit.USAGE
 
 
 @pytest.fixture

@@ -432,7 +432,7 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
 
 def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Offices) -> None:
     result = postroom("admin", "status", "--stack-name", "nowhere")
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (5, "")
     assert f"there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION)" in result.stderr
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.conftest import Postroom, Rooms, build_rooms
+from tests.cli.conftest import Postroom, Rooms, build_rooms, code_of
 from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -188,7 +188,7 @@ def test_what_cannot_be_asked_that_way_is_a_usage_error(
     postroom: Postroom, rooms: Rooms, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("audit", *options, *rooms.options)
-    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, sentence in result.stderr) == (code_of(sentence), True), result.stderr
 
 
 def test_a_ledger_that_tells_of_no_message_is_said_so(store: Store, audited: Callable[..., Result]) -> None:

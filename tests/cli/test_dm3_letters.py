@@ -10,7 +10,7 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.cli.conftest import Postroom, Rooms, World
+from tests.cli.conftest import Postroom, Rooms, World, code_of
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SERVICE, DeliveryService
 from tests.pipeline.house import House
@@ -228,7 +228,7 @@ def test_what_is_given_wrongly_is_a_sentence(
     for name, value in (("--key", ALICE), ("--registry", "names.yaml")):
         options += [] if name in arguments else [name, value]
     result = shell.postroom("dm3", "send", ALICE, BOB, *arguments, *options, *shell.options, input=stdin)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (code_of(sentence), "")
     assert sentence in result.stderr
     assert shell.net.came == []
 

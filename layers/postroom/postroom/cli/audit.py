@@ -1,6 +1,5 @@
 """`postroom audit`: compare what is stored with what was accepted. It only reads."""
 
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -12,7 +11,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
 from postroom.cli.office import Office
-from postroom.cli.output import print_json, print_table, safe
+from postroom.cli.output import note, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read
         told = "the door's log tells of no message in that time; LogLevel must be INFO"
         if ledger:
             told = "the ledger tells of no message: is it the door's log, line by line, with nothing before the JSON?"
-        print(f"postroom: {told}", file=sys.stderr)
+        note(told)
     return findings
 
 

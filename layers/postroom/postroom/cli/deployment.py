@@ -43,7 +43,7 @@ class DeploymentOptions(OptionGroup):
     def open(self) -> Office:
         """The deployment. An option goes before an environment variable, and that before `.postroom` here.
 
-        Raises UsageFault, NotFoundOut.
+        Raises UsageFault, UnavailableFault.
         """
         return open_office(self._stack_name, None if self._stack_name else self.local.local, self.deployment)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 
 FILE_NAME = "local.json"
 DEFAULT_PATH = Path(".postroom") / FILE_NAME
@@ -59,7 +59,7 @@ class Descriptor:
 
 
 def read_descriptor(path: Path) -> Descriptor:
-    """The descriptor in a file, or in `local.json` of a folder. Raises UsageFault."""
+    """The descriptor in a file, or in `local.json` of a folder. Raises NotFoundFault, UsageFault."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
         value: dict[str, Any] = json.loads(file.read_bytes())
@@ -76,6 +76,6 @@ def read_descriptor(path: Path) -> Descriptor:
             deployments=deployments,
         )
     except FileNotFoundError:
-        raise UsageFault(f"there is no {file}; `postroom up` starts a local stack and writes it") from None
+        raise NotFoundFault(f"there is no {file}", hint="`postroom up` starts a local stack and writes it") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageFault(f"{file} does not describe a local stack; `postroom up` writes it anew") from None

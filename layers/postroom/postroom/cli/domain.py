@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_private_key
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
@@ -98,7 +98,7 @@ def remove(
 ) -> None:
     """Remove a domain and its subjects; mail that is filed stays."""
     if not deployment.open().operators().remove_domain(name):
-        raise UsageFault(f"{name} is not in the directory; `postroom domain list` shows what is")
+        raise NotFoundFault(f"{name} is not in the directory", hint="`postroom domain list` shows what is")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 
 

@@ -95,7 +95,7 @@ def last(
     from postroom.jobs.telling import latest
 
     if job not in ("compact", "expire"):
-        raise UsageFault(f"there is no job {job!r}: say compact or expire")
+        raise UsageFault(f"the job is {job!r}; it must be compact or expire")
     try:
         found = deployment.open().objects().get(latest(job))
     except KeyError:

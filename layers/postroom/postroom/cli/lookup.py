@@ -112,8 +112,8 @@ class _Told(NamedTuple):
 
     @property
     def exit(self) -> Exit:
-        return {"secure": Exit.GOOD, "bogus": Exit.BAD_MESSAGE, "insecure": Exit.INSECURE}.get(
-            self.status, Exit.NOT_FOUND_OUT
+        return {"secure": Exit.GOOD, "bogus": Exit.REFUSED, "insecure": Exit.PROBLEMS}.get(
+            self.status, Exit.UNAVAILABLE
         )
 
     def as_json(self) -> "JsonValue":

@@ -1,6 +1,5 @@
 """`postroom mailbox`: the owners and shards of mailboxes. Changes take effect within a minute."""
 
-import sys
 import time
 from base64 import b64encode
 from pathlib import Path
@@ -10,11 +9,11 @@ import typer
 
 from postroom.cli import notify
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
 from postroom.cli.office import Office
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.cli.preferences import settings
 from postroom.cli.register import register
 from postroom.core.errors import OurError
@@ -195,10 +194,9 @@ def hold(
     office.mailboxes().hold(name)
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
     if not known:
-        print(
-            f"postroom: {name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
-            f"`postroom mailbox release {name}` takes that back.",
-            file=sys.stderr,
+        note(
+            f"{name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
+            f"`postroom mailbox release {name}` takes that back."
         )
 
 
@@ -251,7 +249,7 @@ def _raise_shards(office: Office, name: str, count: int) -> None:
 def _open_one(office: Office, name: str) -> "Mailbox":
     mailbox = office.directory().mailbox(name)
     if mailbox.closed or not _has_owner(office, mailbox):
-        raise UsageFault(f"{name} has no owner here; `postroom mailbox open` lets one in")
+        raise NotFoundFault(f"{name} has no owner here", hint="`postroom mailbox open` gives it one")
     return mailbox
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
 import typer
 
-from postroom.cli.exits import Exit, NotFoundOut, UsageFault
+from postroom.cli.exits import Exit, UnavailableFault, UsageFault
 from postroom.cli.inputs import domain_name
 from postroom.cli.options import OptionGroup
 from postroom.cli.output import print_json, safe
@@ -59,7 +59,7 @@ class OutboxOptions(OptionGroup):
 
 
 def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json: bool) -> Exit:
-    """Send it, and print what became of it: so far, or in the end. Raises UsageFault, Refusal, NotFoundOut."""
+    """Send it, and print the result, so far or in the end. Raises UsageFault, RefusalFault, UnavailableFault."""
     from msgspec import to_builtins
 
     to, subject = _needed("--to", message.to), _needed("--subject", message.subject)
@@ -72,8 +72,10 @@ def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json
                 dialect=message.dialect,
             )  # fmt: skip
             became = _wait(mailbox, sent.correlation, message.wait)
-    except NotFoundOut as error:
-        raise NotFoundOut(f"{error} Say it again with --token {token}, and it is sent once.") from None
+    except UnavailableFault as error:
+        raise UnavailableFault(
+            str(error), hint=f"repeat it with --token {token}, and it is sent once", reason=error.reason
+        ) from None
     told: dict[str, JsonValue] = {"token": token, **to_builtins(became or sent)}
     if as_json:
         print_json(told)
@@ -105,10 +107,10 @@ def _exit_of(state: "State", *, waited: bool) -> Exit:
         case State.DELIVERED:
             return Exit.GOOD
         case State.REFUSED:
-            return Exit.BAD_MESSAGE
+            return Exit.REFUSED
         case State.QUEUED if not waited:
             return Exit.GOOD
-    return Exit.NOT_FOUND_OUT
+    return Exit.UNAVAILABLE
 
 
 def _read_body(data: bytes) -> JsonValue:

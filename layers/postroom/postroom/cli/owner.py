@@ -11,7 +11,7 @@ import typer
 
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.descriptor import read_descriptor
-from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
+from postroom.cli.exits import NotFoundFault, RefusalFault, UnavailableFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.network import CaFile, choose_network, open_resolvers
 from postroom.cli.options import OptionGroup
@@ -59,7 +59,7 @@ def find_way(
 ) -> Way:
     """Within a local stack, if one is named; else where DNS says. Each of the others goes before that.
 
-    Raises SettingsError, UsageFault, NotFoundOut.
+    Raises SettingsError, UsageFault, UnavailableFault.
     """
     from postroom.client.mailbox.http import read_address
 
@@ -79,7 +79,7 @@ def _look_up(host: str, resolvers: list[str]) -> str:
     with open_resolvers(choose_network(None, resolvers=resolvers)) as opened:
         found = addresses(host, opened.asking())
     if not found:
-        raise NotFoundOut(f"there is no host {host}, says the resolver")
+        raise NotFoundFault(f"there is no host {host}, by the resolver's answer")
     return found[0]
 
 
@@ -99,7 +99,7 @@ def open_mailbox(
 ) -> "Iterator[Mailbox]":
     """The mailbox, until the block ends; what it refuses or cannot do becomes the end of a command.
 
-    Raises Refusal, NotFoundOut, UsageFault.
+    Raises RefusalFault, UnavailableFault, UsageFault.
     """
     from postroom.client.mailbox import Mailbox, MailboxError, RefusedError, Retries, UnreadableMessageWarning
 
@@ -114,9 +114,9 @@ def open_mailbox(
             warnings.showwarning = lambda message, *_, **__: note(str(message))
             yield mailbox
     except RefusedError as error:
-        raise Refusal(str(error)) from None
+        raise RefusalFault(str(error), reason=error.reason) from None
     except MailboxError as error:
-        raise NotFoundOut(str(error)) from None
+        raise UnavailableFault(str(error), reason=error.reason) from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.messages import Mail, describe, is_shown_whole, print_message, print_proof
 from postroom.cli.output import note, print_json_line, safe
 from postroom.cli.owner import ATTEMPTS, OwnerOptions, load_owners_key
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def read_as_owner(owner: OwnerOptions, name: str, ids: Sequence[str], wanted: Wanted) -> None:
-    """Acknowledge `ids`, or else show what waits. Raises UsageFault, Refusal, NotFoundOut."""
+    """Acknowledge `ids`, or else show what waits. Raises UsageFault, RefusalFault, UnavailableFault."""
     from postroom.protocols.dm3.keys import UserKeys
 
     if wanted.wait and (wanted.raw or wanted.message):
@@ -85,7 +85,7 @@ def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: 
         for each in done.acknowledged:
             print(f"acknowledged {each}")
     if done.unknown:
-        raise UsageFault(f"there is no message {', '.join(map(safe, done.unknown))} in {name}")
+        raise NotFoundFault(f"there is no message {', '.join(map(safe, done.unknown))} in {name}")
 
 
 def _find(mailbox: "Mailbox", wanted: Wanted) -> "Message":

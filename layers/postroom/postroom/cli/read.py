@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import Mail, describe, print_message, print_proof
 from postroom.cli.office import Office
@@ -113,7 +113,7 @@ def _fetch(
         row = office.register().find(_row(message, mailbox, "--id"))
         found = reader.fetch_all([row] if row else [])
         if not found:
-            raise UsageFault(f"there is no message {message} in {mailbox}")
+            raise NotFoundFault(f"there is no message {message} in {mailbox}")
         return list(found)
     filed: list[Filed] = []
     rows = reader.list(
@@ -139,7 +139,7 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
         for each, key in zip(ids, keys, strict=True):
             size = register.acknowledge(key, forget_at)
             if size is None:
-                raise UsageFault(f"there is no message {each} in {mailbox}")
+                raise NotFoundFault(f"there is no message {each} in {mailbox}")
             freed += [size] if size else []
     finally:
         office.counting().gone(mailbox, freed)

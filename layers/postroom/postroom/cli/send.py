@@ -56,7 +56,7 @@ def send(
         })  # fmt: skip
     else:
         _print(url, sent.status, str(sent.fate), sent.reply)
-    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.BAD_MESSAGE, Fate.NOT_NOW: Exit.NOT_FOUND_OUT}
+    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.REFUSED, Fate.NOT_NOW: Exit.UNAVAILABLE}
     raise typer.Exit(exits[sent.fate])
 
 

@@ -1,17 +1,16 @@
 """`postroom subject`: what is done with messages, by their Subject (settlement NLWeb 14)."""
 
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name
 from postroom.cli.office import Office
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def remove(
     """Remove the rule for a pattern."""
     office = deployment.open()
     if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
-        raise UsageFault(f"{domain} has no rule for {pattern!r}; `postroom subject list` shows what it has")
+        raise NotFoundFault(f"{domain} has no rule for {pattern!r}", hint="`postroom subject list` shows its rules")
     office.operators().remove_subject(domain, pattern)
     print_either(as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed")
 
@@ -136,20 +135,16 @@ def _mailbox(domain: str, text: str) -> str:
 
 
 def _look_into(office: Office, mailbox: str) -> None:
-    """Refuse a mailbox of dm3 letters; say of one that nobody picks up yet that it is."""
+    """Refuse a mailbox of dm3 letters; tell of one without an owner."""
     if office.directory().dm3_mailbox(mailbox) is not None:
         raise UsageFault(f"{mailbox} takes dm3 letters: a mailbox has one protocol")
     found = office.directory().mailbox(mailbox)
     if found.closed or not found.keys:
-        print(
-            f"postroom: {mailbox} has no owner here: what is filed in it waits until "
-            f"`postroom mailbox open {mailbox}` lets one in",
-            file=sys.stderr,
-        )
+        note(f"{mailbox} has no owner yet: its mail waits until `postroom mailbox open {mailbox}` gives it one")
 
 
 def _find(office: Office, domain: str) -> "Domain":
     found = office.directory().domain(domain)
     if found is None:
-        raise UsageFault(f"{domain} is not in the directory; add it by `postroom domain add {domain}`")
+        raise NotFoundFault(f"{domain} is not in the directory", hint=f"`postroom domain add {domain}` adds it")
     return found

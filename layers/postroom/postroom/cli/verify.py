@@ -97,7 +97,7 @@ def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", loca
 
 
 def _registered(local: Path, wallet: str) -> "PublicKey":
-    """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or NotFoundOut."""
+    """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or UnavailableFault."""
     from postroom.core.errors import TheirError
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
     from postroom.reasons import Reason

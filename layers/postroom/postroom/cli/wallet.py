@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
@@ -74,7 +74,7 @@ def remove(
 ) -> None:
     """Forget a wallet's public key: what it sends from then on is discarded."""
     if not deployment.open().operators().remove_wallet(uuid):
-        raise UsageFault(f"{uuid} is not registered; `postroom wallet list` shows what is")
+        raise NotFoundFault(f"{uuid} is not registered", hint="`postroom wallet list` shows what is")
     print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")
 
 

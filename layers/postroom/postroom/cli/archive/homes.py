@@ -41,7 +41,7 @@ def open_home(text: str, owner: OwnersKeyOptions, *, service: tuple[str, str] | 
     """The home that is told so, until the block ends. `service`: the URL and the mailbox that are meant by this word.
 
     A home at a post office needs the owner's key. What it refuses in the block, or cannot do, becomes the end of a
-    command. Raises UsageFault, SettingsError, Refusal, NotFoundOut.
+    command. Raises UsageFault, SettingsError, RefusalFault, UnavailableFault.
     """
     if text == _SERVICE or text.startswith(_HTTPS):
         url, name = _read_service(text, service)

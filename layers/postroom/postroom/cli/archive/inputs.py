@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.archive.homes import FORMS, Place, open_home
-from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
+from postroom.cli.exits import NotFoundFault, RefusalFault, UnavailableFault, UsageFault
 from postroom.cli.owner import OwnersKeyOptions, load_owners_key
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bool = False) -> "Archive":
     """The archive that is in a home, or with `moved` was there; with `owner`, one that may be begun there.
 
-    Raises UsageFault, NotThisHomeError.
+    Raises NotFoundFault, NotThisHomeError.
     """
     from postroom.client.archive import Archive
     from postroom.client.archive.deed import check_deed, find_deed
@@ -32,7 +32,7 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
     deed, _ = find_deed(home, storage_key)
     name = owner or (deed.owner if deed else None)
     if name is None:
-        raise UsageFault("there is no archive in this home yet; `postroom archive pull` begins one")
+        raise NotFoundFault("there is no archive in this home yet", hint="`postroom archive pull` begins one")
     archive = Archive.of(home, name, signer.sign(name.encode()), storage_key)
     if not moved:
         check_deed(archive)
@@ -52,13 +52,13 @@ def telling() -> Iterator[None]:
     except NotThisHomeError as error:
         raise UsageFault(str(error)) from None
     except RecordError as error:
-        raise Refusal(str(error)) from None
+        raise RefusalFault(str(error)) from None
     except ContainerError as error:
-        raise NotFoundOut(
+        raise UnavailableFault(
             f"the archive is damaged: {error}; `postroom archive verify` says all that is wrong"
         ) from None
     except NotCopiedError as error:
-        raise NotFoundOut(str(error)) from None
+        raise UnavailableFault(str(error)) from None
 
 
 @dataclass(frozen=True, kw_only=True)

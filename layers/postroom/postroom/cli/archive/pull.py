@@ -54,7 +54,7 @@ def pull(
             pulled = bring(mailbox, archive, receiver, met)
     _print(pulled, as_json=as_json)
     if pulled.left or pulled.unopened or pulled.damaged:
-        raise typer.Exit(Exit.NOT_FOUND_OUT)
+        raise typer.Exit(Exit.UNAVAILABLE)
 
 
 def _print(pulled: "Pulled", *, as_json: bool) -> None:

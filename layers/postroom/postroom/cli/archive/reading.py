@@ -6,7 +6,7 @@ import typer
 
 from postroom.cli.archive.inputs import ArchiveOptions
 from postroom.cli.archive.shown import lines_of
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json, print_table, safe
 from postroom.cli.progress import progress
@@ -59,8 +59,8 @@ def show(
     with options.open() as archive:
         entries = archive.open(partner)
     if not entries:
-        raise UsageFault(
-            f"there is no conversation with {safe(partner)}; `postroom archive list` shows with whom there are"
+        raise NotFoundFault(
+            f"there is no conversation with {safe(partner)}", hint="`postroom archive list` shows with whom there are"
         )
     if as_json:
         print_json({"partner": partner, "messages": [entry.as_json() for entry in entries]})

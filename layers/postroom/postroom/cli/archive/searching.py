@@ -11,7 +11,7 @@ import typer
 
 from postroom.cli.archive.inputs import ArchiveOptions
 from postroom.cli.archive.shown import shortened
-from postroom.cli.exits import NotFoundOut, UsageFault
+from postroom.cli.exits import UnavailableFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_either, print_json, safe
 from postroom.cli.progress import progress
@@ -77,7 +77,7 @@ def _used(archive: "Archive") -> "Iterator[Index]":
         yield index
     except sqlite3.Error as error:
         advice = "`postroom archive index --drop` removes it, --no-index searches without"
-        raise NotFoundOut(f"the index {index.path} cannot be used: {error}; {advice}") from None
+        raise UnavailableFault(f"the index {index.path} cannot be used: {error}; {advice}") from None
 
 
 def _print(hits: "list[Hit]", *, as_json: bool) -> None:

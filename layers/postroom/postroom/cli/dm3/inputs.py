@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.deployment import DeploymentName
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.office import Office, open_office
 from postroom.cli.options import OptionGroup
@@ -95,10 +95,10 @@ def find_registry(office: Office) -> bytes | None:
 
 
 def stored_registry(office: Office) -> bytes:
-    """The same. Raises UsageFault where it has none."""
+    """The same. Raises NotFoundFault where it has none."""
     found = find_registry(office)
     if found is None:
-        raise UsageFault("this deployment has no registry yet; `postroom dm3 registry put FILE` stores one")
+        raise NotFoundFault("this deployment has no registry yet", hint="`postroom dm3 registry put FILE` stores one")
     return found
 
 

@@ -6,7 +6,7 @@ import typer
 
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name, message_types
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
@@ -85,7 +85,7 @@ def remove(
 ) -> None:
     """Close a mailbox; mail that is filed stays."""
     if not deployment.open().operators().remove_dm3_mailbox(name):
-        raise UsageFault(f"{name} has no mailbox here; `postroom dm3 mailbox list` shows who has")
+        raise NotFoundFault(f"{name} has no mailbox here", hint="`postroom dm3 mailbox list` shows who has")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 
 

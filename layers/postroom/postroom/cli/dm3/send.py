@@ -68,7 +68,7 @@ def send(
     with open_resolvers(network) as resolvers:
         sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(letter)
     _print(sent, as_json=as_json)
-    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.BAD_MESSAGE, Fate.NOT_NOW: Exit.NOT_FOUND_OUT}
+    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.REFUSED, Fate.NOT_NOW: Exit.UNAVAILABLE}
     raise typer.Exit(exits[sent.fate])
 
 
