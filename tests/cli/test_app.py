@@ -41,20 +41,6 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
-def test_every_command_has_help(postroom: Postroom) -> None:
-    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["doctor"], ["audit"], ["up"], ["demo"]]
-    commands += [["domain", name] for name in ("add", "list", "remove")]
-    commands += [["subject", name] for name in ("add", "list", "remove")]
-    commands += [["wallet", name] for name in ("add", "list", "remove")]
-    commands += [["mailbox", "register"], ["dns", "lookup"], ["admin", "status"]]
-    commands += [["dm3", name] for name in ("keygen", "wallet-message", "send", "open")]
-    commands += [["dm3", "mailbox", name] for name in ("add", "list", "remove")]
-    commands += [["dm3", "registry", name] for name in ("put", "show")]
-    for command in commands:
-        result = postroom(*command, "--help")
-        assert (result.exit_code, result.stdout.startswith("Usage: ")) == (0, True), command
-
-
 def test_the_version_is_the_distributions() -> None:
     ended = run(str(Path(sys.executable).parent / "postroom"), "--version")
     assert ended.stdout.split()[0] == "postroom"

@@ -22,8 +22,9 @@ app = CommandTyper(
     name="postroom",
     cls=Commands,
     help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
-    epilog="Exit codes: 0 good, 1 the message (or the domain) is bad, 2 usage, 3 could not find out, 4 an audit found "
-    "problems; of a look-up 0 secure, 1 bogus, 2 usage, 3 indeterminate, 4 insecure.",
+    epilog="Exit codes: 0 done, 1 refused or bad, 2 wrong usage, 3 could not find out or do it now, 4 problems found, "
+    "5 not found. Environment: POSTROOM_STACK, POSTROOM_LOCAL, POSTROOM_AT, POSTROOM_KEY, POSTROOM_HOME; "
+    "docs/reference/cli.md has all of it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Boxes and colours are for people.
@@ -51,7 +52,7 @@ app.command()(cost)
 
 @app.command()
 def demo() -> None:
-    """Play the main job as a story, on the real template, in a local stack."""
+    """Play the main flows as a story, in a local stack."""
     from postroom.local.checkout import require, template_path
 
     template = template_path()

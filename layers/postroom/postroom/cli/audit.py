@@ -52,12 +52,12 @@ def audit(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Hold what is stored against what was accepted: nothing lost, nothing doubled, nothing without its bytes.
+    """Compare stored with accepted messages: none lost, none doubled.
 
-    It only reads: both tables whole, and each message that is filed. On AWS that is some 2 cents for a million
-    messages that came in a hundred at a time, 40 where they came one by one; --quick spares the messages.
+    It only reads: both tables whole, and each stored message. On AWS that is some 2 cents for a million messages that
+    came in a hundred at a time, 40 where they came one by one; --quick leaves the messages out.
 
-    Exit code 4: something is wrong. docs/operate/audit.md says what each problem means.
+    Exit code 4: something is wrong. docs/audit.md explains each problem.
     """
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both say what was accepted; say one of them")

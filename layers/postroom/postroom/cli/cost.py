@@ -83,7 +83,7 @@ def cost(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what a month's mail costs on AWS, line by line, and a million of such messages."""
+    """Estimate what a month's mail costs on AWS, line by line."""
     from postroom.cost.model import Front, Mail, bill, gathered, largest_batch
     from postroom.cost.nights import LEFT, Nights
     from postroom.cost.prices import OURS, read_prices

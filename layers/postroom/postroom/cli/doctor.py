@@ -40,10 +40,10 @@ def doctor(
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a domain from outside: its zone, keys, host, certificate, inbox, manifest; what to do where it ails.
+    """Check a domain from outside, and suggest a fix for each problem.
 
-    Exit code 0: good, or good with warnings; 1: something is bad; 3: nothing is bad, but something could not be
-    found out.
+    Its zone, keys, host, certificate, inbox and manifest are checked. Exit code 0: good, perhaps with warnings; 1:
+    something is bad; 3: nothing is bad, but something could not be found out.
     """
     from postroom.doctor import Patient, examine, overall
     from postroom.protocols.nlweb.names import MAX_NAME

@@ -16,7 +16,7 @@ from postroom.core.ijson import JsonValue
 if TYPE_CHECKING:
     from postroom.storage.directory.domains import Domain
 
-app = CommandTyper(help="The domains that a deployment serves.", no_args_is_help=True)
+app = CommandTyper(help="Manage the domains that a deployment serves.", no_args_is_help=True)
 
 DomainName = Annotated[str, typer.Argument(help="The domain.", metavar="NAME", parser=domain_name)]
 
@@ -44,7 +44,10 @@ def add(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Add a domain, or change the settings named; its subjects stay as they are."""
+    """Add a domain, or change the settings named.
+
+    Its subjects stay as they are.
+    """
     from postroom.storage.directory.domains import Domain
 
     if (key is None) != (selector is None):
@@ -96,7 +99,7 @@ def remove(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a domain and its subjects; mail that is filed stays."""
+    """Remove a domain and its subjects; its mail stays."""
     if not deployment.open().operators().remove_domain(name):
         raise NotFoundFault(f"{name} is not in the directory", hint="`postroom domain list` shows what is")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")

@@ -13,7 +13,7 @@ from postroom.cli.output import print_either, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 from postroom.local.checkout import job_path
 
-app = CommandTyper(help="Compaction and expiry: here, or what they need on AWS.", no_args_is_help=True)
+app = CommandTyper(help="Run the compaction and expiry jobs, or prepare them on AWS.", no_args_is_help=True)
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
 SHOWN: Final = (
@@ -39,9 +39,9 @@ def compact(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Turn segments into few sorted chunks, and delete what nobody needs: the job of each night, run here.
+    """Compact segments into sorted chunks: the nightly job, run here.
 
-    It may be killed, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
+    It may be stopped, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
     Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("compact")  # what is missing here is said before AWS is asked
@@ -60,10 +60,10 @@ def expire(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Let go what has had its time, what closed mailboxes held, and what nobody will ask for: the job of each week.
+    """Delete expired mail and orphans: the weekly job, run here.
 
-    Whatever is set, what was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may
-    be killed, and run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
+    What was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may be stopped, and
+    run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("expire")  # as above
     office = deployment.open()
@@ -74,7 +74,7 @@ def expire(
 
 @app.command()
 def publish(deployment: DeploymentOptions) -> None:
-    """Put this library where the jobs of a deployment look for it: after each `sam deploy`."""
+    """Upload the library for the Glue jobs, after each deploy."""
     from postroom.cli.library import packed
     from postroom.jobs.library import LIBRARIES, library
 
@@ -91,7 +91,7 @@ def last(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show the report of the last run that came to its end."""
+    """Show the report of the last completed run."""
     from postroom.jobs.telling import latest
 
     if job not in ("compact", "expire"):

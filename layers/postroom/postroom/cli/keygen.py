@@ -42,7 +42,10 @@ def keygen(
     force: Annotated[bool, typer.Option("--force", help="Overwrite a key that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key pair: the private key goes into a file, the DNS record to publish is printed."""
+    """Make a key pair, and print the DNS record to publish.
+
+    The private key goes into a file that only you can read.
+    """
     from postroom.crypto.rsa_ed25519 import PrivateKey
     from postroom.protocols.nlweb.key_record import record_strings, record_text, zone_line
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postroom.names.dns import Answer, Ask, Question
     from postroom.names.dnssec import Bogus, Evidence, Verdict
 
-app = CommandTyper(help="What DNS says, and whether it is proven.", no_args_is_help=True)
+app = CommandTyper(help="Look names up in DNS, with proof.", no_args_is_help=True)
 
 _END_OF_TIMES = 2**32
 """Epoch seconds: signatures count no further before they begin anew (RFC 4034 §3.1.5)."""
@@ -32,7 +32,7 @@ _END_OF_TIMES = 2**32
 # Typer makes `postroom dns lookup` a group only if there is a callback.
 @app.callback()
 def group() -> None:
-    """What DNS says, and whether it is proven."""
+    """Look names up in DNS, with proof."""
 
 
 @app.command("lookup")
@@ -55,9 +55,10 @@ def lookup(
     explain: Annotated[bool, typer.Option("--explain", help="Show what proves it, zone by zone.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look a name up, and prove the answer from the trust anchor down. No resolver is believed.
+    """Look up a name, and prove the answer by DNSSEC.
 
-    Exit code 0: secure, which an absence can be, too; 1: bogus; 3: could not find out; 4: insecure (proven).
+    The proof begins at the trust anchor; no resolver is believed. Exit code 0: secure, which an absence can be, too; 1:
+    bogus; 3: could not find out; 4: insecure (proven).
     """
     from postroom.names.dns import Question
     from postroom.names.dnssec import Insecure, Policy, validate

@@ -22,7 +22,7 @@ from postroom.core.ijson import JsonValue
 if TYPE_CHECKING:
     from postroom.storage.directory.mailboxes import Mailbox
 
-app = CommandTyper(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
+app = CommandTyper(help="Manage mailboxes: owners, limits, legal holds.", no_args_is_help=True)
 app.command("register")(register)
 app.command("settings")(settings)
 app.add_typer(notify.app, name="notify")
@@ -68,7 +68,7 @@ def open_mailbox(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Let an owner pick a mailbox's mail up, or let one in again."""
+    """Open or reopen a mailbox, and set its owner's keys."""
     from postroom.storage.directory.domains import Dm3Mailbox
 
     keys, office = _keys(public_key, public_key_base64), deployment.open()
@@ -108,7 +108,10 @@ def change(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold, and how long."""
+    """Change a mailbox: keys, quota, time to keep, shards.
+
+    The count of shards can only be raised.
+    """
     keys, office = _keys(public_key, public_key_base64), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
     of_mailbox = bounds or ttl_days is not None or shards is not None
@@ -138,7 +141,7 @@ def change(
 
 @app.command("list")
 def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """List the mailboxes that have an owner, or had one."""
+    """List the mailboxes that have or had an owner."""
     office = deployment.open()
     names = {it.name for it in office.operators().mailboxes()} | {it.name for it in office.operators().dm3_mailboxes()}
     found = [_describe(office, name) for name in sorted(names)]
@@ -155,7 +158,7 @@ def show(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is set for a mailbox, and how much waits in it."""
+    """Show a mailbox's settings, and how much mail waits."""
     office = deployment.open()
     described = _describe(office, name)
     waiting, size = _count(office, name)
@@ -175,7 +178,10 @@ def close(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Let nobody in any more; mail that is filed stays, and what comes in is filed."""
+    """Close a mailbox: nobody can sign in; its mail stays.
+
+    Messages to it are still stored.
+    """
     office = deployment.open()
     _open_one(office, name)
     office.mailboxes().close(name, int(time.time()))
@@ -188,7 +194,7 @@ def hold(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Put a mailbox under legal hold: nothing in it expires, and no bytes of its messages are deleted."""
+    """Put a mailbox under legal hold: nothing in it is deleted."""
     office = deployment.open()
     known = _is_known(office, name)
     office.mailboxes().hold(name)
@@ -206,14 +212,17 @@ def release(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a mailbox no longer: what has had its time meanwhile goes when the jobs come to it (docs/jobs.md)."""
+    """Release a mailbox from legal hold.
+
+    Mail that has expired meanwhile is deleted by the next runs of the jobs.
+    """
     deployment.open().mailboxes().release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 
 
 @app.command("rotate-keys")
 def rotate_keys(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """Let a new key sign owners' tokens; nobody is signed out."""
+    """Replace the key that signs tokens; nobody is signed out."""
     import secrets
 
     from postroom.http.tokens import TOKEN_SECONDS

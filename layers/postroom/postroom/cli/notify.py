@@ -86,7 +86,7 @@ class _OperatorsDesk:
         _tried(lambda: self.desk.remove(self.mailbox, target_id))
 
 
-app = CommandTyper(help="Who is told that something waits in a mailbox.", no_args_is_help=True)
+app = CommandTyper(help="Manage who is notified that mail is waiting.", no_args_is_help=True)
 
 _TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's id, as `list` shows it.")]
 
@@ -97,7 +97,7 @@ def list_targets(
     owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """List the targets of a mailbox, and what is wrong with them."""
+    """List the notification targets of a mailbox."""
     with _open(name, owner) as desk:
         found = desk.targets()
     if as_json:
@@ -114,7 +114,10 @@ def add(
     owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Add a target, and send it a code; the secret that webhooks are signed by is shown here, and not again."""
+    """Add a notification target, and send it a code.
+
+    The secret that signs webhooks is shown here, and not again.
+    """
     with _open(name, owner) as desk:
         made = desk.add_target("sns" if to.startswith("arn:") else "webhook", to)
     _print_one(made, "a code is on its way there; `verify` takes it", as_json=as_json)
@@ -129,7 +132,7 @@ def verify(
     owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Begin to tell a target, by the code that was sent there."""
+    """Confirm a target by the code that was sent to it."""
     with _open(name, owner) as desk:
         shown = desk.verify_target(target, code)
     _print_one(shown, "it is told from now on" if code else "another code is on its way there", as_json=as_json)
@@ -142,7 +145,7 @@ def rotate(
     owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Give a webhook a new secret; the old one signs for a day, beside it."""
+    """Give a webhook a new secret; the old one signs one more day."""
     with _open(name, owner) as desk:
         shown = desk.rotate_target(target)
     _print_one(shown, "the old secret signs for a day more", as_json=as_json)
@@ -155,7 +158,7 @@ def resume(
     owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Tell a target again that failed for days, and was paused for it."""
+    """Resume a target that was paused after failures."""
     with _open(name, owner) as desk:
         shown = desk.resume_target(target)
     _print_one(shown, str(shown.state), as_json=as_json)
@@ -168,7 +171,7 @@ def remove(
     owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Tell a target no more."""
+    """Remove a notification target."""
     with _open(name, owner) as desk:
         desk.remove_target(target)
     print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is told no more")

@@ -28,7 +28,7 @@ def settings(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the owner set, or change some of it."""
+    """Show the owner's settings, or change some."""
     wanted = read_changes(change or [])
     with owner.open(name) as mailbox:
         found = mailbox.settings()

@@ -51,9 +51,10 @@ def read(
     wait: Annotated[bool, typer.Option("--wait", help="With --at: go on with what comes in, until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what is filed in a mailbox, oldest first; with --ack, take messages out of it.
+    """List the messages of a mailbox, or acknowledge them.
 
-    The operator reads through AWS; the owner over HTTPS, with --at and --key.
+    The oldest comes first. The operator reads through AWS; the owner over HTTPS, with --at and --key, where
+    --json writes one object a line.
     """
     from postroom.storage.mail.ids import id_of
 

@@ -10,7 +10,10 @@ def register(
     owner: OwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Open your mailbox of dm3 letters, if your profile names this delivery service; if it is open, it stays so."""
+    """Open your dm3 mailbox, if your profile names this service.
+
+    One that is open stays open.
+    """
     with owner.open(name) as mailbox:
         mailbox.open()
     print_either(as_json, {"name": name, "open": True}, f"{safe(name)}: open")

@@ -29,9 +29,9 @@ def send(
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Post a signed message, or send one through an outbox, and print the answer.
+    """Send a signed message, or one through an outbox.
 
-    Exit code 0: taken (with --wait: delivered); 1: refused; 3: not now.
+    Exit code 0: accepted (with --wait: delivered); 1: refused; 3: not now.
     """
     from postroom.client import Fate, deliver
 

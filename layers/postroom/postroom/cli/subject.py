@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.protocols.nlweb.subjects import SubjectRule
     from postroom.storage.directory.domains import Domain
 
-app = CommandTyper(help="What becomes of a message, by its Subject.", no_args_is_help=True)
+app = CommandTyper(help="Manage what happens to messages, by their Subject.", no_args_is_help=True)
 
 ForDomain = Annotated[str, typer.Option("--domain", help="The receiving domain.", parser=domain_name)]
 Pattern = Annotated[str, typer.Argument(help="Method@Role; * may stand for the method, the role, or everything.")]
@@ -64,7 +64,10 @@ def list_subjects(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules of a domain that are in force; those that every domain has, and its owner's, are marked."""
+    """List the rules of a domain that are in force.
+
+    Rules that every domain has, and those of its owner, are marked.
+    """
     from postroom.protocols.nlweb.subjects import BUILT_IN, find_rule_of_both
 
     office = deployment.open()

@@ -51,7 +51,10 @@ def up(
     queue_processes: Annotated[int | None, _processes("each function that a queue feeds", "2 for each core")] = None,
     http_processes: Annotated[int | None, _processes("each other function", "16")] = None,
 ) -> None:
-    """Run the post office on this machine, with a few domains to play with, until Ctrl-C."""
+    """Run the post office on this machine, until Ctrl-C.
+
+    It has a few domains to play with.
+    """
     from postroom.local.checkout import require, template_path
 
     template = template_path()

@@ -49,9 +49,10 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a message as a receiver would, and show how. Exit code 0: accepted; 1: not; 3: could not find out.
+    """Check a message as its receiver would, and show each check.
 
-    Only the receiver knows which subjects it takes, and which messages it has seen before.
+    Exit code 0: accepted; 1: not accepted; 3: could not find out. Only the receiver knows which subjects it takes, and
+    which messages it has seen before.
     """
     from postroom.protocols.nlweb.explain import explain
     from postroom.protocols.nlweb.timestamp import Window

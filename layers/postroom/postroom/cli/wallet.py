@@ -15,7 +15,7 @@ from postroom.core.ijson import JsonValue
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
 
-app = CommandTyper(help="Wallets: senders without a domain.", no_args_is_help=True)
+app = CommandTyper(help="Manage wallets: senders without a domain.", no_args_is_help=True)
 
 WalletUuid = Annotated[
     str, typer.Argument(help="What the wallet writes into From.", metavar="UUID", parser=wallet_uuid)
@@ -72,7 +72,7 @@ def remove(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a wallet's public key: what it sends from then on is discarded."""
+    """Remove a wallet: what it sends from then on is discarded."""
     if not deployment.open().operators().remove_wallet(uuid):
         raise NotFoundFault(f"{uuid} is not registered", hint="`postroom wallet list` shows what is")
     print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")

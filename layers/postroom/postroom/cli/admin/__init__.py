@@ -14,7 +14,7 @@ from postroom.cli.output import print_json
 if TYPE_CHECKING:
     from postroom.core.ijson import JsonValue
 
-app = CommandTyper(help="For whoever runs a deployment: what it lacks.", no_args_is_help=True)
+app = CommandTyper(help="Check a deployment.", no_args_is_help=True)
 
 
 @app.command()
@@ -23,10 +23,10 @@ def status(
     lookups: LookupOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a deployment: stack, hosts, domains, keys, functions, jobs, alarms, dead letters; what to do next.
+    """Check a deployment, and suggest what to do next.
 
-    It changes nothing. Exit code 0: nothing is missing, but perhaps there are warnings; 1: something is missing or bad;
-    3: nothing is, but something could not be found out.
+    Stack, hosts, domains, keys, functions, jobs, alarms and dead letters are checked; nothing is changed. Exit code 0:
+    nothing is missing, perhaps with warnings; 1: something is missing or bad; 3: something could not be found out.
     """
     from postroom.cli.admin.found import Place
     from postroom.cli.admin.looking import look

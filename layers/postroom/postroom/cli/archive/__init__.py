@@ -7,9 +7,7 @@ from postroom.cli.archive.searching import index, search
 from postroom.cli.archive.verify import verify
 from postroom.cli.options import CommandTyper
 
-app = CommandTyper(
-    help="Your mail at home: sealed, in a folder, in a bucket, or at your post office.", no_args_is_help=True
-)
+app = CommandTyper(help="Keep your mail at home, sealed: pull, read, search, move.", no_args_is_help=True)
 app.command()(pull)
 app.command("list")(list_conversations)
 app.command()(show)

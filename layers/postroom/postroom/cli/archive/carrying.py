@@ -26,7 +26,10 @@ def export_file(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the whole archive into one file (dm3 §3.2), which `import` reads with the same key."""
+    """Write the whole archive into one sealed file.
+
+    Its form is that of dm3 §3.2; `import` reads it with the same key.
+    """
     from postroom.client.archive import export_record
 
     if file.exists() and not force:
@@ -54,7 +57,10 @@ def import_file(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store what a file has beside what is in the archive; what is wrong with the file is seen before that."""
+    """Add the messages of an exported file to the archive.
+
+    The whole file is checked first.
+    """
     from postroom.client.archive import import_record
 
     with options.open(name) as archive:
@@ -70,7 +76,10 @@ def move(
     remove: Annotated[bool, typer.Option("--remove", help="Then remove all messages from the old home.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the archive, compare, and have the old home say where it is now. May be stopped, and begun again."""
+    """Move the archive to another home.
+
+    It is copied and compared, then the old home says where it is now. It may be stopped, and run again.
+    """
     from postroom.client.archive.moving import move as carry
     from postroom.client.archive.moving import vacate
 

@@ -33,9 +33,9 @@ def pull(
     registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch what waits, verify and open it, store it, and only then acknowledge it. May be stopped at any point.
+    """Fetch waiting mail, store it, and then acknowledge it.
 
-    Exit code 3: something stays in the mailbox.
+    Messages are verified and opened. It may be stopped at any point. Exit code 3: something stays in the mailbox.
     """
     from postroom.client.archive.pull import pull as bring
     from postroom.client.archive.receiving import Receiver

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def list_conversations(options: ArchiveOptions, as_json: AsJson = False) -> None:
-    """List with whom there are conversations: how many messages, and when the newest was written."""
+    """List the conversations, with the time of the newest message."""
     from postroom.protocols.dm3.stored import SET_ASIDE
 
     found: list[dict[str, JsonValue]] = []
@@ -55,7 +55,7 @@ def show(
     options: ArchiveOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show one conversation, the oldest message first."""
+    """Show a conversation, the oldest message first."""
     with options.open() as archive:
         entries = archive.open(partner)
     if not entries:

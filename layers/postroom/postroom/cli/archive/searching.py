@@ -30,7 +30,10 @@ def search(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find messages. An index in your cache is brought up to date first; it is not sealed."""
+    """Find messages by their words.
+
+    An index in your cache is brought up to date first; it is not sealed.
+    """
     from postroom.client.archive.index import scan, terms_of
 
     if not terms_of(text):

@@ -43,7 +43,10 @@ def verify(
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look whether the archive is whole, and each message as it was signed. Exit code 0: it is; 4: it is not."""
+    """Check every container, hash and signature of the archive.
+
+    Exit code 0: all is well; 4: it is not.
+    """
     from postroom.client.archive import verify as look
 
     with options.open() as archive:

@@ -73,7 +73,10 @@ def keygen(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Make keys for dm3, and print the profile to publish: a user's, or with --service a delivery service's."""
+    """Make dm3 keys, and print the profile to publish.
+
+    They are a user's, or with --service those of a deployment's delivery service.
+    """
     if service:
         if delivery_service or wallet_signature or out or force:
             raise UsageFault("--service makes the deployment's own keys: of the others it takes --url, --algorithm "

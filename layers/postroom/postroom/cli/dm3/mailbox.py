@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.extension import FilterRules
     from postroom.storage.directory.domains import Dm3Mailbox
 
-app = CommandTyper(help="Mailboxes of the delivery service.", no_args_is_help=True)
+app = CommandTyper(help="Manage mailboxes of the delivery service.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The receiver's name.", metavar="NAME", parser=dm3_name)]
 
@@ -49,7 +49,7 @@ def add(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Open a mailbox, or replace all of its settings."""
+    """Add a mailbox, or replace all of its settings."""
     from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
     from postroom.storage.directory.domains import Dm3Mailbox
 
@@ -83,7 +83,7 @@ def remove(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Close a mailbox; mail that is filed stays."""
+    """Remove a mailbox; its mail stays."""
     if not deployment.open().operators().remove_dm3_mailbox(name):
         raise NotFoundFault(f"{name} has no mailbox here", hint="`postroom dm3 mailbox list` shows who has")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")

@@ -26,7 +26,10 @@ def open_letter(
     registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Open a letter and check all that it says. Exit code 0: all is well; 1: it is not; 3: could not find out."""
+    """Open a message, and check all that it says.
+
+    Exit code 0: all is well; 1: it is not; 3: could not find out.
+    """
     from postroom.protocols.dm3.explain import explain
 
     profiles = registry.profiles() or profiles_of(_NoRegistry())

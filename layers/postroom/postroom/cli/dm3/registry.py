@@ -17,7 +17,7 @@ from postroom.core.errors import TheirError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-app = CommandTyper(help="The names a deployment knows by itself.", no_args_is_help=True)
+app = CommandTyper(help="Manage the names that a deployment knows by itself.", no_args_is_help=True)
 
 
 @app.command("put")
@@ -33,7 +33,7 @@ def put(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Check a registry and store it, as JSON, in place of the one that is there."""
+    """Check a registry, and store it in place of the old one."""
     data = read_input(file)
     texts = read_registry(data, file)
     _check_profiles(texts, file)
@@ -46,7 +46,10 @@ def put(
 
 @app.command("show")
 def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """Write the registry as it was stored; with --json, what it says."""
+    """Print the registry as it is stored.
+
+    With --json: what it says.
+    """
     data = stored_registry(deployment.open())
     if as_json:
         texts = read_registry(data, REGISTRY_OBJECT)

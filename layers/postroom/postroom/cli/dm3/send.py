@@ -55,7 +55,10 @@ def send(
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Write to somebody. Exit code 0: taken; 1: refused; 3: not now."""
+    """Seal, sign and send a message.
+
+    Exit code 0: accepted; 1: refused; 3: not now.
+    """
     from postroom.client import Fate
     from postroom.client.dm3 import Dm3Sender
 
