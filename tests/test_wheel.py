@@ -181,7 +181,7 @@ HELP = """
 import json, sys
 from typer.main import get_command
 from typer.testing import CliRunner
-from postroom.cli import app
+from postroom.cli.app import app
 
 def paths(command, *path):
     yield path

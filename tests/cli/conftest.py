@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from postroom.cli import app
+from postroom.cli.app import app
 from postroom.cli.descriptor import Deployment, Descriptor
 from postroom.cli.exits import Exit
 from postroom.client import Mailbox

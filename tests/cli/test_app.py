@@ -12,7 +12,7 @@ import typer
 from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
-from postroom.cli import app
+from postroom.cli.app import app
 from postroom.cli.exits import Commands, Exit, NotFoundFault, RefusalFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import note

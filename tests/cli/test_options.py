@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from postroom.cli import app as postroom_app
+from postroom.cli.app import app as postroom_app
 from postroom.cli.options import CommandTyper, OptionGroup, with_options
 
 Colour = Annotated[str, typer.Option("--colour", envvar="TEST_COLOUR")]

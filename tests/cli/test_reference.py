@@ -13,7 +13,7 @@ from tests.cli.conftest import Postroom
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from postroom.cli import app
+from postroom.cli.app import app
 from postroom.cli.exits import Exit
 
 ROOT = Path(__file__).parents[2]

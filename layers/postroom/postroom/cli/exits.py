@@ -155,6 +155,8 @@ class Commands(TyperGroup):
         except typer.TyperException as error:
             raise _ended_by_usage(error) from None
         except KeyboardInterrupt:
+            if sys.stderr.isatty():
+                print(file=sys.stderr)  # the terminal shows ^C
             Ending(Exit.INTERRUPTED, "interrupted").print()
             raise typer.Exit(Exit.INTERRUPTED) from None
         except Exception as error:

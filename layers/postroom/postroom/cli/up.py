@@ -68,7 +68,7 @@ def up(
         _check_folder(state)
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
-    with alone_in(folder, keeps_keys=state is not None), suppress(KeyboardInterrupt):
+    with alone_in(folder, keeps_keys=state is not None):
         print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
         with LocalStack(
             template,
@@ -82,8 +82,9 @@ def up(
             town = Town(stack, folder / "keys")
             descriptor = describe_stack(stack)
             descriptor.write(file)
-            _print(descriptor, town, file)
-            _keep(stack)
+            with suppress(KeyboardInterrupt):
+                _print(descriptor, town, file)
+                _keep(stack)
     print("\nended")
 
 
