@@ -629,7 +629,7 @@ def test_a_host_of_ours_that_answers_5xx_is_not_to_be_waited_for() -> None:
     met = not_found_out("inbox", NotNowError(Reason.OUTBOUND_FAILED, "answered 500"))
     check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
     assert (check.status, check.found) == (
-        "bad", "it answered 500 to GET /inbox: if it leads here, the door does not work"
+        "bad", "it answered 500 to GET /inbox: if it leads here, the inbox does not work"
     )  # fmt: skip
     assert "--name InboxFunction" in check.next
     # Nobody was reached, or no run was free.

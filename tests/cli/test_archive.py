@@ -156,8 +156,8 @@ def test_letters_of_before_a_change_of_keys_come_home_with_the_old_key_file(
     (bob.folder / "names.json").write_text(json.dumps(names()))
     result = bob.pull(key="new.json")
     assert result.exit_code == 3
-    assert "1 letters stay in the mailbox" in result.stdout
-    assert "say the key file of before as --old-key" in result.stdout
+    assert "1 messages stay in the mailbox" in result.stdout
+    assert "add the former key file as --old-key" in result.stdout
     assert json.loads(bob.pull("--json", key="new.json").stdout)["unopened"] == 1
     result = bob.pull("--old-key", "other.json", "--old-key", "bob.json", key="new.json")
     assert (result.exit_code, result.stdout) == (0, "1 messages came home\n")

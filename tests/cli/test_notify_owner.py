@@ -52,7 +52,7 @@ def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: N
     assert target is not None
     code = served.counter.webhook_keys.code(target)
     assert notify("verify", SHOP, made["id"], code).stdout == (
-        f"{made['id']}: webhook {HOOK}, it is told from now on\n"
+        f"{made['id']}: webhook {HOOK}, it is notified from now on\n"
     )  # fmt: skip
     rotated = notify("rotate", SHOP, made["id"]).stdout
     assert "    its secret, shown once: whsec_" in rotated

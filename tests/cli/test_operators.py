@@ -174,7 +174,7 @@ def test_a_mailbox_of_dm3_letters_takes_no_subject(operate: Operate, directory: 
     operate("domain", "add", "eleven.example")
     operate("mailbox", "open", "letters.eleven.example", "--dm3")
     refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "letters.eleven.example")
-    assert (refused.exit_code, "takes dm3 letters" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "receives dm3 messages" in refused.stderr) == (2, True)
     assert directory.domain("eleven.example") == Domain("eleven.example")
 
 

@@ -25,7 +25,7 @@ DomainName = Annotated[str, typer.Argument(help="The domain.", metavar="NAME", p
 def add(
     name: DomainName,
     inbox: Annotated[
-        bool | None, typer.Option("--inbox/--no-inbox", help="Take in messages to it.", show_default="inbox")
+        bool | None, typer.Option("--inbox/--no-inbox", help="Accept messages to it.", show_default="inbox")
     ] = None,
     buffer: Annotated[
         bool | None, typer.Option("--buffer/--no-buffer", help="Keep Feedback for it.", show_default="no-buffer")
@@ -34,7 +34,7 @@ def add(
         str | None,
         typer.Option(
             metavar="DOMAIN",
-            help="The domain of its buffer, told in its manifest; '' for none.",
+            help="The domain of its buffer, published in its manifest; '' for none.",
             parser=lambda text: text and domain_name(text),
         ),
     ] = None,

@@ -15,7 +15,7 @@ from postroom.local.checkout import job_path
 
 app = CommandTyper(help="Run the compaction and expiry jobs, or prepare them on AWS.", no_args_is_help=True)
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; report what would be done.")]
 SHOWN: Final = (
     "mailboxes", "expired", "lines", "dropped", "left", "chunks", "objects", "parts", "uploads", "quarantined", "bytes",
     "units", "s3",
@@ -30,7 +30,7 @@ def compact(
             metavar="HOURS",
             min=0,
             max=24 * 365,
-            help="Leave segments alone that are younger; as deployed, unless said. 0: take all.",
+            help="Skip segments that are younger; default: as deployed. 0: take all.",
             show_default=False,
         ),
     ] = None,
@@ -111,7 +111,7 @@ def _print(report: dict[str, JsonValue], *, as_json: bool) -> None:
     seconds, lag = report["seconds"], report["lag_hours"]
     print(f"{report['job']}{', dry run' if report['dry_run'] else ''}: began {report['began']}, took {seconds} s")
     if lag:
-        print(f"the oldest segment to work off was {lag} hours old")
+        print(f"the oldest segment to process was {lag} hours old")
     went = report.get("shown", [])
     if isinstance(went, list):
         for line in went:

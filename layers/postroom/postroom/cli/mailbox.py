@@ -38,7 +38,7 @@ def _check_ttl(days: int | None) -> int | None:
     from postroom.storage.mail.expiry import FLOOR_DAYS
 
     if days is not None and days != 0 and days < FLOOR_DAYS:
-        raise typer.BadParameter(f"{days} is less than {FLOOR_DAYS} days, which every message is kept; 0: without end")
+        raise typer.BadParameter(f"{days} is less than {FLOOR_DAYS} days, the least for any message; 0: never expires")
     return days
 
 
@@ -62,7 +62,7 @@ def open_mailbox(
     public_key: KeyFiles = None,
     public_key_base64: KeyTexts = None,
     dm3: Annotated[
-        bool, typer.Option("--dm3", help="It receives dm3 letters; its profile's key is one of the owner's.")
+        bool, typer.Option("--dm3", help="It receives dm3 messages; its profile's key is one of the owner's.")
     ] = False,
     *,
     deployment: DeploymentOptions,
@@ -73,12 +73,12 @@ def open_mailbox(
 
     keys, office = _keys(public_key, public_key_base64), deployment.open()
     directory, operators = office.directory(), office.operators()
-    letters = directory.dm3_mailbox(name) is not None
-    if not keys and not dm3 and not letters:
+    is_dm3 = directory.dm3_mailbox(name) is not None
+    if not keys and not dm3 and not is_dm3:
         raise UsageFault("the owner needs a key to sign in: --public-key FILE or --public-key-base64 BASE64; or --dm3")
     if dm3 and name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
-    if dm3 and not letters:
+    if dm3 and not is_dm3:
         operators.put_dm3_mailbox(Dm3Mailbox(name))
     office.mailboxes().set_keys(name, keys)
     _print_one(office, name, as_json=as_json)
@@ -89,16 +89,16 @@ def change(
     name: MailboxName,
     public_key: KeyFiles = None,
     public_key_base64: KeyTexts = None,
-    sign_out: Annotated[bool, typer.Option("--sign-out", help="Let no token count that was given before.")] = False,
+    sign_out: Annotated[bool, typer.Option("--sign-out", help="Revoke all tokens.")] = False,
     max_messages: Annotated[
-        int | None, typer.Option(help="How many messages it may hold; 0: as many as come.", min=0)
+        int | None, typer.Option(help="How many messages it may hold; 0: unlimited.", min=0)
     ] = None,
     max_bytes: Annotated[
-        int | None, typer.Option(help="How many bytes of messages it may hold; 0: as many as come.", min=0)
+        int | None, typer.Option(help="How many bytes of messages it may hold; 0: unlimited.", min=0)
     ] = None,
     ttl_days: Annotated[
         int | None,
-        typer.Option(help="How many days it keeps a message, 30 or more; 0: without end.", callback=_check_ttl),
+        typer.Option(help="How many days it keeps a message, 30 or more; 0: never expire.", callback=_check_ttl),
     ] = None,
     shards: Annotated[
         int | None,
@@ -273,7 +273,7 @@ def _has_owner(office: Office, mailbox: "Mailbox") -> bool:
 
 
 def _count(office: Office, name: str) -> tuple[int, int]:
-    """How many messages wait, of how many bytes; what the door goes by is put right."""
+    """How many messages wait, of how many bytes; the stored count is corrected."""
     counting = office.counting()
     begun = counting.begin(name)
     sizes = [
@@ -307,19 +307,19 @@ def _describe(office: Office, name: str) -> dict[str, JsonValue]:
     from postroom.http.owner_keys import read_owner_key
 
     directory, quota = office.directory(), office.counting().quota(name)
-    mailbox, letters = directory.mailbox(name), directory.dm3_mailbox(name)
+    mailbox, dm3 = directory.mailbox(name), directory.dm3_mailbox(name)
     return {
         "name": name,
-        "protocol": "dm3" if letters else "nlweb",
+        "protocol": "dm3" if dm3 else "nlweb",
         "keys": [read_owner_key(key).fingerprint for key in mailbox.keys],
-        "key_of_profile": letters is not None,
+        "key_of_profile": dm3 is not None,
         "shards": mailbox.shards,
         "closed": mailbox.closed,
         "max_messages": quota.messages or None,
         "max_bytes": quota.bytes or None,
         "ttl_days": mailbox.ttl_days,
         "held": mailbox.held,
-        "by_owner": letters is not None and letters.by_owner,
+        "by_owner": dm3 is not None and dm3.by_owner,
     }
 
 

@@ -55,7 +55,7 @@ def choose_network(
     port: int | None = None,
     allow_private: bool = False,
 ) -> Network:
-    """The local stack's network where one is named, else the world's; each option goes before it."""
+    """The local stack's network where one is named, else the Internet's; an option replaces one setting."""
     there = read_descriptor(local) if local else None
     defaults = Settings()
     return Network(

@@ -1,7 +1,7 @@
 """`postroom mailbox notify`: notification targets of a mailbox, set by its owner or an operator.
 
-The owner asks over HTTPS. The operator, through AWS, does as the counter does: a target is sent a code, and told
-nothing else before that came back.
+The owner asks over HTTPS. The operator does through AWS what the mailbox API does: a target is sent a code, and is
+notified of nothing before it is confirmed.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ T = TypeVar("T")
 KindName: TypeAlias = Literal["webhook", "sns"]
 
 
-class Desk(Protocol):
+class TargetActions(Protocol):
     """Where targets are set: the client's `Mailbox`, or the operator's way. Raises what ends a command."""
 
     def targets(self) -> "list[Target]":
@@ -50,40 +50,40 @@ class Desk(Protocol):
         ...
 
     def resume_target(self, target_id: str, /) -> "Target":
-        """Tell again who was paused."""
+        """Notify again a target that was paused."""
         ...
 
     def remove_target(self, target_id: str, /) -> None:
-        """Tell them no more."""
+        """Remove it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _OperatorsDesk:
-    """The counter's own, for one mailbox; its refusal is a wrong use."""
+class _OperatorsActions:
+    """The mailbox API's own, for one mailbox; what it refuses is a wrong use."""
 
-    desk: "TargetDesk"
+    targets_of: "TargetDesk"
     mailbox: str
 
     def targets(self) -> "list[Target]":
-        return self.desk.all(self.mailbox).targets
+        return self.targets_of.all(self.mailbox).targets
 
     def add_target(self, kind: KindName, to: str) -> "Target":
         from postroom.api.schemas import NewTarget
 
-        return _tried(lambda: self.desk.add(self.mailbox, NewTarget(kind, to)))
+        return _tried(lambda: self.targets_of.add(self.mailbox, NewTarget(kind, to)))
 
     def verify_target(self, target_id: str, code: str) -> "Target":
-        return _tried(lambda: self.desk.verify(self.mailbox, target_id, code))
+        return _tried(lambda: self.targets_of.verify(self.mailbox, target_id, code))
 
     def rotate_target(self, target_id: str) -> "Target":
-        return _tried(lambda: self.desk.rotate(self.mailbox, target_id))
+        return _tried(lambda: self.targets_of.rotate(self.mailbox, target_id))
 
     def resume_target(self, target_id: str) -> "Target":
-        return _tried(lambda: self.desk.resume(self.mailbox, target_id))
+        return _tried(lambda: self.targets_of.resume(self.mailbox, target_id))
 
     def remove_target(self, target_id: str) -> None:
-        _tried(lambda: self.desk.remove(self.mailbox, target_id))
+        _tried(lambda: self.targets_of.remove(self.mailbox, target_id))
 
 
 app = CommandTyper(help="Manage who is notified that mail is waiting.", no_args_is_help=True)
@@ -98,8 +98,8 @@ def list_targets(
     as_json: AsJson = False,
 ) -> None:
     """List the notification targets of a mailbox."""
-    with _open(name, owner) as desk:
-        found = desk.targets()
+    with _open(name, owner) as actions:
+        found = actions.targets()
     if as_json:
         print_json([_described(target) for target in found])
         return
@@ -118,8 +118,8 @@ def add(
 
     The secret that signs webhooks is shown here, and not again.
     """
-    with _open(name, owner) as desk:
-        made = desk.add_target("sns" if to.startswith("arn:") else "webhook", to)
+    with _open(name, owner) as actions:
+        made = actions.add_target("sns" if to.startswith("arn:") else "webhook", to)
     _print_one(made, "a code is on its way there; `verify` takes it", as_json=as_json)
 
 
@@ -133,9 +133,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Confirm a target by the code that was sent to it."""
-    with _open(name, owner) as desk:
-        shown = desk.verify_target(target, code)
-    _print_one(shown, "it is told from now on" if code else "another code is on its way there", as_json=as_json)
+    with _open(name, owner) as actions:
+        shown = actions.verify_target(target, code)
+    _print_one(shown, "it is notified from now on" if code else "another code is on its way there", as_json=as_json)
 
 
 @app.command("rotate")
@@ -146,8 +146,8 @@ def rotate(
     as_json: AsJson = False,
 ) -> None:
     """Give a webhook a new secret; the old one signs one more day."""
-    with _open(name, owner) as desk:
-        shown = desk.rotate_target(target)
+    with _open(name, owner) as actions:
+        shown = actions.rotate_target(target)
     _print_one(shown, "the old secret signs for a day more", as_json=as_json)
 
 
@@ -159,8 +159,8 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Resume a target that was paused after failures."""
-    with _open(name, owner) as desk:
-        shown = desk.resume_target(target)
+    with _open(name, owner) as actions:
+        shown = actions.resume_target(target)
     _print_one(shown, str(shown.state), as_json=as_json)
 
 
@@ -172,24 +172,24 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove a notification target."""
-    with _open(name, owner) as desk:
-        desk.remove_target(target)
-    print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is told no more")
+    with _open(name, owner) as actions:
+        actions.remove_target(target)
+    print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is removed")
 
 
 @contextmanager
-def _open(name: str, options: OptionalOwnerOptions) -> Iterator[Desk]:
+def _open(name: str, options: OptionalOwnerOptions) -> Iterator[TargetActions]:
     """The owner's way, if a post office is named; else the operator's."""
     owner = options.owner()
     if owner is None:
-        yield _OperatorsDesk(options.deployment.open().targets(), name)
+        yield _OperatorsActions(options.deployment.open().targets(), name)
         return
     with owner.open(name) as mailbox:
         yield mailbox
 
 
 def _tried(step: "Callable[[], T]") -> T:
-    """What the counter would answer; its refusal is a wrong use."""
+    """What the mailbox API would answer; what it refuses is a wrong use."""
     try:
         return step()
     except TheirError as error:

@@ -84,7 +84,7 @@ def _look_up(host: str, resolvers: list[str]) -> str:
 
 
 def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
-    """An owner's key; that of a user of dm3 opens letters, too. Raises UsageFault, which does not show it."""
+    """An owner's key; that of a user of dm3 opens messages, too. Raises UsageFault, which does not show it."""
     from postroom.client.mailbox.keys import read_key
 
     try:

@@ -30,7 +30,7 @@ class Wanted:
     """What is to be shown, and how. `limit`: at most so many; None: LIMIT, or without end where it is waited.
 
     `about`: the message that Feedback is about. `acknowledge`: what was shown. `wait`: go on until Ctrl-C. `keys`: of
-    a user of dm3, they open letters.
+    a user of dm3, they open messages.
     """
 
     limit: int | None

@@ -30,7 +30,7 @@ _HANDLER = re.compile(r"identity|lambda:\S+")
 def add(
     pattern: Pattern,
     domain: ForDomain,
-    mailbox: Annotated[str | None, typer.Option(help="File them in this mailbox.")] = None,
+    mailbox: Annotated[str | None, typer.Option(help="Store them in this mailbox.")] = None,
     sync: Annotated[
         str | None, typer.Option(metavar="HANDLER", help="Answer at once: identity, or lambda:<function>.")
     ] = None,
@@ -138,9 +138,9 @@ def _mailbox(domain: str, text: str) -> str:
 
 
 def _look_into(office: Office, mailbox: str) -> None:
-    """Refuse a mailbox of dm3 letters; tell of one without an owner."""
+    """Refuse a mailbox of dm3; note one without an owner."""
     if office.directory().dm3_mailbox(mailbox) is not None:
-        raise UsageFault(f"{mailbox} takes dm3 letters: a mailbox has one protocol")
+        raise UsageFault(f"{mailbox} receives dm3 messages: a mailbox has one protocol")
     found = office.directory().mailbox(mailbox)
     if found.closed or not found.keys:
         note(f"{mailbox} has no owner yet: its mail waits until `postroom mailbox open {mailbox}` gives it one")

@@ -28,13 +28,13 @@ def _port(what: str) -> object:
 
 
 def _processes(whose: str, usual: str) -> object:
-    return typer.Option(help=f"How many processes {whose} may have; the rest waits.", min=1, show_default=usual)
+    return typer.Option(help=f"How many processes {whose} may have; others wait.", min=1, show_default=usual)
 
 
 def up(
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep everything here, and go on from it.", show_default="nothing is kept"),
+        typer.Option(metavar="DIR", help="Keep everything here, and continue from it.", show_default="nothing is kept"),
     ] = None,
     zones: Annotated[
         Path | None,
@@ -142,7 +142,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
 
 
 def _keep(stack: "LocalStack") -> None:
-    """Stay up. A domain that an operator adds gets its hosts at the door, as on AWS its DNS would lead there."""
+    """Stay up. The hosts of a domain that an operator adds are served, as on AWS its DNS would lead there."""
     from postroom.protocols.nlweb.schema import DIALECTS
     from postroom.storage.directory.operators import Operators
 

@@ -55,7 +55,7 @@ def telling() -> Iterator[None]:
         raise RefusalFault(str(error)) from None
     except ContainerError as error:
         raise UnavailableFault(
-            f"the archive is damaged: {error}; `postroom archive verify` says all that is wrong"
+            f"the archive is damaged: {error}; `postroom archive verify` shows all that is wrong"
         ) from None
     except NotCopiedError as error:
         raise UnavailableFault(str(error)) from None

@@ -26,7 +26,7 @@ def pull(
         typer.Option(
             "--old-key",
             metavar="FILE",
-            help="Keys of dm3 that the profile had before, which open what waits since then; may be repeated.",
+            help="Former dm3 keys of the profile, which open what waits since then; repeat it for more.",
         ),
     ] = None,
     *,
@@ -71,8 +71,8 @@ def _print(pulled: "Pulled", *, as_json: bool) -> None:
         print(f"{count} stay in the mailbox until it can be found out who wrote them: {safe(reason)}")
     if pulled.unopened:
         print(
-            f"{pulled.unopened} letters stay in the mailbox: they are sealed to another key than the profile has; "
-            "say the key file of before as --old-key"
+            f"{pulled.unopened} messages stay in the mailbox: they are sealed to another key than the profile has; "
+            "add the former key file as --old-key"
         )
     for partner, what in pulled.damaged.items():
         print(safe(f"the messages of {partner} stay in the mailbox: {what}"))

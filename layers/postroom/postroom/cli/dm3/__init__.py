@@ -2,7 +2,7 @@
 
 from postroom.cli.dm3 import mailbox, registry
 from postroom.cli.dm3.keygen import keygen
-from postroom.cli.dm3.open import open_letter
+from postroom.cli.dm3.open import open_envelope
 from postroom.cli.dm3.send import send
 from postroom.cli.dm3.wallet import wallet_message
 from postroom.cli.options import CommandTyper
@@ -11,7 +11,7 @@ app = CommandTyper(help="Make dm3 keys, send messages, manage dm3 mailboxes and 
 app.command()(keygen)
 app.command()(wallet_message)
 app.command()(send)
-app.command("open")(open_letter)
+app.command("open")(open_envelope)
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(registry.app, name="registry")
 

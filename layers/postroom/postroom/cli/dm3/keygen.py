@@ -36,7 +36,7 @@ def keygen(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A delivery service that takes your letters; repeat it, in the order they are to be tried.",
+            help="A delivery service that accepts your messages; repeat it, in the order to try them.",
             parser=dm3_name,
         ),
     ] = None,
@@ -64,10 +64,10 @@ def keygen(
         bool, typer.Option("--service", help="Make the delivery service's keys instead, in the deployment's secret.")
     ] = False,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="With --service: where it is; letters are posted to URL/rpc.")
+        str | None, typer.Option(metavar="URL", help="With --service: its address; messages are posted to URL/rpc.")
     ] = None,
     rotate: Annotated[
-        bool, typer.Option("--rotate", help="With --service: a new encryption key; the older ones still open letters.")
+        bool, typer.Option("--rotate", help="With --service: a new encryption key; older ones still open messages.")
     ] = False,
     *,
     deployment: DeploymentOptions,

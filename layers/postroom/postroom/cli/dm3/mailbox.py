@@ -27,14 +27,18 @@ def add(
     name: Name,
     type_: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="A message type it takes besides NEW; repeat it for more."),
+        typer.Option("--type", metavar="TYPE", help="A message type it accepts besides NEW; repeat it for more."),
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Take letters from this sender, and only from such.", parser=dm3_name),
+        typer.Option(
+            metavar="NAME",
+            help="Accept messages from these senders only; repeat it for more.",
+            parser=dm3_name,
+        ),
     ] = None,
     block: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Take no letters from this sender.", parser=dm3_name)
+        list[str] | None, typer.Option(metavar="NAME", help="Accept no messages from this sender.", parser=dm3_name)
     ] = None,
     min_nonce: Annotated[
         int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")
@@ -43,7 +47,7 @@ def add(
         int | None, typer.Option(metavar="WEI", min=0, help="What a sender's account must hold.")
     ] = None,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Let in who cannot be verified just now, and mark it.")
+        bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
     ] = False,
     *,
     deployment: DeploymentOptions,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LONGEST_SHOWN = 100
 
 
-def open_letter(
+def open_envelope(
     file: Annotated[
         str,
         typer.Argument(help="The envelope, as `postroom read --raw` writes it; - is standard input.", metavar="FILE|-"),

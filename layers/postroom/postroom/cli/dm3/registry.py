@@ -37,7 +37,7 @@ def put(
     data = read_input(file)
     texts = read_registry(data, file)
     _check_profiles(texts, file)
-    # The door reads it anew all the time, and JSON is read a hundred times faster than YAML.
+    # The dm3 function reads it again and again, and JSON is read a hundred times faster than YAML.
     stored = json.dumps(texts, indent=1, ensure_ascii=False).encode()
     deployment.open().objects().replace(REGISTRY_OBJECT, stored, "application/json")
     names = sorted(texts)

@@ -32,10 +32,10 @@ def send(
     key: KeyFile,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT|-]", help="What you write; - is standard input. Some types need none."),
+        typer.Argument(metavar="[TEXT|-]", help="The text; - is standard input. Some types need none."),
     ] = None,
     attach: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Send a file along; repeat it for more.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Attach a file; repeat it for more.")
     ] = None,
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="What it is for.", show_default="NEW, or REPLY")
@@ -63,19 +63,19 @@ def send(
     from postroom.client.dm3 import Dm3Sender
 
     keys = load_user_keys(key)
-    letter = _letter(to, text, attach or [], type_, ref, reply_to, keys)
+    message = _message(to, text, attach or [], type_, ref, reply_to, keys)
     profiles = registry.profiles(elsewhere=bool(connections.resolver))
     if profiles is None:
         raise UsageFault("say where names are looked up: --registry FILE, or --local PATH for a local stack's")
     network = connections.network()
     with open_resolvers(network) as resolvers:
-        sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(letter)
+        sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
     _print(sent, as_json=as_json)
     exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.REFUSED, Fate.NOT_NOW: Exit.UNAVAILABLE}
     raise typer.Exit(exits[sent.fate])
 
 
-def _letter(
+def _message(
     to: str,
     text: str | None,
     files: list[Path],
@@ -107,7 +107,7 @@ def _answer(
     reply_to: str,
     keys: "UserKeys",
 ) -> "Letter":
-    """A letter back to the sender of an envelope. Raises TheirError where it cannot be opened."""
+    """A message back to the sender of an envelope. Raises TheirError where it cannot be opened."""
     from postroom.client.dm3 import reply
     from postroom.core.ijson import parse
     from postroom.protocols.dm3.envelope import message_hash as hash_of
