@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Postroom
+from tests.contents import with_contents
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -112,7 +113,7 @@ def page() -> str:
         for words, command in COMMANDS.items():
             if words[:-1] == path:
                 lines.append(f"| `{' '.join(words)}` | {summary(command)} |")
-    return "\n".join(lines) + "\n"
+    return with_contents("\n".join(lines) + "\n")
 
 
 def relative(path: Path) -> str:

@@ -57,7 +57,7 @@ def audit(
     It only reads: both tables whole, and each stored message. On AWS that is some 2 cents for a million messages that
     came in a hundred at a time, 40 where they came one by one; --quick leaves the messages out.
 
-    Exit code 4: something is wrong. docs/audit.md explains each problem.
+    Exit code 4: something is wrong. docs/operate/audit.md explains each problem.
     """
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both name what was accepted; give one of them")
