@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from postroom.cli import app
+from postroom.cli.app import app
 from postroom.cli.descriptor import Deployment, Descriptor
+from postroom.cli.exits import Exit
 from postroom.client import Mailbox
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local import translate
@@ -38,8 +39,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
     """Run a command; `input` is its standard input."""
     monkeypatch.chdir(tmp_path)
-    for name in ("POSTROOM_LOCAL", "POSTROOM_STACK", "POSTROOM_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("POSTROOM_")]:
+        monkeypatch.delenv(name)
 
     def run(*arguments: str, input: str | bytes | None = None) -> Result:  # noqa: A002 - CliRunner calls it so
         result = CliRunner().invoke(app, list(arguments), input=input)
@@ -47,6 +48,12 @@ def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
         return result
 
     return run
+
+
+def code_of(sentence: str) -> Exit:
+    """The exit code that belongs to the sentence of a wrong use: what is named is not there, or it is wrong."""
+    absent = ("No such file", "there is no ", "has no owner here", "is not registered", "is not in the directory")
+    return Exit.NOT_FOUND if any(words in sentence for words in absent) else Exit.USAGE
 
 
 @pytest.fixture

@@ -432,7 +432,7 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
 
 def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Offices) -> None:
     result = postroom("admin", "status", "--stack-name", "nowhere")
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (5, "")
     assert f"there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION)" in result.stderr
 
 
@@ -629,7 +629,7 @@ def test_a_host_of_ours_that_answers_5xx_is_not_to_be_waited_for() -> None:
     met = not_found_out("inbox", NotNowError(Reason.OUTBOUND_FAILED, "answered 500"))
     check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
     assert (check.status, check.found) == (
-        "bad", "it answered 500 to GET /inbox: if it leads here, the door does not work"
+        "bad", "it answered 500 to GET /inbox: if it leads here, the inbox does not work"
     )  # fmt: skip
     assert "--name InboxFunction" in check.next
     # Nobody was reached, or no run was free.
@@ -652,7 +652,7 @@ OTHER = PrivateKey.generate("ed25519").public
     [
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), STORED.public), "good", "there is one at", ""),
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), OTHER), "bad", "not of the key that signs", "or store the"),
-        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --of "),
+        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --key "),
         (KeyFound("pk1", TWO, BLANK), "bad", "there are two", "prints, and no other key record there"),
         (None, "bad", "longer than the 253 characters", "sign under a shorter selector"),
         (KeyFound("pk1", THERE, WEAK), "bad", "RSA of 512 bits", "make another key"),

@@ -12,8 +12,10 @@ import typer
 from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
-from postroom.cli import app
-from postroom.cli.exits import Commands, Exit
+from postroom.cli.app import app
+from postroom.cli.exits import Commands, Exit, NotFoundFault, RefusalFault, UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import note
 from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.reasons import Reason
@@ -37,20 +39,6 @@ def test_help_loads_nothing_heavy() -> None:
     loaded = {name.partition(".")[0] for name in json.loads(ended.stderr)}
     assert "typer" in loaded
     assert loaded & HEAVY == set()
-
-
-def test_every_command_has_help(postroom: Postroom) -> None:
-    commands = [["keygen"], ["sign"], ["send"], ["verify"], ["read"], ["doctor"], ["audit"], ["up"], ["demo"]]
-    commands += [["domain", name] for name in ("add", "list", "remove")]
-    commands += [["subject", name] for name in ("add", "list", "remove")]
-    commands += [["wallet", name] for name in ("add", "list", "remove")]
-    commands += [["mailbox", "shards"], ["dns", "lookup"], ["admin", "status"]]
-    commands += [["dm3", name] for name in ("keygen", "wallet-message", "send", "open")]
-    commands += [["dm3", "mailbox", name] for name in ("add", "list", "remove")]
-    commands += [["dm3", "registry", name] for name in ("put", "show")]
-    for command in commands:
-        result = postroom(*command, "--help")
-        assert (result.exit_code, result.stdout.startswith("Usage: ")) == (0, True), command
 
 
 def test_the_version_is_the_distributions() -> None:
@@ -87,7 +75,8 @@ def failing(error: BaseException) -> typer.Typer:
         (NotNowError(Reason.KEY_LOOKUP_FAILED, "timed out"), 3, "KeyLookupFailed: timed out"),
         (SettingsError("no DNS resolver is set"), 2, "no DNS resolver is set"),
         (OurError("stack x is ROLLBACK_COMPLETE"), 3, "stack x is ROLLBACK_COMPLETE"),
-        (FileNotFoundError(2, "No such file", "key.pem"), 2, "key.pem: No such file"),
+        (PermissionError(13, "Permission denied", "key.pem"), 2, "key.pem: Permission denied"),
+        (FileNotFoundError(2, "No such file", "key.pem"), 5, "key.pem: No such file"),
         (ValueError("surprise"), 3, "a fault of postroom itself (ValueError: surprise); please report it"),
     ],
 )
@@ -109,7 +98,7 @@ def test_an_interrupt_is_none_of_these() -> None:
 
 def test_the_program_is_the_same_as_the_app() -> None:
     ended = run(str(Path(sys.executable).parent / "postroom"), "verify", "missing.json")
-    assert (ended.returncode, ended.stdout) == (2, "")
+    assert (ended.returncode, ended.stdout) == (5, "")
     assert ended.stderr == "postroom: missing.json: No such file or directory\n"
     assert app.info.name == "postroom"
 
@@ -189,5 +178,68 @@ def test_the_locale_does_not_change_what_programs_read(tmp_path: Path, environme
 def test_a_disk_that_is_full_is_no_fault_of_ours() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run([POSTROOM, "cost"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert ended.returncode == Exit.NOT_FOUND_OUT
+    assert ended.returncode == Exit.UNAVAILABLE
     assert ended.stderr == "postroom: the output could not be written: No space left on device\n"
+
+
+def told(*words: str, error: BaseException) -> tuple[int, dict[str, object]]:
+    made = typer.Typer(cls=Commands)
+
+    @made.command()
+    def fail(as_json: AsJson = False) -> None:
+        note("by the way")
+        raise error
+
+    @made.callback()
+    def root() -> None:
+        """Make it a group."""
+
+    result = CliRunner(env={"POSTROOM_DEBUG": None}).invoke(made, list(words))
+    assert result.stdout == ""
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert lines[:-1] == [{"note": "by the way"}] * (len(lines) - 1)
+    return result.exit_code, lines[-1]["error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_", "code", "reason"),
+    [
+        (TheirError(Reason.NOT_JSON, "at byte 3"), 1, "refused", "NotJson"),
+        (RefusalFault("no", reason="NotTheOwner"), 1, "refused", "NotTheOwner"),
+        (UsageFault("so not"), 2, "usage", None),
+        (NotNowError(Reason.KEY_LOOKUP_FAILED, "timed out"), 3, "unavailable", "KeyLookupFailed"),
+        (NotFoundFault("no shop"), 5, "not_found", None),
+        (FileNotFoundError(2, "No such file", "key.pem"), 5, "not_found", None),
+        (KeyboardInterrupt(), 130, "interrupted", None),
+    ],
+)
+def test_with_json_an_error_is_an_object(error: BaseException, exit_: int, code: str, reason: str | None) -> None:
+    ended, said = told("fail", "--json", error=error)
+    assert set(said) == {"code", "exit", "message", "hint", "reason"}
+    assert (ended, said["exit"], said["code"], said["reason"]) == (exit_, exit_, code, reason)
+    assert said["message"]
+
+
+def test_the_hint_is_apart_for_programs_and_in_the_sentence_for_people() -> None:
+    fault = NotFoundFault("no shop", hint="`add` makes one")
+    _, said = told("fail", "--json", error=fault)
+    assert (said["message"], said["hint"]) == ("no shop", "`add` makes one")
+    assert CliRunner().invoke(failing(fault), ["fail"]).stderr == "postroom: no shop; `add` makes one\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("frobnicate", "--json"), ("domain", "frobnicate", "--json"), ("domain", "add", "--json"),
+                  ("cost", "--size", "x", "--json"), ("cost", "--front", "x", "--json")]
+)  # fmt: skip
+def test_a_command_line_that_cannot_be_read_is_an_object_too(postroom: Postroom, arguments: tuple[str, ...]) -> None:
+    result = postroom(*arguments)
+    said = json.loads(result.stderr)["error"]
+    assert (result.exit_code, result.stdout, said["code"]) == (2, "", "usage")
+
+
+def test_what_comes_after_two_hyphens_is_no_option(postroom: Postroom) -> None:
+    assert postroom("verify", "--", "--json").stderr == "postroom: --json: No such file or directory\n"
+
+
+def test_no_two_exit_codes_are_the_same() -> None:
+    assert len(Exit) == len({code.meaning for code in Exit}) == len({int(code) for code in Exit})

@@ -156,8 +156,8 @@ def test_letters_of_before_a_change_of_keys_come_home_with_the_old_key_file(
     (bob.folder / "names.json").write_text(json.dumps(names()))
     result = bob.pull(key="new.json")
     assert result.exit_code == 3
-    assert "1 letters stay in the mailbox" in result.stdout
-    assert "say the key file of before as --old-key" in result.stdout
+    assert "1 messages stay in the mailbox" in result.stdout
+    assert "add the former key file as --old-key" in result.stdout
     assert json.loads(bob.pull("--json", key="new.json").stdout)["unopened"] == 1
     result = bob.pull("--old-key", "other.json", "--old-key", "bob.json", key="new.json")
     assert (result.exit_code, result.stdout) == (0, "1 messages came home\n")
@@ -170,7 +170,7 @@ REFUSED = {
     "no such mailbox": ({"name": "nobody.eth"}, 1, "NotTheOwner"),
     "a PEM for letters": ({"key": "shop.pem"}, 1, "NotTheOwner"),
     "a key that is none": ({"key": "names.json"}, 2, "holds no keys"),
-    "no such file": ({"key": "nowhere"}, 2, "nowhere"),
+    "no such file": ({"key": "nowhere"}, 5, "nowhere"),
     "no name": ({"name": "a..b"}, 2, "no name such as"),
     "another's mailbox as home": ({"home": f"{URL}/{SHOP}"}, 1, "NotTheOwner"),
     "no mailbox as home": ({"home": f"{URL}/nobody.eth"}, 1, "NotTheOwner"),
@@ -246,7 +246,7 @@ def test_show_tells_a_conversation(filled: Desk) -> None:
     assert "set aside: NotJson" in filled("show", "postroom:set-aside").stdout
     assert filled.said("show", "postroom:set-aside")["messages"][0]["received"]["envelope"] == "{"
     result = filled("show", "nobody.eth")
-    assert (result.exit_code, "no conversation with nobody.eth" in result.output) == (2, True)
+    assert (result.exit_code, "no conversation with nobody.eth" in result.output) == (5, True)
 
 
 def test_to_show_a_conversation_reads_its_chunks_and_no_other(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def test_what_strangers_write_steers_no_terminal(bob: Desk) -> None:
 def test_an_archive_that_is_not_there_is_told(bob: Desk) -> None:
     for command in (["list"], ["show", "x.eth"], ["search", "x"], ["index"], ["export", "x"], ["verify"]):
         result = bob(*command)
-        assert (result.exit_code, "no archive in this home yet" in result.output) == (2, True)
+        assert (result.exit_code, "no archive in this home yet" in result.output) == (5, True)
     assert not (bob.folder / "mail").exists()
 
 
@@ -320,7 +320,7 @@ def test_an_export_is_imported_elsewhere_and_merged(filled: Desk) -> None:
     assert filled("export", "mail.json").exit_code == 0
     assert filled("export", "mail.json").exit_code == 2
     assert filled("export", "mail.json", "--force").exit_code == 0
-    assert filled("import", "mail.json", home="other").exit_code == 2
+    assert filled("import", "mail.json", home="other").exit_code == 5
     for _ in range(2):
         assert filled("import", "mail.json", "--name", BOB, home="other").exit_code == 0
     assert filled.said("list", home="other") == filled.said("list")

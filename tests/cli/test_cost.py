@@ -280,7 +280,7 @@ def test_a_file_without_any_region_is_said_so(postroom: Postroom, tmp_path: Path
 
 def test_a_file_that_is_not_there_is_named(postroom: Postroom) -> None:
     result = postroom("cost", "--prices", "nowhere.toml")
-    assert (result.exit_code, "nowhere.toml" in result.stderr) == (2, True)
+    assert (result.exit_code, "nowhere.toml" in result.stderr) == (5, True)
 
 
 @pytest.mark.parametrize(

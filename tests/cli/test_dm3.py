@@ -304,7 +304,7 @@ def test_a_mailbox_leaves(operate: Operate, directory: Directory) -> None:
     }
     assert directory.dm3_mailbox("four.eth") is None
     result = operate("mailbox", "remove", "four.eth")
-    assert result.exit_code == 2
+    assert result.exit_code == 5
     assert "four.eth has no mailbox here" in result.stderr
 
 
@@ -372,7 +372,7 @@ def test_it_is_stored_in_place_of_the_one_before(operate: Operate, objects: Obje
 @pytest.mark.usefixtures("objects")
 def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
     result = operate("registry", "show")
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (5, "")
     assert "has no registry yet; `postroom dm3 registry put FILE`" in result.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.cli.conftest import Postroom, Rooms, World
+from tests.cli.conftest import Postroom, Rooms, World, code_of
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SERVICE, DeliveryService
 from tests.pipeline.house import House
@@ -228,7 +228,7 @@ def test_what_is_given_wrongly_is_a_sentence(
     for name, value in (("--key", ALICE), ("--registry", "names.yaml")):
         options += [] if name in arguments else [name, value]
     result = shell.postroom("dm3", "send", ALICE, BOB, *arguments, *options, *shell.options, input=stdin)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (code_of(sentence), "")
     assert sentence in result.stderr
     assert shell.net.came == []
 
@@ -390,4 +390,4 @@ def test_the_local_stack_of_this_folder_is_used_and_named(
     (tmp_path / "names.json").write_text(json.dumps(stack.names))
     result = postroom("dm3", "send", ALICE, ALICE, "hi", "--key", "key", "--registry", "names.json")
     assert (result.exit_code, stack.service.came[-1]["method"]) == (0, "dm3_submitMessage")
-    assert result.stderr == "postroom: sending within the local stack of .postroom/local.json\n"
+    assert result.stderr == "postroom: using the local stack of .postroom/local.json\n"

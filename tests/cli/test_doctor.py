@@ -17,7 +17,7 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.cli.conftest import Postroom
+from tests.cli.conftest import Postroom, code_of
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.dns import DnsServer
@@ -539,5 +539,5 @@ def test_where_no_resolver_answers_nothing_is_called_bad(postroom: Postroom, wor
 )
 def test_what_cannot_be_asked_is_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
     result = postroom("doctor", *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (code_of(sentence), "")
     assert sentence in " ".join(result.stderr.split())

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Postroom
+from tests.cli.conftest import Postroom, code_of
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.nlweb.key_record import parse_key_record
@@ -95,7 +95,7 @@ def test_nothing_is_written_for_a_wrong_option(
     postroom: Postroom, tmp_path: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("keygen", *options)
-    assert result.exit_code == 2
+    assert result.exit_code == code_of(sentence)
     assert sentence in result.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -105,7 +105,7 @@ def test_the_record_of_a_key_that_is_there_is_shown_again_for_either_dialect(
 ) -> None:
     first = json.loads(postroom("keygen", "--domain", "sender.example", "--selector", "pk1", "--json").stdout)
     pem = (tmp_path / "key.pem").read_bytes()
-    again = ("keygen", "--of", "key.pem", "--domain", "sender.example", "--selector", "pk1", "--json")
+    again = ("keygen", "--key", "key.pem", "--domain", "sender.example", "--selector", "pk1", "--json")
     assert json.loads(postroom(*again).stdout) == first
     other = json.loads(postroom(*again, "--dialect", "pollyweb").stdout)
     assert (other["name"], other["record"]) == ("pk1._domainkey.pw.sender.example", first["record"])
@@ -116,7 +116,7 @@ def test_the_record_of_a_key_that_is_there_is_shown_again_for_either_dialect(
 def test_a_key_that_is_there_is_not_made(postroom: Postroom, tmp_path: Path, more: tuple[str, ...]) -> None:
     postroom("keygen")
     pem = (tmp_path / "key.pem").read_bytes()
-    result = postroom("keygen", "--of", "key.pem", *more)
-    assert (result.exit_code, "--of makes no key" in result.stderr) == (2, True)
+    result = postroom("keygen", "--key", "key.pem", *more)
+    assert (result.exit_code, "--key makes no key" in result.stderr) == (2, True)
     assert [path.name for path in tmp_path.glob("*.pem")] == ["key.pem"]
     assert (tmp_path / "key.pem").read_bytes() == pem

@@ -49,7 +49,7 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
     assert target is not None
     keys = WebhookKeys(rooms.clients("secretsmanager"), rooms.outputs["WebhookKeysSecret"], lambda: 0.0)
     assert keys.secret(target) == made["secret"]
-    assert "it is told from now on" in operate("verify", SHOP, made["id"], keys.code(target)).stdout
+    assert "it is notified from now on" in operate("verify", SHOP, made["id"], keys.code(target)).stdout
     rotated = operate("rotate", SHOP, made["id"]).stdout
     assert "its secret, shown once: whsec_" in rotated
     assert made["secret"] not in rotated

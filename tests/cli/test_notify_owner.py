@@ -52,7 +52,7 @@ def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: N
     assert target is not None
     code = served.counter.webhook_keys.code(target)
     assert notify("verify", SHOP, made["id"], code).stdout == (
-        f"{made['id']}: webhook {HOOK}, it is told from now on\n"
+        f"{made['id']}: webhook {HOOK}, it is notified from now on\n"
     )  # fmt: skip
     rotated = notify("rotate", SHOP, made["id"]).stdout
     assert "    its secret, shown once: whsec_" in rotated
@@ -105,9 +105,9 @@ def test_nobody_else_says_who_is_told(notify: Notify, served: Served) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--at", URL), "say --key FILE, too"),
-        (("--key", "shop.pem"), "say --at URL, too"),
-        (("--ca-file", "ca.pem"), "say --at URL, too"),
+        (("--at", URL), "add --key FILE"),
+        (("--key", "shop.pem"), "add --at URL"),
+        (("--ca-file", "ca.pem"), "add --at URL"),
         (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the host"),
     ],
 )

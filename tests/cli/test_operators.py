@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
-from tests.cli.conftest import Postroom, Rooms
+from tests.cli.conftest import Postroom, Rooms, code_of
 from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -94,7 +94,7 @@ def test_a_domain_leaves_with_its_subjects(operate: Operate, directory: Director
     assert directory.domain("five.example") == Domain("five.example")
     assert operate("domain", "remove", "five.example").exit_code == 0
     again = operate("domain", "remove", "five.example")
-    assert (again.exit_code, "five.example is not in the directory" in again.stderr) == (2, True)
+    assert (again.exit_code, "five.example is not in the directory" in again.stderr) == (5, True)
 
 
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:orders"
@@ -148,12 +148,12 @@ def test_a_mailbox_is_written_as_it_will_be_asked_for_and_said_to_have_no_owner(
     operate("domain", "add", "twelve.example")
     add = ("subject", "add", "A@B", "--domain", "twelve.example", "--mailbox", "Orders.TWELVE.example")
     said = operate(*add)
-    assert (said.exit_code, "orders.twelve.example has no owner here" in said.stderr) == (0, True)
+    assert (said.exit_code, "orders.twelve.example has no owner yet" in said.stderr) == (0, True)
     domain = directory.domain("twelve.example")
     assert domain is not None
     assert domain.subjects == (SubjectRule("A@B", Treatment.MAILBOX, "orders.twelve.example"),)
     key = b64encode(PrivateKey.generate("ed25519").public.spki()).decode()
-    operate("mailbox", "create", "orders.twelve.example", "--public-key", key)
+    operate("mailbox", "open", "orders.twelve.example", "--public-key-base64", key)
     assert operate(*add).stderr == ""
 
 
@@ -172,9 +172,9 @@ def test_a_domains_own_mailbox_is_the_domain_in_any_spelling(
 
 def test_a_mailbox_of_dm3_letters_takes_no_subject(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "eleven.example")
-    operate("mailbox", "create", "letters.eleven.example", "--dm3")
+    operate("mailbox", "open", "letters.eleven.example", "--dm3")
     refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "letters.eleven.example")
-    assert (refused.exit_code, "takes dm3 letters" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "receives dm3 messages" in refused.stderr) == (2, True)
     assert directory.domain("eleven.example") == Domain("eleven.example")
 
 
@@ -184,7 +184,7 @@ def test_a_subject_is_removed(operate: Operate, directory: Directory) -> None:
     assert operate("subject", "remove", "A@B", "--domain", "eight.example").exit_code == 0
     assert directory.domain("eight.example") == Domain("eight.example")
     again = operate("subject", "remove", "A@B", "--domain", "eight.example")
-    assert (again.exit_code, "eight.example has no rule for 'A@B'" in again.stderr) == (2, True)
+    assert (again.exit_code, "eight.example has no rule for 'A@B'" in again.stderr) == (5, True)
 
 
 @pytest.mark.parametrize("form", ["pem", "base64 in a file", "option"])
@@ -193,7 +193,7 @@ def test_a_wallets_key_is_registered(operate: Operate, directory: Directory, tmp
     pem = load_der_public_key(spki).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     base64 = "".join(pem.decode().splitlines()[1:-1])
     (tmp_path / "public").write_text(pem.decode() if form == "pem" else base64)
-    key = ("--spki", base64) if form == "option" else ("--key", "public")
+    key = ("--public-key-base64", base64) if form == "option" else ("--public-key", "public")
     assert operate("wallet", "add", WALLET.upper(), *key).exit_code == 0
     assert directory.wallet(WALLET) == spki
 
@@ -206,7 +206,7 @@ def test_wallets_are_listed_until_they_are_removed(operate: Operate, directory: 
     def listed() -> list[object]:
         return [w for w in json.loads(operate("wallet", "list", "--json").stdout) if w["wallet"] == wallet]
 
-    assert json.loads(operate("wallet", "add", wallet, "--spki", base64, "--json").stdout) == described
+    assert json.loads(operate("wallet", "add", wallet, "--public-key-base64", base64, "--json").stdout) == described
     assert listed() == [described]
     [shown] = [line.split() for line in operate("wallet", "list").stdout.splitlines() if wallet in line]
     assert shown == [wallet, "ed25519", "256", key.fingerprint]
@@ -229,15 +229,16 @@ def test_programs_may_read_what_was_set(operate: Operate) -> None:
         "domain": "json.example", "pattern": "A@B", "removed": True,
     }  # fmt: skip
     assert told("domain", "remove", "json.example") == {"name": "json.example", "removed": True}
-    operate("wallet", "add", wallet, "--spki", b64encode(PrivateKey.generate("ed25519").public.spki()).decode())
+    operate(
+        "wallet", "add", wallet, "--public-key-base64", b64encode(PrivateKey.generate("ed25519").public.spki()).decode()
+    )
     assert told("wallet", "remove", wallet) == {"wallet": wallet, "removed": True}
-    assert told("mailbox", "shards", "for-programs", "2") == {"mailbox": "for-programs", "shards": 2}
 
 
 def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) -> None:
-    assert operate("mailbox", "shards", "busy", "4").exit_code == 0
-    assert operate("mailbox", "shards", "busy", "4").exit_code == 0
-    fewer = operate("mailbox", "shards", "busy", "3")
+    assert operate("mailbox", "set", "busy", "--shards", "4").exit_code == 0
+    assert operate("mailbox", "set", "busy", "--shards", "4").exit_code == 0
+    fewer = operate("mailbox", "set", "busy", "--shards", "3")
     assert (fewer.exit_code, "busy has 4 shards already" in fewer.stderr) == (2, True)
     assert directory.shards("busy") == 4
 
@@ -248,7 +249,10 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
         (("domain", "add", "no host"), "'no host' is not a host name"),
         (("domain", "add", "nine.example", "--key", "key.pem"), "--key and --selector go together"),
         (("domain", "add", "nine.example", "--key", "none", "--selector", "s"), "none: No such file or directory"),
-        (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m"), "add it by `postroom domain add"),
+        (
+            ("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m"),
+            "is not in the directory; `postroom domain add",
+        ),
         (("subject", "add", "A*@B", "--domain", "nine.example", "--mailbox", "m"), "'A*@B' is no pattern"),
         (("subject", "add", "A@B", "--domain", "nine.example"), "say one of --mailbox, --sync and --forward"),
         (
@@ -258,13 +262,19 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
         (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "a#b"), "--mailbox is 'a#b'; it must"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--sync", "shop"), "--sync is 'shop'; it must be"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--forward", "queue"), "--forward is 'queue'; it must"),
-        (("wallet", "add", "alice", "--spki", "x"), "'alice' is not a UUID"),
-        (("wallet", "add", WALLET), "say one of --key FILE and --spki BASE64"),
-        (("wallet", "add", WALLET, "--spki", "AAAA"), "--spki is no public key that is accepted"),
-        (("wallet", "add", WALLET, "--spki", "no base64"), "--spki is no public key: neither PEM nor base64"),
-        (("wallet", "add", WALLET, "--key", "private.pem"), "private.pem is a private key; give the public one"),
+        (("wallet", "add", "alice", "--public-key-base64", "x"), "'alice' is not a UUID"),
+        (("wallet", "add", WALLET), "one of --public-key FILE and --public-key-base64 BASE64"),
+        (
+            ("wallet", "add", WALLET, "--public-key-base64", "AAAA"),
+            "is no public key that is accepted",
+        ),
+        (
+            ("wallet", "add", WALLET, "--public-key-base64", "no base64"),
+            "is no public key: neither PEM nor base64",
+        ),
+        (("wallet", "add", WALLET, "--public-key", "private.pem"), "private.pem is a private key; give the public one"),
         (("wallet", "remove", "00000000-0000-4000-8000-000000000000"), "is not registered; `postroom wallet list`"),
-        (("mailbox", "shards", "busy", "0"), "'count': Input should be greater than"),
+        (("mailbox", "set", "busy", "--shards", "0"), "'--shards': Input should be greater than"),
     ],
 )
 def test_what_is_wrong_writes_nothing(
@@ -278,7 +288,7 @@ def test_what_is_wrong_writes_nothing(
 
     before = dump()
     result = operate(*command)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (code_of(sentence), "")
     assert sentence in result.stderr
     assert dump() == before
 
@@ -298,13 +308,39 @@ def test_a_deployment_on_aws_is_named_by_its_stack(postroom: Postroom, on_aws: R
 def test_the_environment_may_name_it(postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
     assert postroom("domain", "list").exit_code == 0
-    both = postroom("domain", "list", *on_aws.options)
-    assert (both.exit_code, "name two deployments" in both.stderr) == (2, True)
+
+
+def test_an_option_goes_before_the_environment(
+    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_STACK", "nowhere")
+    assert postroom("domain", "list", *on_aws.options).exit_code == 0
+    monkeypatch.setenv("POSTROOM_LOCAL", "nowhere")
+    assert postroom("domain", "list", "--stack-name", on_aws.stack_name).exit_code == 0
+
+
+def test_two_options_or_two_variables_that_name_deployments_are_a_wrong_use(
+    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = postroom("domain", "list", "--stack-name", on_aws.stack_name, *on_aws.options)
+    monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
+    monkeypatch.setenv("POSTROOM_LOCAL", str(on_aws.descriptor))
+    for result in (both, postroom("domain", "list")):
+        assert (result.exit_code, "name two deployments" in result.stderr) == (2, True)
+
+
+def test_the_environment_goes_before_the_folder(
+    postroom: Postroom, on_aws: Rooms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".postroom").mkdir()
+    (tmp_path / ".postroom" / "local.json").write_text("{}")
+    monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
+    assert postroom("domain", "list").exit_code == 0
 
 
 def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Rooms) -> None:
     result = postroom("domain", "list", "--stack-name", "nowhere")
-    assert result.exit_code == 2
+    assert result.exit_code == 5
     assert result.stderr == (
         f"postroom: there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION), in the AWS account that "
         "`aws sts get-caller-identity` says\n"
@@ -331,7 +367,7 @@ def test_the_local_stack_of_this_folder_needs_no_name(postroom: Postroom, rooms:
     assert postroom("domain", "list").exit_code == 0
     other = postroom("domain", "list", "--deployment", "other")
     assert (other.exit_code, other.stderr) == (
-        2,
+        5,
         "postroom: the local stack has no deployment 'other'; it has: only\n",
     )
 

@@ -82,7 +82,7 @@ def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, office: O
     assert len(office.queued) == 1
     other = postroom("send", "-", "--json", "--token", "t1", *office.options, input="2")
     assert (other.exit_code, other.stdout) == (1, "")
-    assert other.stderr.startswith("postroom: TokenReused: ")
+    assert json.loads(other.stderr)["error"]["reason"] == "TokenReused"
 
 
 @pytest.mark.parametrize(("state", "code"), [(State.DELIVERED, 0), (State.REFUSED, 1), (State.GIVEN_UP, 3)])
@@ -125,7 +125,7 @@ def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(postroom: P
     office.away = True
     result = postroom("send", "-", "--token", "t1", *office.options, input="1")
     assert result.exit_code == 3
-    assert "Say it again with --token t1, and it is sent once" in result.stderr
+    assert "repeat it with --token t1, and it is sent once" in result.stderr
     office.away = False
     assert postroom("send", "-", "--token", "t1", *office.options, input="1").exit_code == 0
     assert len(office.queued) == 1
@@ -133,7 +133,10 @@ def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(postroom: P
 
 def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, office: Office) -> None:
     result = postroom("send", "-", *office.options, "--via", "https://nowhere.example", input="1")
-    assert (result.exit_code, result.stderr) == (3, "postroom: there is no host nowhere.example, says the resolver\n")
+    assert (result.exit_code, result.stderr) == (
+        5,
+        "postroom: there is no host nowhere.example, by the resolver's answer\n",
+    )
 
 
 @pytest.mark.parametrize("left_out", ["--as", "--key", "--to", "--subject"])

@@ -217,7 +217,7 @@ def test_an_unknown_message_is_a_sentence(read: Read, file: File, mailbox: str, 
     file()
     unknown = f"{RECEIVED_AT_MS}-{'0' * 32}-0"
     result = read(option, unknown)
-    assert (result.exit_code, result.stderr) == (2, f"postroom: there is no message {unknown} in {mailbox}\n")
+    assert (result.exit_code, result.stderr) == (5, f"postroom: there is no message {unknown} in {mailbox}\n")
 
 
 @pytest.mark.parametrize("option", ["--id", "--ack", "--cursor"])

@@ -4,16 +4,15 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Postroom, World
 
-from postroom.cli.descriptor import DEFAULT_PATH, Descriptor, stack_of_this_folder
+from postroom.cli.descriptor import Descriptor
 from postroom.local.authority import Authority
-from postroom.local.ports import free_port
 
 Envelope = Callable[..., str]
 PROBLEM = b'{"title":"No","status":422,"detail":"The Hash is wrong.","reason":"HashMismatch"}'
@@ -133,27 +132,6 @@ def test_a_local_stack_says_all_that(
     office.descriptor.write(tmp_path / "elsewhere" / "local.json")
     assert postroom("send", "-", "--local", "elsewhere", input=envelope()).exit_code == 0
     assert postroom("verify", "-", "--local", "elsewhere/local.json", input=envelope()).exit_code == 0
-
-
-def test_the_local_stack_of_this_folder_is_used_and_named(
-    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
-) -> None:
-    assert office.descriptor
-    office.descriptor.write(tmp_path / ".postroom" / "local.json")
-    result = postroom("send", "-", input=envelope())
-    assert result.exit_code == 0
-    assert result.stderr == "postroom: sending within the local stack of .postroom/local.json\n"
-
-
-def test_a_local_stack_that_was_killed_is_not_sent_to(
-    office: PostOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert office.descriptor
-    office.descriptor.write(DEFAULT_PATH)
-    assert stack_of_this_folder("sending") == DEFAULT_PATH
-    replace(office.descriptor, endpoint=f"http://127.0.0.1:{free_port()}").write(DEFAULT_PATH)
-    assert stack_of_this_folder("sending") is None
 
 
 def test_a_private_address_is_not_posted_to_unasked(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:

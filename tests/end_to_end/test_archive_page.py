@@ -40,7 +40,7 @@ def run(town: Town, own_pem: Path, home: Path) -> Shell:
     shell(
         f"cp {own_pem} own.pem\n"
         "openssl pkey -in own.pem -pubout -out own.pub.pem\n"
-        f"postroom mailbox create {RECEIVER} --key own.pub.pem\n",
+        f"postroom mailbox open {RECEIVER} --public-key own.pub.pem\n",
     )
     return shell
 

@@ -8,7 +8,7 @@ import pytest
 from tests.end_to_end.shells import open_shell
 from typer.testing import CliRunner
 
-from postroom.cli import app, jobs
+from postroom.cli.app import app, jobs
 from postroom.demo.scenes import Story
 from postroom.demo.town import RECEIVER, Town
 from postroom.jobs.reading import Damage

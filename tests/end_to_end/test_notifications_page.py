@@ -92,7 +92,7 @@ def test_a_target_is_told_that_mail_came_in_once_it_gave_its_code_back(
     challenge = until("the code comes", lambda: receiver.first("postroom.verify"))
     assert challenge["data"] == {"mailbox": home, "target": made, "code": challenge["data"]["code"]}
     begin = f"{name.splitlines()[0]}\nid={made}\ncode={challenge['data']['code']}\n"
-    assert shell(begin + verify) == f"{made}: webhook https://{HOST}/mail, it is told from now on\n"
+    assert shell(begin + verify) == f"{made}: webhook https://{HOST}/mail, it is notified from now on\n"
 
     assert story.post(story.envelope(town.sender, to=home), NLWEB.inbox_url(home))[0] == 200
     waiting = until("it is told", lambda: receiver.first("postroom.waiting"))

@@ -17,7 +17,7 @@ import pytest
 from tests.burst import function_processes, messages_in
 from typer.testing import CliRunner
 
-from postroom.cli import app
+from postroom.cli.app import app
 from postroom.local import emulator, ministack
 from postroom.local import stack as stack_module
 from postroom.local.emulator import Emulator, Processes, processors

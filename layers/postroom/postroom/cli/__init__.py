@@ -1,86 +1,14 @@
-"""`postroom …`: the command line. Each command imports what it needs when it runs, so --help is quick."""
+"""`postroom …`: the command line."""
 
 import sys
-from typing import Annotated
-
-import typer
-
-from postroom.cli import admin, archive, dm3, domain, jobs, lookup, mailbox, subject, wallet
-from postroom.cli.audit import audit
-from postroom.cli.cost import cost
-from postroom.cli.doctor import doctor
-from postroom.cli.exits import Commands
-from postroom.cli.keygen import keygen
-from postroom.cli.read import read
-from postroom.cli.send import send
-from postroom.cli.sign import sign
-from postroom.cli.up import up
-from postroom.cli.verify import verify
-
-app = typer.Typer(
-    name="postroom",
-    cls=Commands,
-    help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
-    epilog="Exit codes: 0 good, 1 the message (or the domain) is bad, 2 usage, 3 could not find out, 4 an audit found "
-    "problems; of a look-up 0 secure, 1 bogus, 2 usage, 3 indeterminate, 4 insecure.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    # Boxes and colours are for people.
-    rich_markup_mode="rich" if sys.stdout and sys.stdout.isatty() else None,
-)
-app.command()(keygen)
-app.command()(sign)
-app.command()(send)
-app.command()(verify)
-app.command()(read)
-app.add_typer(domain.app, name="domain")
-app.add_typer(subject.app, name="subject")
-app.add_typer(wallet.app, name="wallet")
-app.add_typer(mailbox.app, name="mailbox")
-app.add_typer(archive.app, name="archive")
-app.add_typer(dm3.app, name="dm3")
-app.add_typer(lookup.app, name="dns")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(admin.app, name="admin")
-app.command()(doctor)
-app.command()(audit)
-app.command()(up)
-app.command()(cost)
-
-
-@app.command()
-def demo() -> None:
-    """Play the main job as a story, on the real template, in a local stack."""
-    from postroom.local.checkout import require, template_path
-
-    template = template_path()
-    require("the story", "local", "peers")
-    # Imported when it runs: the story loads all there is.
-    from postroom.cli.demo import demo as play
-
-    play(template)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        print(f"postroom {version('postroom')}")
-        raise typer.Exit
-
-
-@app.callback()
-def postroom(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """A post office for domains: make keys, sign, send, verify and read messages; run one."""
 
 
 def main() -> None:
-    """The entry point."""
-    app(prog_name="postroom")
+    """The entry point. Ctrl-C ends it while it loads as it ends a command."""
+    try:
+        from postroom.cli.app import app
 
-
-__all__ = ["app", "main"]
+        app(prog_name="postroom")
+    except KeyboardInterrupt:
+        print("postroom: interrupted", file=sys.stderr)
+        sys.exit(130)

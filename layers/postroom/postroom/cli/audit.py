@@ -1,6 +1,5 @@
 """`postroom audit`: compare what is stored with what was accepted. It only reads."""
 
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -8,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
-from postroom.cli.output import print_json, print_table, safe
+from postroom.cli.office import Office
+from postroom.cli.output import note, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.storage.audit.findings import End, Findings
 
 _SHOWN: Final = 20
-"""Of the findings of one problem; --json tells all."""
+"""Of the findings of one problem; --json shows all."""
 _MOST_HOURS: Final = 88_000
 """CloudWatch keeps logs for ten years at most."""
 _MEANING: Final = {
@@ -38,33 +37,32 @@ _MEANING: Final = {
 def audit(
     ledger: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What the door accepted: its log lines (JSON Lines; - for standard input)."),
+        typer.Option(metavar="FILE", help="What the inbox accepted: its log lines (JSON Lines; - for standard input)."),
     ] = None,
     since: Annotated[
         float | None,
         typer.Option(
-            metavar="HOURS", help="What the door accepted in these hours, by its log.", min=0, max=_MOST_HOURS
+            metavar="HOURS", help="What the inbox accepted in the last HOURS, by its log.", min=0, max=_MOST_HOURS
         ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Look whether the bytes of messages are there, without reading them.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Hold what is stored against what was accepted: nothing lost, nothing doubled, nothing without its bytes.
+    """Compare stored with accepted messages: none lost, none doubled.
 
-    It only reads: both tables whole, and each message that is filed. On AWS that is some 2 cents for a million
-    messages that came in a hundred at a time, 40 where they came one by one; --quick spares the messages.
+    It only reads: both tables whole, and each stored message. On AWS that is some 2 cents for a million messages that
+    came in a hundred at a time, 40 where they came one by one; --quick leaves the messages out.
 
-    Exit code 4: something is wrong. docs/operate/audit.md says what each problem means.
+    Exit code 4: something is wrong. docs/operate/audit.md explains each problem.
     """
     if ledger is not None and since is not None:
-        raise UsageFault("--ledger and --since both say what was accepted; say one of them")
+        raise UsageFault("--ledger and --since both name what was accepted; give one of them")
     with nullcontext() if ledger is None else open_input(ledger) as file:
-        office = open_office(stack_name, local, deployment)
+        office = deployment.open()
         findings = _audit(office, file, since, read_bytes=not quick)
     if as_json:
         print_json(_described(findings))
@@ -85,10 +83,10 @@ def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read
     evidence = gather(office.premises(), now=int(now), retain_seconds=office.retain_seconds, read_bytes=read_bytes)
     findings = judge(evidence, None if lines is None else read_ledger(lines))
     if (since or ledger) and not any((findings.accepted or {}).values()):
-        told = "the door's log tells of no message in that time; LogLevel must be INFO"
+        told = "the inbox's log has no message in that time; LogLevel must be INFO"
         if ledger:
-            told = "the ledger tells of no message: is it the door's log, line by line, with nothing before the JSON?"
-        print(f"postroom: {told}", file=sys.stderr)
+            told = "the ledger has no message: is it the inbox's log, line by line, with nothing before the JSON?"
+        note(told)
     return findings
 
 
@@ -149,7 +147,7 @@ def _print(findings: "Findings") -> None:
     print()
     _print_problems(findings)
     if accepted is None:
-        print("what the door accepted was not asked: --since HOURS reads its log, --ledger FILE a copy of it")
+        print("what the inbox accepted was not compared: --since HOURS reads its log, --ledger FILE a copy of it")
 
 
 def _print_problems(findings: "Findings") -> None:
@@ -166,6 +164,6 @@ def _print_problems(findings: "Findings") -> None:
         for each in those[:_SHOWN]:
             print(f"  {safe(each.where)}{': ' if each.detail else ''}{safe(each.detail)}")
         if len(those) > _SHOWN:
-            print(f"  and {len(those) - _SHOWN} more; --json tells all")
+            print(f"  and {len(those) - _SHOWN} more; --json shows all")
     print()
     print("nothing is wrong" if findings.clean else f"{findings.wrong} problems")

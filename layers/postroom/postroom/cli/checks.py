@@ -35,4 +35,4 @@ def exit_of(status: "Status") -> Exit:
     """0 good, or good with warnings; 1 something is bad; 3 nothing is, but something could not be found out."""
     from postroom.doctor import Status
 
-    return {Status.BAD: Exit.BAD_MESSAGE, Status.NOT_CHECKED: Exit.NOT_FOUND_OUT}.get(status, Exit.GOOD)
+    return {Status.BAD: Exit.REFUSED, Status.NOT_CHECKED: Exit.UNAVAILABLE}.get(status, Exit.GOOD)

@@ -20,7 +20,7 @@ _LONGEST_MS: Final = 900_000
 
 def cost(
     messages: Annotated[
-        int, typer.Option("--messages-per-month", min=1, help="Messages that the door takes in.")
+        int, typer.Option("--messages-per-month", min=1, help="Messages that the inbox accepts.")
     ] = 1_000_000,
     size: Annotated[int, typer.Option(min=1, max=5_000_000, help="Bytes of a message.")] = 2_000,
     batch: Annotated[
@@ -74,7 +74,7 @@ def cost(
     door_ms: Annotated[
         float | None,
         typer.Option(
-            min=0, max=_LONGEST_MS, help="Milliseconds of the door for a message, as your CloudWatch has them."
+            min=0, max=_LONGEST_MS, help="Milliseconds of the inbox function for a message, by your CloudWatch."
         ),
     ] = None,
     worker_ms: Annotated[
@@ -83,7 +83,7 @@ def cost(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what a month's mail costs on AWS, line by line, and a million of such messages."""
+    """Estimate what a month's mail costs on AWS, line by line."""
     from postroom.cost.model import Front, Mail, bill, gathered, largest_batch
     from postroom.cost.nights import LEFT, Nights
     from postroom.cost.prices import OURS, read_prices
@@ -168,7 +168,7 @@ def _print(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> 
 
 
 def _at_once(items: "list[Item]") -> "list[Item]":
-    """What is reckoned by a million messages that come in, from the door until they are acknowledged."""
+    """What is calculated by a million messages received, from the inbox until they are acknowledged."""
     return [item for item in items if not (item.standing or item.sent or item.jobs)]
 
 
@@ -178,7 +178,7 @@ def _rows_by_message(mail: "Mail", items: "list[Item]", total: str) -> list[tupl
 
 
 def _rows_of_sent(mail: "Mail", items: "list[Item]") -> list[tuple[str, str, str, str]]:
-    """What is reckoned by a million messages that go out."""
+    """What is calculated by a million messages sent."""
     if not items:
         return []
     rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / mail.sent * 1e6:.3f}") for item in items]

@@ -28,7 +28,7 @@ def demo(template: Path) -> None:
             told += play()
             console.print()
     print_table(
-        ("", "what", "the door's answer", "what became of it"),
+        ("", "what", "the inbox's answer", "what became of it"),
         [(line.scene, line.what, line.answer, line.outcome) for line in told],
     )
     console.print(f"{len(told)} things happened as they should, in {time.monotonic() - begun:.0f} s.")

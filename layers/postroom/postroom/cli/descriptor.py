@@ -12,30 +12,16 @@
 
 import json
 import socket
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-import typer
-
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 
 FILE_NAME = "local.json"
 DEFAULT_PATH = Path(".postroom") / FILE_NAME
-
-Local = Annotated[
-    Path | None,
-    typer.Option(
-        "--local",
-        envvar="POSTROOM_LOCAL",
-        metavar="PATH",
-        help="A running local stack: its local.json, or the folder that holds it.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +58,8 @@ class Descriptor:
         return True
 
 
-def stack_of_this_folder(doing: str) -> Path | None:
-    """The local stack that runs here, told on standard error: nobody named it. None: there is none."""
-    if not DEFAULT_PATH.exists() or not read_descriptor(DEFAULT_PATH).is_running():
-        return None
-    print(f"postroom: {doing} within the local stack of {DEFAULT_PATH}", file=sys.stderr)
-    return DEFAULT_PATH
-
-
 def read_descriptor(path: Path) -> Descriptor:
-    """The descriptor in a file, or in `local.json` of a folder. Raises UsageFault."""
+    """The descriptor in a file, or in `local.json` of a folder. Raises NotFoundFault, UsageFault."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
         value: dict[str, Any] = json.loads(file.read_bytes())
@@ -98,6 +76,6 @@ def read_descriptor(path: Path) -> Descriptor:
             deployments=deployments,
         )
     except FileNotFoundError:
-        raise UsageFault(f"there is no {file}; `postroom up` starts a local stack and writes it") from None
+        raise NotFoundFault(f"there is no {file}", hint="`postroom up` starts a local stack and writes it") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageFault(f"{file} does not describe a local stack; `postroom up` writes it anew") from None

@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.checks import exit_of, shown
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
-from postroom.cli.network import (
-    AllowPrivate,
-    CaFile,
-    Network,
-    Port,
-    Resolver,
-    TrustAnchor,
-    anchors_of,
-    build_https,
-    choose_network,
-    open_resolvers,
-)
+from postroom.cli.network import ConnectionOptions, LookupOptions, Network, anchors_of, build_https, open_resolvers
 from postroom.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -47,18 +35,15 @@ def doctor(
             help="The domain's private key (PEM): a message is signed with it and really posted, to the domain itself.",
         ),
     ] = None,
-    resolver: Resolver = None,
-    trust_anchor: TrustAnchor = None,
-    ca_file: CaFile = None,
-    port: Port = None,
-    allow_private: AllowPrivate = False,
-    local: Local = None,
+    *,
+    lookups: LookupOptions,
+    connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a domain from outside: its zone, keys, host, certificate, inbox, manifest; what to do where it ails.
+    """Check a domain from outside, and suggest a fix for each problem.
 
-    Exit code 0: good, or good with warnings; 1: something is bad; 3: nothing is bad, but something could not be
-    found out.
+    Its zone, keys, host, certificate, inbox and manifest are checked. Exit code 0: good, perhaps with warnings; 1:
+    something is bad; 3: nothing is bad, but something could not be found out.
     """
     from postroom.doctor import Patient, examine, overall
     from postroom.protocols.nlweb.names import MAX_NAME
@@ -68,9 +53,7 @@ def doctor(
     if too_long := next((it for it in selectors if len(chosen.key_name(domain, it)) > MAX_NAME), None):
         raise UsageFault(f"{too_long}._domainkey.{domain} is longer than the {MAX_NAME} characters of a DNS name")
     patient = Patient(domain, chosen, selectors, load_private_key(sign_with) if sign_with else None)
-    network = choose_network(
-        local, resolvers=resolver, trust_anchor=trust_anchor, ca_file=ca_file, port=port, allow_private=allow_private
-    )
+    network = connections.network(trust_anchor=lookups.trust_anchor)
     with open_resolvers(network) as resolvers:
         checks = shown(examine(patient, look_from(network, resolvers)), quietly=as_json)
     status = overall(checks)

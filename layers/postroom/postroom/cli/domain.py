@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import UsageFault
+from postroom.cli.deployment import DeploymentOptions
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_private_key
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.storage.directory.domains import Domain
 
-app = typer.Typer(help="The domains that a deployment serves.", no_args_is_help=True)
+app = CommandTyper(help="Manage the domains that a deployment serves.", no_args_is_help=True)
 
 DomainName = Annotated[str, typer.Argument(help="The domain.", metavar="NAME", parser=domain_name)]
 
@@ -25,7 +25,7 @@ DomainName = Annotated[str, typer.Argument(help="The domain.", metavar="NAME", p
 def add(
     name: DomainName,
     inbox: Annotated[
-        bool | None, typer.Option("--inbox/--no-inbox", help="Take in messages to it.", show_default="inbox")
+        bool | None, typer.Option("--inbox/--no-inbox", help="Accept messages to it.", show_default="inbox")
     ] = None,
     buffer: Annotated[
         bool | None, typer.Option("--buffer/--no-buffer", help="Keep Feedback for it.", show_default="no-buffer")
@@ -34,24 +34,26 @@ def add(
         str | None,
         typer.Option(
             metavar="DOMAIN",
-            help="The domain of its buffer, told in its manifest; '' for none.",
+            help="The domain of its buffer, published in its manifest; '' for none.",
             parser=lambda text: text and domain_name(text),
         ),
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The private key (PEM) that signs what it sends.")] = None,
     selector: Annotated[str | None, typer.Option(help="The selector that key is published under.")] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Add a domain, or change the settings named; its subjects stay as they are."""
+    """Add a domain, or change the settings named.
+
+    Its subjects stay as they are.
+    """
     from postroom.storage.directory.domains import Domain
 
     if (key is None) != (selector is None):
         raise UsageFault("--key and --selector go together: a key is found by its selector")
     private = load_private_key(key) if key else None
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     if office.directory().dm3_mailbox(name) is not None:
         raise UsageFault(f"{name} has a mailbox of the delivery service here, and a name has one protocol")
     before = office.directory().domain(name) or Domain(name)
@@ -74,11 +76,9 @@ def add(
 
 
 @app.command("list")
-def list_domains(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
+def list_domains(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the domains."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     directory = office.directory()
     found = [domain for domain in map(directory.domain, office.operators().domains()) if domain is not None]
     if as_json:
@@ -96,14 +96,12 @@ def list_domains(
 @app.command("remove")
 def remove(
     name: DomainName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a domain and its subjects; mail that is filed stays."""
-    if not open_office(stack_name, local, deployment).operators().remove_domain(name):
-        raise UsageFault(f"{name} is not in the directory; `postroom domain list` shows what is")
+    """Remove a domain and its subjects; its mail stays."""
+    if not deployment.open().operators().remove_domain(name):
+        raise NotFoundFault(f"{name} is not in the directory", hint="`postroom domain list` shows what is")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 
 

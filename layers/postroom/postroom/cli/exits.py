@@ -1,12 +1,15 @@
-"""Exit codes: 0 good, 1 the message is bad, 2 usage, 3 could not find out, 4 an audit found problems.
+"""Exit codes and errors of commands: what went wrong becomes a sentence, or with --json an object, and a code.
 
-Of a look-up: 0 secure, 1 bogus, 3 indeterminate, 4 insecure. Of the doctor: 0 good, 1 something is bad, 3 something
-could not be found out. An error is one sentence.
+The table of codes in docs/reference/cli.md is made from `Exit`.
 """
 
 import errno
+import json
 import os
 import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import IntEnum
 from io import TextIOWrapper
 from pathlib import Path
@@ -19,35 +22,99 @@ from postroom.core.errors import NotNowError, OurError, SettingsError, TheirErro
 
 
 class Exit(IntEnum):
-    """The exit codes."""
+    """The exit codes. `meaning`: as the reference has it; the name in lower case is the `code` of an error's JSON."""
 
-    GOOD = 0
-    BAD_MESSAGE = 1
-    USAGE = 2
-    NOT_FOUND_OUT = 3
-    PROBLEMS = 4
-    INSECURE = 4
-    NOBODY_READS = 141
-    """As the shell tells of a program that SIGPIPE ended."""
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> "Exit":
+        """A code with its meaning."""
+        made = int.__new__(cls, value)
+        made._value_ = value
+        made.meaning = meaning
+        return made
+
+    GOOD = 0, "Done. Of a check: good, perhaps with warnings; of a look-up: secure."
+    REFUSED = 1, "The message, the domain or the request is not accepted, and will not be. Of a look-up: bogus."
+    USAGE = 2, "The command line, or a file or setting that it names, is wrong. Nothing was done."
+    UNAVAILABLE = 3, "It could not be found out or done now. Try again. Of a look-up: indeterminate."
+    PROBLEMS = 4, "`audit` or `archive verify` found problems. Of a look-up: proven to be insecure."
+    NOT_FOUND = 5, "What the command line names is not there: a file, stack, domain, mailbox, message, conversation."
+    INTERRUPTED = 130, "Interrupted by Ctrl-C. What was started is stopped."
+    NOBODY_READS = 141, "Whoever read the output went away, as the shell has it for SIGPIPE."
 
 
-class UsageFault(Exception):  # noqa: N818 - it is the user's, and reads as such
-    """What was asked for cannot be done that way; the sentence says what to do. Exit code 2."""
+class CommandFault(Exception):  # noqa: N818 - its subclasses say whose it is
+    """What ends a command. `hint`: what helps. `reason`: the machine code of whoever refused (reasons.md)."""
+
+    exit: Exit
+
+    def __init__(self, message: str, *, hint: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.reason = reason
 
 
-class Refusal(Exception):  # noqa: N818 - as above
-    """Who was asked says no, and will say so again; the sentence says why. Exit code 1."""
+class UsageFault(CommandFault):
+    """What was asked for cannot be done that way; the sentence says what to do."""
+
+    exit = Exit.USAGE
 
 
-class NotFoundOut(Exception):  # noqa: N818 - as above
-    """It could not be found out or done just now; the sentence says why. Exit code 3."""
+class NotFoundFault(CommandFault):
+    """What the command line names is not there."""
+
+    exit = Exit.NOT_FOUND
+
+
+class RefusalFault(CommandFault):
+    """Who was asked says no, and will say so again; the sentence says why."""
+
+    exit = Exit.REFUSED
+
+
+class UnavailableFault(CommandFault):
+    """It could not be found out or done now; the sentence says why."""
+
+    exit = Exit.UNAVAILABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a command ends that could not do what it should."""
+
+    exit: Exit
+    message: str
+    hint: str = ""
+    reason: str = ""
+
+    def print(self) -> None:
+        """One line on standard error: a sentence for people, or with --json an object."""
+        if not in_json():
+            print(f"postroom: {self.message}{f'; {self.hint}' if self.hint else ''}", file=sys.stderr)
+            return
+        error = {
+            "code": self.exit.name.lower(), "exit": int(self.exit), "message": self.message,
+            "hint": self.hint or None, "reason": self.reason or None,
+        }  # fmt: skip
+        print(json.dumps({"error": error}), file=sys.stderr)
+
+
+_in_json: Final[ContextVar[bool]] = ContextVar("in_json", default=False)
+
+
+def in_json() -> bool:
+    """Whether the command that runs was called with --json."""
+    return _in_json.get()
 
 
 class Commands(TyperGroup):
-    """The root of all commands, where every error becomes a sentence and an exit code."""
+    """The root of all commands, where every error becomes a sentence, or an object, and an exit code."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *positional: Any, **kwargs: Any) -> Any:
         """Run as a program, with whatever locale and whatever reader there is."""
+        words = list(sys.argv[1:] if args is None else args)
+        # Looked for here, as it counts for a command line that cannot be read, too.
+        token = _in_json.set("--json" in words[: words.index("--") if "--" in words else None])
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by who started us: then nobody reads, and nothing is wrong
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
@@ -55,7 +122,7 @@ class Commands(TyperGroup):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
             try:
-                return super().main(*args, **kwargs)
+                return super().main(words, *positional, **kwargs)
             finally:
                 sys.stdout.flush()
         except (BrokenPipeError, SystemExit) as error:
@@ -68,21 +135,45 @@ class Commands(TyperGroup):
             if not _is_full(error):
                 raise
             _give_output_up()
-            print(f"postroom: the output could not be written: {error.strerror}", file=sys.stderr)
-            sys.exit(Exit.NOT_FOUND_OUT)
+            ending = Ending(Exit.UNAVAILABLE, f"the output could not be written: {error.strerror}")
+            ending.print()
+            sys.exit(ending.exit)
+        finally:
+            _in_json.reset(token)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> typer.Context:
+        """Read the command line as far as the root goes."""
+        try:
+            return super().make_context(*args, **kwargs)  # type: ignore[return-value]
+        except typer.TyperException as error:
+            raise _ended_by_usage(error) from None
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run a command."""
         try:
             return super().invoke(ctx)
+        except typer.TyperException as error:
+            raise _ended_by_usage(error) from None
+        except KeyboardInterrupt:
+            if sys.stderr.isatty():
+                print(file=sys.stderr)  # the terminal shows ^C
+            Ending(Exit.INTERRUPTED, "interrupted").print()
+            raise typer.Exit(Exit.INTERRUPTED) from None
         except Exception as error:
-            told = _sentence(error)
-            if told is None or os.environ.get("POSTROOM_DEBUG"):
+            ending = _ending(error)
+            if ending is None or os.environ.get("POSTROOM_DEBUG"):
                 raise
-            code, sentence = told
             sys.stdout.flush()
-            print(f"postroom: {sentence}", file=sys.stderr)
-            raise typer.Exit(code) from None
+            ending.print()
+            raise typer.Exit(ending.exit) from None
+
+
+def _ended_by_usage(error: typer.TyperException) -> Exception:
+    """Typer's own error as it is for people, with the usage; with --json ended as any other."""
+    if not in_json():
+        return error
+    Ending(Exit.USAGE, error.format_message()).print()
+    return typer.Exit(Exit.USAGE)
 
 
 def _is_full(error: OSError) -> bool:
@@ -95,36 +186,40 @@ def _give_output_up() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _sentence(error: Exception) -> tuple[Exit, str] | None:
-    """The exit code and the sentence for an error; None: it has its own way out."""
+def _ending(error: Exception) -> Ending | None:
+    """How an error ends a command; None: it has its own way out."""
     match error:
         case typer.Exit() | typer.Abort() | typer.TyperException():
             return None
-        case UsageFault() | SettingsError():
-            return Exit.USAGE, str(error)
-        case NotFoundOut() | OurError():
-            return Exit.NOT_FOUND_OUT, str(error)
-        case Refusal() | TheirError():
-            return Exit.BAD_MESSAGE, str(error)
+        case CommandFault():
+            return Ending(error.exit, str(error), error.hint, error.reason)
+        case SettingsError():
+            return Ending(Exit.USAGE, str(error))
+        case OurError():
+            return Ending(Exit.UNAVAILABLE, str(error))
+        case TheirError():
+            return Ending(Exit.REFUSED, str(error), reason=str(error.reason))
         case NotNowError():
-            return Exit.NOT_FOUND_OUT, str(error)
+            return Ending(Exit.UNAVAILABLE, str(error), reason=str(error.reason))
         case OSError() if error.errno == errno.EPIPE or _is_full(error):
             return None
         case OSError() if error.filename is not None:
-            return Exit.USAGE, f"{error.filename}: {error.strerror}"
+            code = Exit.NOT_FOUND if isinstance(error, FileNotFoundError) else Exit.USAGE
+            return Ending(code, f"{error.filename}: {error.strerror}")
     if _is_from_aws(error):
-        return Exit.NOT_FOUND_OUT, f"AWS could not be asked: {error}{_what_helps(error)}"
-    return Exit.NOT_FOUND_OUT, (
-        f"a fault of postroom itself ({type(error).__name__}: {error}); "
-        "please report it, with what POSTROOM_DEBUG=1 prints"
+        return Ending(Exit.UNAVAILABLE, f"AWS could not be asked: {error}", _what_helps(error))
+    return Ending(
+        Exit.UNAVAILABLE,
+        f"a fault of postroom itself ({type(error).__name__}: {error})",
+        "please report it, with what POSTROOM_DEBUG=1 prints",
     )
 
 
-_SAY_REGION: Final = " Say the deployment's: export AWS_DEFAULT_REGION=eu-west-1"
-_SAY_WHO: Final = "; `aws sts get-caller-identity` must work first"
+_SAY_REGION: Final = "name the deployment's: export AWS_DEFAULT_REGION=eu-west-1"
+_SAY_WHO: Final = "`aws sts get-caller-identity` must work first"
 _CREDENTIALS: Final = {
     "NoRegionError": _SAY_REGION,
-    "EndpointConnectionError": "; is there such a region, and a network?",
+    "EndpointConnectionError": "is there such a region, and a network?",
     **dict.fromkeys(
         (
             "CredentialRetrievalError", "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound",

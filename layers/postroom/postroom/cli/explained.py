@@ -8,12 +8,12 @@ from postroom.cli.output import console, is_terminal, safe, styled
 if TYPE_CHECKING:
     from postroom.core.explanation import Explanation
 
-_EXITS: Final = {"accepted": Exit.GOOD, "refused": Exit.BAD_MESSAGE, "discarded": Exit.BAD_MESSAGE}
+_EXITS: Final = {"accepted": Exit.GOOD, "refused": Exit.REFUSED, "discarded": Exit.REFUSED}
 
 
 def exit_of(told: "Explanation") -> Exit:
     """The exit code of a verdict."""
-    return _EXITS.get(told.verdict, Exit.NOT_FOUND_OUT)
+    return _EXITS.get(told.verdict, Exit.UNAVAILABLE)
 
 
 def print_explanation(told: "Explanation") -> None:

@@ -5,17 +5,17 @@ from typing import Annotated, Final
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 from postroom.local.checkout import job_path
 
-app = typer.Typer(help="Compaction and expiry: here, or what they need on AWS.", no_args_is_help=True)
+app = CommandTyper(help="Run the compaction and expiry jobs, or prepare them on AWS.", no_args_is_help=True)
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; report what would be done.")]
 SHOWN: Final = (
     "mailboxes", "expired", "lines", "dropped", "left", "chunks", "objects", "parts", "uploads", "quarantined", "bytes",
     "units", "s3",
@@ -30,23 +30,22 @@ def compact(
             metavar="HOURS",
             min=0,
             max=24 * 365,
-            help="Leave segments alone that are younger; as deployed, unless said. 0: take all.",
+            help="Skip segments that are younger; default: as deployed. 0: take all.",
             show_default=False,
         ),
     ] = None,
     dry_run: DryRun = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Turn segments into few sorted chunks, and delete what nobody needs: the job of each night, run here.
+    """Compact segments into sorted chunks: the nightly job, run here.
 
-    It may be killed, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
+    It may be stopped, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
     Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("compact")  # what is missing here is said before AWS is asked
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     lag = int(office.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
     # Imported when it runs: it loads boto3.
     from postroom.local.job_runs import run
@@ -57,30 +56,29 @@ def compact(
 @app.command()
 def expire(
     dry_run: DryRun = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Let go what has had its time, what closed mailboxes held, and what nobody will ask for: the job of each week.
+    """Delete expired mail and orphans: the weekly job, run here.
 
-    Whatever is set, what was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may
-    be killed, and run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
+    What was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may be stopped, and
+    run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("expire")  # as above
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     from postroom.local.job_runs import run
 
     _print(run(office.outputs, office.local, "expire", dry_run=dry_run), as_json=as_json)
 
 
 @app.command()
-def publish(stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None) -> None:
-    """Put this library where the jobs of a deployment look for it: after each `sam deploy`."""
+def publish(deployment: DeploymentOptions) -> None:
+    """Upload the library for the Glue jobs, after each deploy."""
     from postroom.cli.library import packed
     from postroom.jobs.library import LIBRARIES, library
 
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     name = LIBRARIES + library()
     data = packed()
     office.objects().replace(name, data, "application/zip")
@@ -90,18 +88,16 @@ def publish(stack_name: StackName = None, local: Local = None, deployment: Deplo
 @app.command()
 def last(
     job: Annotated[str, typer.Argument(metavar="compact|expire", help="Which job.")],
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show the report of the last run that came to its end."""
+    """Show the report of the last completed run."""
     from postroom.jobs.telling import latest
 
     if job not in ("compact", "expire"):
-        raise UsageFault(f"there is no job {job!r}: say compact or expire")
+        raise UsageFault(f"the job is {job!r}; it must be compact or expire")
     try:
-        found = open_office(stack_name, local, deployment).objects().get(latest(job))
+        found = deployment.open().objects().get(latest(job))
     except KeyError:
         print_either(as_json, None, f"no run of {job} has come to its end yet")
         return
@@ -115,7 +111,7 @@ def _print(report: dict[str, JsonValue], *, as_json: bool) -> None:
     seconds, lag = report["seconds"], report["lag_hours"]
     print(f"{report['job']}{', dry run' if report['dry_run'] else ''}: began {report['began']}, took {seconds} s")
     if lag:
-        print(f"the oldest segment to work off was {lag} hours old")
+        print(f"the oldest segment to process was {lag} hours old")
     went = report.get("shown", [])
     if isinstance(went, list):
         for line in went:

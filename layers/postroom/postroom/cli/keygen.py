@@ -34,40 +34,40 @@ def keygen(
         Path | None,
         typer.Option(help="Where the private key goes (PEM, readable by you alone).", show_default="key.pem"),
     ] = None,
-    of: Annotated[
+    key: Annotated[
         Path | None,
-        typer.Option(
-            "--of",
-            metavar="KEY",
-            help="Make none: print the record of this private key (PEM), for another dialect, say.",
-        ),
+        typer.Option(metavar="FILE", help="Print the record of this private key (PEM) instead of making one."),
     ] = None,
     dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where receivers look the key up.")] = "nlweb",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a key that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key pair: the private key goes into a file, the DNS record to publish is printed."""
+    """Make a key pair, and print the DNS record to publish.
+
+    The private key goes into a file that only you can read.
+    """
     from postroom.crypto.rsa_ed25519 import PrivateKey
     from postroom.protocols.nlweb.key_record import record_strings, record_text, zone_line
 
     chosen = dialect_called(dialect)
     name = _record_name(chosen, domain, selector)
-    if of and (algorithm or out or force):
-        raise UsageFault("--of makes no key: leave --algorithm, --out and --force away")
-    file = of or out or Path("key.pem")
-    key = load_private_key(of) if of else PrivateKey.generate((algorithm or KeyAlgorithm.RSA).value)
-    if not of:
-        write_private(file, key.to_pem(), force=force)
-    text = record_text(key.public)
+    if key and (algorithm or out or force):
+        raise UsageFault("--key makes no key: leave --algorithm, --out and --force out")
+    file = key or out or Path("key.pem")
+    private = load_private_key(key) if key else PrivateKey.generate((algorithm or KeyAlgorithm.RSA).value)
+    if not key:
+        write_private(file, private.to_pem(), force=force)
+    public = private.public
+    text = record_text(public)
     line = zone_line(name, text)
     if domain is None:
         line = line.replace(f"{name}.", name, 1)  # relative to the zone's origin
     if as_json:
         print_json(
             {
-                "algorithm": key.public.algorithm,
-                "bits": key.public.bits,
-                "fingerprint": key.public.fingerprint,
+                "algorithm": public.algorithm,
+                "bits": public.bits,
+                "fingerprint": public.fingerprint,
                 "file": str(file),
                 "name": name,
                 "record": text,
@@ -76,7 +76,7 @@ def keygen(
             }
         )
         return
-    print(f"private key   {file} ({key.public.algorithm}, {key.public.bits} bits, {key.public.fingerprint})")
+    print(f"private key   {file} ({public.algorithm}, {public.bits} bits, {public.fingerprint})")
     print(f"TXT record at {name}{'' if domain else ' (below your domain)'}")
     print(f"              {text}")
     print("zone file     the same, split as DNS wants it; the zone must be signed (DNSSEC):")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import NegativeTrustAnchor, Resolver, TrustAnchor, anchors_of, choose_network, open_resolvers
+from postroom.cli.network import LookupOptions, anchors_of, open_resolvers
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_json, safe
 from postroom.cli.proof import broken_lines, proof_lines
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postroom.names.dns import Answer, Ask, Question
     from postroom.names.dnssec import Bogus, Evidence, Verdict
 
-app = typer.Typer(help="What DNS says, and whether it is proven.", no_args_is_help=True)
+app = CommandTyper(help="Look names up in DNS, with proof.", no_args_is_help=True)
 
 _END_OF_TIMES = 2**32
 """Epoch seconds: signatures count no further before they begin anew (RFC 4034 §3.1.5)."""
@@ -32,16 +32,19 @@ _END_OF_TIMES = 2**32
 # Typer makes `postroom dns lookup` a group only if there is a callback.
 @app.callback()
 def group() -> None:
-    """What DNS says, and whether it is proven."""
+    """Look names up in DNS, with proof."""
 
 
 @app.command("lookup")
 def lookup(
     name: Annotated[str, typer.Argument(help="The name, in ASCII.", metavar="NAME")],
     rdtype: Annotated[str, typer.Argument(help="The type of its records.", metavar="TYPE")] = "TXT",
-    resolver: Resolver = None,
-    trust_anchor: TrustAnchor = None,
-    negative_trust_anchor: NegativeTrustAnchor = None,
+    *,
+    lookups: LookupOptions,
+    negative_trust_anchor: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Take this name, and all below it, as not signed; repeat it for more."),
+    ] = None,
     now: Annotated[
         float | None,
         typer.Option(metavar="EPOCH", help="When signatures must hold, in seconds since 1970.", show_default="now"),
@@ -50,12 +53,12 @@ def lookup(
         bool, typer.Option("--accept-sha1", help="Take signatures and digests of SHA-1, too.")
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what proves it, zone by zone.")] = False,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look a name up, and prove the answer from the trust anchor down. No resolver is believed.
+    """Look up a name, and prove the answer by DNSSEC.
 
-    Exit code 0: secure, which an absence can be, too; 1: bogus; 3: could not find out; 4: insecure (proven).
+    The proof begins at the trust anchor; no resolver is believed. Exit code 0: secure, which an absence can be, too; 1:
+    bogus; 3: could not find out; 4: insecure (proven).
     """
     from postroom.names.dns import Question
     from postroom.names.dnssec import Insecure, Policy, validate
@@ -63,7 +66,7 @@ def lookup(
     owner, wanted = _name(name), _type(rdtype)
     if now is not None and not 0 <= now < _END_OF_TIMES:
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, below {_END_OF_TIMES}")
-    network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+    network = lookups.network()
     anchors = anchors_of(network, negative_trust_anchor)
     with open_resolvers(network) as resolvers:
         asked = _Asked(resolvers.asking())
@@ -110,8 +113,8 @@ class _Told(NamedTuple):
 
     @property
     def exit(self) -> Exit:
-        return {"secure": Exit.GOOD, "bogus": Exit.BAD_MESSAGE, "insecure": Exit.INSECURE}.get(
-            self.status, Exit.NOT_FOUND_OUT
+        return {"secure": Exit.GOOD, "bogus": Exit.REFUSED, "insecure": Exit.PROBLEMS}.get(
+            self.status, Exit.UNAVAILABLE
         )
 
     def as_json(self) -> "JsonValue":

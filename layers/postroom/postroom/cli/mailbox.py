@@ -1,6 +1,5 @@
 """`postroom mailbox`: the owners and shards of mailboxes. Changes take effect within a minute."""
 
-import sys
 import time
 from base64 import b64encode
 from pathlib import Path
@@ -9,21 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli import notify
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import UsageFault
+from postroom.cli.deployment import DeploymentOptions
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
-from postroom.cli.opening import open_own
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.office import Office
+from postroom.cli.options import CommandTyper
+from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.cli.preferences import settings
+from postroom.cli.register import register
 from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.storage.directory.mailboxes import Mailbox
 
-app = typer.Typer(help="Mailboxes: who picks their mail up.", no_args_is_help=True)
-app.command("open")(open_own)
+app = CommandTyper(help="Manage mailboxes: owners, limits, legal holds.", no_args_is_help=True)
+app.command("register")(register)
 app.command("settings")(settings)
 app.add_typer(notify.app, name="notify")
 
@@ -38,48 +38,47 @@ def _check_ttl(days: int | None) -> int | None:
     from postroom.storage.mail.expiry import FLOOR_DAYS
 
     if days is not None and days != 0 and days < FLOOR_DAYS:
-        raise typer.BadParameter(f"{days} is less than {FLOOR_DAYS} days, which every message is kept; 0: without end")
+        raise typer.BadParameter(f"{days} is less than {FLOOR_DAYS} days, the least for any message; 0: never expires")
     return days
 
 
 KeyFiles = Annotated[
     list[Path] | None,
-    typer.Option("--key", metavar="FILE", help="A public key of the owner's, as PEM; repeat it for more."),
+    typer.Option("--public-key", metavar="FILE", help="A public key of the owner's (PEM); repeat it for more."),
 ]
 KeyTexts = Annotated[
     list[str] | None,
     typer.Option(
-        "--public-key",
+        "--public-key-base64",
         metavar="BASE64",
-        help="The same as base64: of a SubjectPublicKeyInfo, or as a dm3 profile has it; repeat it for more.",
+        help="The same as base64: of a SubjectPublicKeyInfo, or as in a dm3 profile; repeat it for more.",
     ),
 ]
 
 
-@app.command("create")
-def create(
+@app.command("open")
+def open_mailbox(
     name: MailboxName,
-    key: KeyFiles = None,
-    public_key: KeyTexts = None,
+    public_key: KeyFiles = None,
+    public_key_base64: KeyTexts = None,
     dm3: Annotated[
-        bool, typer.Option("--dm3", help="It receives dm3 letters; its profile's key is one of the owner's.")
+        bool, typer.Option("--dm3", help="It receives dm3 messages; its profile's key is one of the owner's.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Let an owner pick a mailbox's mail up, or let one in again."""
+    """Open or reopen a mailbox, and set its owner's keys."""
     from postroom.storage.directory.domains import Dm3Mailbox
 
-    keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
+    keys, office = _keys(public_key, public_key_base64), deployment.open()
     directory, operators = office.directory(), office.operators()
-    letters = directory.dm3_mailbox(name) is not None
-    if not keys and not dm3 and not letters:
-        raise UsageFault("say --key FILE or --public-key BASE64: the owner signs in by that; or --dm3")
+    is_dm3 = directory.dm3_mailbox(name) is not None
+    if not keys and not dm3 and not is_dm3:
+        raise UsageFault("the owner needs a key to sign in: --public-key FILE or --public-key-base64 BASE64; or --dm3")
     if dm3 and name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
-    if dm3 and not letters:
+    if dm3 and not is_dm3:
         operators.put_dm3_mailbox(Dm3Mailbox(name))
     office.mailboxes().set_keys(name, keys)
     _print_one(office, name, as_json=as_json)
@@ -88,35 +87,43 @@ def create(
 @app.command("set")
 def change(
     name: MailboxName,
-    key: KeyFiles = None,
-    public_key: KeyTexts = None,
-    sign_out: Annotated[bool, typer.Option("--sign-out", help="Let no token count that was given before.")] = False,
+    public_key: KeyFiles = None,
+    public_key_base64: KeyTexts = None,
+    sign_out: Annotated[bool, typer.Option("--sign-out", help="Revoke all tokens.")] = False,
     max_messages: Annotated[
-        int | None, typer.Option(help="How many messages it may hold; 0: as many as come.", min=0)
+        int | None, typer.Option(help="How many messages it may hold; 0: unlimited.", min=0)
     ] = None,
     max_bytes: Annotated[
-        int | None, typer.Option(help="How many bytes of messages it may hold; 0: as many as come.", min=0)
+        int | None, typer.Option(help="How many bytes of messages it may hold; 0: unlimited.", min=0)
     ] = None,
     ttl_days: Annotated[
         int | None,
-        typer.Option(help="How many days it keeps a message, 30 or more; 0: without end.", callback=_check_ttl),
+        typer.Option(help="How many days it keeps a message, 30 or more; 0: never expire.", callback=_check_ttl),
     ] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Shards of a busy mailbox, for some 1000 messages a second each.", min=1, max=_MOST_SHARDS),
+    ] = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the owner's keys, sign the owner out everywhere, or bound how much the mailbox may hold, and how long."""
-    keys, office = _keys(key, public_key), open_office(stack_name, local, deployment)
+    """Change a mailbox: keys, quota, time to keep, shards.
+
+    The count of shards can only be raised.
+    """
+    keys, office = _keys(public_key, public_key_base64), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
-    limits = bounds or ttl_days is not None
-    if keys or sign_out or not limits:
+    of_mailbox = bounds or ttl_days is not None or shards is not None
+    if keys or sign_out or not of_mailbox:
         _open_one(office, name)
-    if not keys and not sign_out and not limits:
+    if not keys and not sign_out and not of_mailbox:
         raise UsageFault(
-            "say what to change: --key FILE or --public-key BASE64, --sign-out, --max-messages N, --max-bytes N or "
-            "--ttl-days N"
+            "name what to change: --public-key, --public-key-base64, --sign-out, --max-messages, --max-bytes, "
+            "--ttl-days or --shards"
         )
+    if shards is not None:
+        _raise_shards(office, name, shards)
     if keys:
         office.mailboxes().set_keys(name, keys)
     if sign_out:
@@ -133,11 +140,9 @@ def change(
 
 
 @app.command("list")
-def list_mailboxes(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
-    """List the mailboxes that have an owner, or had one."""
-    office = open_office(stack_name, local, deployment)
+def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
+    """List the mailboxes that have or had an owner."""
+    office = deployment.open()
     names = {it.name for it in office.operators().mailboxes()} | {it.name for it in office.operators().dm3_mailboxes()}
     found = [_describe(office, name) for name in sorted(names)]
     if as_json:
@@ -150,13 +155,11 @@ def list_mailboxes(
 @app.command("show")
 def show(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is set for a mailbox, and how much waits in it."""
-    office = open_office(stack_name, local, deployment)
+    """Show a mailbox's settings, and how much mail waits."""
+    office = deployment.open()
     described = _describe(office, name)
     waiting, size = _count(office, name)
     if as_json:
@@ -172,13 +175,14 @@ def show(
 @app.command("close")
 def close(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Let nobody in any more; mail that is filed stays, and what comes in is filed."""
-    office = open_office(stack_name, local, deployment)
+    """Close a mailbox: nobody can sign in; its mail stays.
+
+    Messages to it are still stored.
+    """
+    office = deployment.open()
     _open_one(office, name)
     office.mailboxes().close(name, int(time.time()))
     print_either(as_json, {"name": name, "closed": True}, f"{name}: closed")
@@ -187,69 +191,47 @@ def close(
 @app.command("hold")
 def hold(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Put a mailbox under legal hold: nothing in it expires, and no bytes of its messages are deleted."""
-    office = open_office(stack_name, local, deployment)
+    """Put a mailbox under legal hold: nothing in it is deleted."""
+    office = deployment.open()
     known = _is_known(office, name)
     office.mailboxes().hold(name)
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
     if not known:
-        print(
-            f"postroom: {name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
-            f"`postroom mailbox release {name}` takes that back.",
-            file=sys.stderr,
+        note(
+            f"{name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
+            f"`postroom mailbox release {name}` takes that back."
         )
 
 
 @app.command("release")
 def release(
     name: MailboxName,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """End a legal hold: expired mail is deleted by the nightly jobs (docs/operate/jobs.md)."""
-    open_office(stack_name, local, deployment).mailboxes().release(name)
+    """Release a mailbox from legal hold.
+
+    Mail that has expired meanwhile is deleted by the next runs of the jobs.
+    """
+    deployment.open().mailboxes().release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 
 
 @app.command("rotate-keys")
-def rotate_keys(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
-    """Let a new key sign owners' tokens; nobody is signed out."""
+def rotate_keys(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
+    """Replace the key that signs tokens; nobody is signed out."""
     import secrets
 
     from postroom.http.tokens import TOKEN_SECONDS
 
     now = int(time.time())
     begins_at = now + _SEEN_BY_THEN_SECONDS
-    keys = open_office(stack_name, local, deployment).token_keys()
+    keys = deployment.open().token_keys()
     keys.add(secrets.token_urlsafe(48), begins_at, drop_before=now - TOKEN_SECONDS)
     print_either(as_json, {"begins_at": begins_at}, f"a new key signs tokens in {_SEEN_BY_THEN_SECONDS} s")
-
-
-@app.command("shards")
-def shards(
-    name: Annotated[str, typer.Argument(help="The mailbox.")],
-    count: Annotated[int, typer.Argument(help="How many shards.", min=1, max=_MOST_SHARDS)],
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
-    as_json: AsJson = False,
-) -> None:
-    """Spread a busy mailbox over more shards (each takes some 1000 messages a second); the count never falls."""
-    office = open_office(stack_name, local, deployment)
-    if not office.mailboxes().raise_shards(name, count):
-        stands = office.directory().shards(name)
-        if stands != count:
-            raise UsageFault(f"{name} has {stands} shards already; the count is only ever raised")
-    print_either(as_json, {"mailbox": name, "shards": count}, f"{name}: {count} shards")
 
 
 def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
@@ -261,15 +243,22 @@ def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
         try:
             read_owner_key(text)
         except OurError as error:
-            raise UsageFault(f"--public-key: {error}") from None
+            raise UsageFault(f"--public-key-base64: {error}") from None
         keys.append(text)
     return keys
+
+
+def _raise_shards(office: Office, name: str, count: int) -> None:
+    if not office.mailboxes().raise_shards(name, count):
+        stands = office.directory().shards(name)
+        if stands != count:
+            raise UsageFault(f"{name} has {stands} shards already; the count can only be raised")
 
 
 def _open_one(office: Office, name: str) -> "Mailbox":
     mailbox = office.directory().mailbox(name)
     if mailbox.closed or not _has_owner(office, mailbox):
-        raise UsageFault(f"{name} has no owner here; `postroom mailbox create` lets one in")
+        raise NotFoundFault(f"{name} has no owner here", hint="`postroom mailbox open` gives it one")
     return mailbox
 
 
@@ -284,7 +273,7 @@ def _has_owner(office: Office, mailbox: "Mailbox") -> bool:
 
 
 def _count(office: Office, name: str) -> tuple[int, int]:
-    """How many messages wait, of how many bytes; what the door goes by is put right."""
+    """How many messages wait, of how many bytes; the stored count is corrected."""
     counting = office.counting()
     begun = counting.begin(name)
     sizes = [
@@ -318,19 +307,19 @@ def _describe(office: Office, name: str) -> dict[str, JsonValue]:
     from postroom.http.owner_keys import read_owner_key
 
     directory, quota = office.directory(), office.counting().quota(name)
-    mailbox, letters = directory.mailbox(name), directory.dm3_mailbox(name)
+    mailbox, dm3 = directory.mailbox(name), directory.dm3_mailbox(name)
     return {
         "name": name,
-        "protocol": "dm3" if letters else "nlweb",
+        "protocol": "dm3" if dm3 else "nlweb",
         "keys": [read_owner_key(key).fingerprint for key in mailbox.keys],
-        "key_of_profile": letters is not None,
+        "key_of_profile": dm3 is not None,
         "shards": mailbox.shards,
         "closed": mailbox.closed,
         "max_messages": quota.messages or None,
         "max_bytes": quota.bytes or None,
         "ttl_days": mailbox.ttl_days,
         "held": mailbox.held,
-        "by_owner": letters is not None and letters.by_owner,
+        "by_owner": dm3 is not None and dm3.by_owner,
     }
 
 

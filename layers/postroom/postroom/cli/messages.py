@@ -30,7 +30,7 @@ class Mail:
 
 
 def describe(mail: Mail, keys: "UserKeys | None" = None) -> dict[str, JsonValue]:
-    """All of it, for programs. `keys`: of its receiver, by which a letter of dm3 is opened."""
+    """All of it, for programs. `keys`: of its receiver, by which a message of dm3 is opened."""
     return {
         "id": mail.id,
         "received_at": mail.received_at,
@@ -85,7 +85,7 @@ def _told(mail: Mail) -> dict[str, JsonValue]:
 def print_message(described: Mapping[str, JsonValue]) -> None:
     """What people want to know of it; all that it says, if that `is_shown_whole`."""
     lines = {"from": described["from"], "to": described["to"]}
-    lines |= _lines_of_letter(described) if "message_hash" in described else _lines_of_message(described)
+    lines |= _lines_of_dm3(described) if "message_hash" in described else _lines_of_nlweb(described)
     print(described["id"])
     for name, value in lines.items():
         if value is not None:
@@ -100,7 +100,7 @@ def is_shown_whole(described: Mapping[str, JsonValue]) -> bool:
     return isinstance(message, dict) and not message.get("attachments") and not _is_cut(str(message.get("message")))
 
 
-def _lines_of_message(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def _lines_of_nlweb(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return {
         "subject": described["subject"],
         "correlation": described["correlation"],
@@ -111,7 +111,7 @@ def _lines_of_message(described: Mapping[str, JsonValue]) -> dict[str, JsonValue
     }
 
 
-def _lines_of_letter(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def _lines_of_dm3(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     lines: dict[str, JsonValue] = {
         "received": described["received_at"],
         "verified": _verified_sender(_receipt(described)),
@@ -138,7 +138,7 @@ def _lines_of_letter(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]
 
 
 def _names(name: JsonValue, partner: JsonValue) -> bool:
-    """Whether the sender that a letter names is the one that it is filed under."""
+    """Whether the sender that a dm3 message names is the one that it is stored under."""
     from postroom.protocols.dm3.names import normalize
 
     try:

@@ -9,6 +9,8 @@ import typer
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
+from postroom.cli.local_stack import LocalOptions
+from postroom.cli.options import OptionGroup
 from postroom.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,19 +25,7 @@ Resolver = Annotated[
     typer.Option(
         "--resolver",
         metavar="HOST:PORT",
-        help="DNS resolver to ask: HOST[:PORT], udp://…, tcp://… or https://… Repeat it for more.",
-        show_default=False,
-    ),
-]
-TrustAnchor = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="DS or DNSKEY records to trust.", show_default="the root's, by IANA"),
-]
-NegativeTrustAnchor = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="A name to take as not signed, with all below it. Repeat it for more.",
+        help="DNS resolver: HOST[:PORT], udp://…, tcp://… or https://…; repeat it for more.",
         show_default=False,
     ),
 ]
@@ -43,8 +33,6 @@ CaFile = Annotated[
     Path | None,
     typer.Option("--ca-file", metavar="FILE", help="Certificates (PEM) to trust instead of the public ones."),
 ]
-Port = Annotated[int | None, typer.Option(help="The port to post to.", min=1, max=65535, show_default="443")]
-AllowPrivate = Annotated[bool, typer.Option("--allow-private", help="Connect also to addresses that are not public.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,7 @@ def choose_network(
     port: int | None = None,
     allow_private: bool = False,
 ) -> Network:
-    """The local stack's network where one is named, else the world's; each option goes before it."""
+    """The local stack's network where one is named, else the Internet's; an option replaces one setting."""
     there = read_descriptor(local) if local else None
     defaults = Settings()
     return Network(
@@ -77,6 +65,55 @@ def choose_network(
         port=port or (there.port if there else defaults.outbound_port),
         allow_private=allow_private or there is not None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupOptions(OptionGroup):
+    """How names are looked up in DNS."""
+
+    resolver: Resolver = None
+    trust_anchor: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="DS or DNSKEY records to trust.", show_default="the root's, by IANA"),
+    ] = None
+    local: LocalOptions
+
+    @property
+    def stack(self) -> Path | None:
+        """The local stack, if names are looked up there."""
+        return self.local.stack(elsewhere=bool(self.resolver))
+
+    def network(self) -> Network:
+        """The settings of look-ups. Raises UsageFault."""
+        return choose_network(self.stack, resolvers=self.resolver, trust_anchor=self.trust_anchor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionOptions(OptionGroup):
+    """How a post office is found and reached."""
+
+    resolver: Resolver = None
+    ca_file: CaFile = None
+    port: Annotated[int | None, typer.Option(help="The port to post to.", min=1, max=65535, show_default="443")] = None
+    allow_private: Annotated[
+        bool, typer.Option("--allow-private", help="Connect also to addresses that are not public.")
+    ] = False
+    local: LocalOptions
+
+    def stack(self, *, elsewhere: bool = False) -> Path | None:
+        """The local stack, if connections are made there. `elsewhere`: whether another option leads elsewhere."""
+        return self.local.stack(elsewhere=elsewhere or bool(self.resolver))
+
+    def network(self, *, elsewhere: bool = False, port: int | None = None, trust_anchor: Path | None = None) -> Network:
+        """The settings of connections. `port`: unless an option has it. Raises UsageFault."""
+        return choose_network(
+            self.stack(elsewhere=elsewhere),
+            resolvers=self.resolver,
+            trust_anchor=trust_anchor,
+            ca_file=self.ca_file,
+            port=self.port or port,
+            allow_private=self.allow_private,
+        )
 
 
 def open_resolvers(network: Network) -> "Resolvers":

@@ -1,25 +1,22 @@
 """`postroom mailbox notify`: notification targets of a mailbox, set by its owner or an operator.
 
-The owner asks over HTTPS. The operator, through AWS, does as the counter does: a target is sent a code, and told
-nothing else before that came back.
+The owner asks over HTTPS. The operator does through AWS what the mailbox API does: a target is sent a code, and is
+notified of nothing before it is confirmed.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName
-from postroom.cli.network import CaFile
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
-from postroom.cli.owner import At, OwnersKey, open_owners_mailbox
+from postroom.cli.owner import OptionalOwnerOptions
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
@@ -33,7 +30,7 @@ T = TypeVar("T")
 KindName: TypeAlias = Literal["webhook", "sns"]
 
 
-class Desk(Protocol):
+class TargetActions(Protocol):
     """Where targets are set: the client's `Mailbox`, or the operator's way. Raises what ends a command."""
 
     def targets(self) -> "list[Target]":
@@ -53,43 +50,43 @@ class Desk(Protocol):
         ...
 
     def resume_target(self, target_id: str, /) -> "Target":
-        """Tell again who was paused."""
+        """Notify again a target that was paused."""
         ...
 
     def remove_target(self, target_id: str, /) -> None:
-        """Tell them no more."""
+        """Remove it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _OperatorsDesk:
-    """The counter's own, for one mailbox; its refusal is a wrong use."""
+class _OperatorsActions:
+    """The mailbox API's own, for one mailbox; what it refuses is a wrong use."""
 
-    desk: "TargetDesk"
+    targets_of: "TargetDesk"
     mailbox: str
 
     def targets(self) -> "list[Target]":
-        return self.desk.all(self.mailbox).targets
+        return self.targets_of.all(self.mailbox).targets
 
     def add_target(self, kind: KindName, to: str) -> "Target":
         from postroom.api.schemas import NewTarget
 
-        return _tried(lambda: self.desk.add(self.mailbox, NewTarget(kind, to)))
+        return _tried(lambda: self.targets_of.add(self.mailbox, NewTarget(kind, to)))
 
     def verify_target(self, target_id: str, code: str) -> "Target":
-        return _tried(lambda: self.desk.verify(self.mailbox, target_id, code))
+        return _tried(lambda: self.targets_of.verify(self.mailbox, target_id, code))
 
     def rotate_target(self, target_id: str) -> "Target":
-        return _tried(lambda: self.desk.rotate(self.mailbox, target_id))
+        return _tried(lambda: self.targets_of.rotate(self.mailbox, target_id))
 
     def resume_target(self, target_id: str) -> "Target":
-        return _tried(lambda: self.desk.resume(self.mailbox, target_id))
+        return _tried(lambda: self.targets_of.resume(self.mailbox, target_id))
 
     def remove_target(self, target_id: str) -> None:
-        _tried(lambda: self.desk.remove(self.mailbox, target_id))
+        _tried(lambda: self.targets_of.remove(self.mailbox, target_id))
 
 
-app = typer.Typer(help="Who is told that something waits in a mailbox.", no_args_is_help=True)
+app = CommandTyper(help="Manage who is notified that mail is waiting.", no_args_is_help=True)
 
 _TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's id, as `list` shows it.")]
 
@@ -97,17 +94,12 @@ _TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's i
 @app.command("list")
 def list_targets(
     name: MailboxName,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """List the targets of a mailbox, and what is wrong with them."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
-        found = desk.targets()
+    """List the notification targets of a mailbox."""
+    with _open(name, owner) as actions:
+        found = actions.targets()
     if as_json:
         print_json([_described(target) for target in found])
         return
@@ -119,17 +111,15 @@ def list_targets(
 def add(
     name: MailboxName,
     to: Annotated[str, typer.Argument(help="An https URL, or the ARN of a topic of SNS.")],
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Add a target, and send it a code; the secret that webhooks are signed by is shown here, and not again."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
-        made = desk.add_target("sns" if to.startswith("arn:") else "webhook", to)
+    """Add a notification target, and send it a code.
+
+    The secret that signs webhooks is shown here, and not again.
+    """
+    with _open(name, owner) as actions:
+        made = actions.add_target("sns" if to.startswith("arn:") else "webhook", to)
     _print_one(made, "a code is on its way there; `verify` takes it", as_json=as_json)
 
 
@@ -138,35 +128,26 @@ def verify(
     name: MailboxName,
     target: _TargetId,
     code: Annotated[str, typer.Argument(help="What was sent there; without it another code is sent.")] = "",
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Begin to tell a target, by the code that was sent there."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
-        shown = desk.verify_target(target, code)
-    _print_one(shown, "it is told from now on" if code else "another code is on its way there", as_json=as_json)
+    """Confirm a target by the code that was sent to it."""
+    with _open(name, owner) as actions:
+        shown = actions.verify_target(target, code)
+    _print_one(shown, "it is notified from now on" if code else "another code is on its way there", as_json=as_json)
 
 
 @app.command("rotate")
 def rotate(
     name: MailboxName,
     target: _TargetId,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Give a webhook a new secret; the old one signs for a day, beside it."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
-        shown = desk.rotate_target(target)
+    """Give a webhook a new secret; the old one signs one more day."""
+    with _open(name, owner) as actions:
+        shown = actions.rotate_target(target)
     _print_one(shown, "the old secret signs for a day more", as_json=as_json)
 
 
@@ -174,17 +155,12 @@ def rotate(
 def resume(
     name: MailboxName,
     target: _TargetId,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Tell a target again that failed for days, and was paused for it."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
-        shown = desk.resume_target(target)
+    """Resume a target that was paused after failures."""
+    with _open(name, owner) as actions:
+        shown = actions.resume_target(target)
     _print_one(shown, str(shown.state), as_json=as_json)
 
 
@@ -192,44 +168,28 @@ def resume(
 def remove(
     name: MailboxName,
     target: _TargetId,
-    at: At = None,
-    key: OwnersKey = None,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    owner: OptionalOwnerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Tell a target no more."""
-    with _open(name, at, key, ca_file, stack_name, local, deployment) as desk:
-        desk.remove_target(target)
-    print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is told no more")
+    """Remove a notification target."""
+    with _open(name, owner) as actions:
+        actions.remove_target(target)
+    print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is removed")
 
 
 @contextmanager
-def _open(
-    name: str,
-    at: str | None,
-    key: Path | None,
-    ca_file: Path | None,
-    stack_name: str | None,
-    local: Path | None,
-    deployment: str | None,
-) -> Iterator[Desk]:
-    """The owner's way, if `--at` names it; else the operator's."""
-    if at is None:
-        if key or ca_file:
-            raise UsageFault("--key and --ca-file are the owner's: say --at URL, too")
-        yield _OperatorsDesk(open_office(stack_name, local, deployment).targets(), name)
+def _open(name: str, options: OptionalOwnerOptions) -> Iterator[TargetActions]:
+    """The owner's way, if a post office is named; else the operator's."""
+    owner = options.owner()
+    if owner is None:
+        yield _OperatorsActions(options.deployment.open().targets(), name)
         return
-    if key is None:
-        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
-    with open_owners_mailbox(at, name, key, local, ca_file) as mailbox:
+    with owner.open(name) as mailbox:
         yield mailbox
 
 
 def _tried(step: "Callable[[], T]") -> T:
-    """What the counter would answer; its refusal is a wrong use."""
+    """What the mailbox API would answer; what it refuses is a wrong use."""
     try:
         return step()
     except TheirError as error:

@@ -4,12 +4,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
-from postroom.cli.exits import NotFoundOut, UsageFault
+from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
 from postroom.local.account import LocalAccount
 
 if TYPE_CHECKING:
@@ -31,26 +29,6 @@ if TYPE_CHECKING:
     from postroom.storage.secrets.secret import Secret
     from postroom.storage.secrets.signing_keys import SigningKeys
     from postroom.storage.secrets.token_keys import TokenKeys
-
-StackName = Annotated[
-    str | None,
-    typer.Option(
-        "--stack-name",
-        envvar="POSTROOM_STACK",
-        metavar="NAME",
-        help="A deployment on AWS: its CloudFormation stack, with your AWS credentials.",
-        show_default=False,
-    ),
-]
-DeploymentName = Annotated[
-    str | None,
-    typer.Option(
-        "--deployment",
-        metavar="NAME",
-        help="Which deployment of the local stack; the first, unless said.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +170,7 @@ class Office:
 def open_office(stack_name: str | None, local: Path | None, deployment: str | None) -> Office:
     """The deployment that the options name; without any, that of the local stack started in this folder.
 
-    Raises UsageFault or NotFoundOut.
+    Raises UsageFault, NotFoundFault or UnavailableFault.
     """
     if stack_name and local:
         raise UsageFault("--stack-name and --local name two deployments; say one of them (or unset its variable)")
@@ -217,7 +195,7 @@ def _on_aws(stack_name: str) -> Office:
         stacks = session.client("cloudformation").describe_stacks(StackName=stack_name)["Stacks"]
     except ClientError as error:
         if error_code(error) == "ValidationError":
-            raise UsageFault(
+            raise NotFoundFault(
                 f"there is no stack {stack_name!r} in {session.region_name} (AWS_DEFAULT_REGION), in the AWS account "
                 "that `aws sts get-caller-identity` says"
             ) from None
@@ -237,10 +215,10 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
     chosen = name or next(iter(stack.deployments), "")
     if chosen not in stack.deployments:
         known = ", ".join(stack.deployments) or "none"
-        raise UsageFault(f"the local stack has no deployment {chosen!r}; it has: {known}")
+        raise NotFoundFault(f"the local stack has no deployment {chosen!r}", hint=f"it has: {known}")
     # boto3 would say so too, but only after its retries, and without saying what to do.
     if not stack.is_running():
-        raise NotFoundOut(f"the local stack of {path} does not run; `postroom up` starts it")
+        raise UnavailableFault(f"the local stack of {path} does not run", hint="`postroom up` starts it")
     deployment = stack.deployments[chosen]
     clients = Clients(stack.endpoint, deployment.account)
     return Office(

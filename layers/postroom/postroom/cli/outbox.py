@@ -5,9 +5,13 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
-from postroom.cli.exits import Exit, NotFoundOut, UsageFault
+import typer
+
+from postroom.cli.exits import Exit, UnavailableFault, UsageFault
+from postroom.cli.inputs import domain_name
+from postroom.cli.options import OptionGroup
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import Way, load_owners_key, open_mailbox
 from postroom.core.ijson import JsonValue
@@ -24,37 +28,54 @@ DialectName: TypeAlias = Literal["nlweb", "pollyweb"]
 _LOOK_SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A message as its options say it. `key`: of the mailbox's owner. `body`: JSON. `wait`: for its end, in seconds."""
+@dataclass(frozen=True, kw_only=True)
+class OutboxOptions(OptionGroup):
+    """A message that a post office is to sign and send."""
 
-    mailbox: str | None
-    key: Path | None
-    to: str | None
-    subject: str | None
-    body: bytes
-    correlation: str | None
-    token: str | None
-    dialect: DialectName
-    wait: float
+    via: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Have the post office of --as sign and send it; the next options are the message."
+        ),
+    ] = None
+    mailbox: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The domain that sends.", parser=domain_name)
+    ] = None
+    key: Annotated[
+        Path | None,
+        typer.Option(envvar="POSTROOM_KEY", metavar="FILE", help="The private key (PEM) of its mailbox's owner."),
+    ] = None
+    to: Annotated[str | None, typer.Option(help="The receiving domain.", parser=domain_name)] = None
+    subject: Annotated[str | None, typer.Option(help="The method, such as Hello@Host.")] = None
+    correlation: Annotated[
+        str | None, typer.Option(help="A UUID: of what it replies to.", show_default="a fresh one")
+    ] = None
+    dialect: Annotated[DialectName, typer.Option(help="In which form.")] = "nlweb"
+    token: Annotated[
+        str | None,
+        typer.Option(help="Your own, for this message: used twice, it is sent once.", show_default="a fresh one"),
+    ] = None
+    wait: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for the result.", min=0)] = 0
 
 
-def send_via(url: str, parcel: Parcel, way: Way, *, as_json: bool) -> Exit:
-    """Send it, and print what became of it: so far, or in the end. Raises UsageFault, Refusal, NotFoundOut."""
+def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json: bool) -> Exit:
+    """Send it, and print the result, so far or in the end. Raises UsageFault, RefusalFault, UnavailableFault."""
     from msgspec import to_builtins
 
-    to, subject = _needed("--to", parcel.to), _needed("--subject", parcel.subject)
-    name, key = _needed("--as", parcel.mailbox), load_owners_key(_needed("--key", parcel.key))
-    token = parcel.token or str(uuid.uuid4())
+    to, subject = _needed("--to", message.to), _needed("--subject", message.subject)
+    name, key = _needed("--as", message.mailbox), load_owners_key(_needed("--key", message.key))
+    token = message.token or str(uuid.uuid4())
     try:
         with open_mailbox(url, name, key, way) as mailbox:
             sent = mailbox.send(
-                to, subject, _read_body(parcel.body), token=token, correlation=parcel.correlation or "",
-                dialect=parcel.dialect,
+                to, subject, _read_body(body), token=token, correlation=message.correlation or "",
+                dialect=message.dialect,
             )  # fmt: skip
-            became = _wait(mailbox, sent.correlation, parcel.wait)
-    except NotFoundOut as error:
-        raise NotFoundOut(f"{error} Say it again with --token {token}, and it is sent once.") from None
+            became = _wait(mailbox, sent.correlation, message.wait)
+    except UnavailableFault as error:
+        raise UnavailableFault(
+            str(error), hint=f"repeat it with --token {token}, and it is sent once", reason=error.reason
+        ) from None
     told: dict[str, JsonValue] = {"token": token, **to_builtins(became or sent)}
     if as_json:
         print_json(told)
@@ -62,7 +83,7 @@ def send_via(url: str, parcel: Parcel, way: Way, *, as_json: bool) -> Exit:
         print(told.pop("state"))
         for member, value in told.items():
             print(safe(f"  {member}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"))
-    return _exit_of((became or sent).state, waited=parcel.wait > 0)
+    return _exit_of((became or sent).state, waited=message.wait > 0)
 
 
 def _wait(mailbox: "Mailbox", correlation: str, seconds: float) -> "SentMessage | None":
@@ -86,10 +107,10 @@ def _exit_of(state: "State", *, waited: bool) -> Exit:
         case State.DELIVERED:
             return Exit.GOOD
         case State.REFUSED:
-            return Exit.BAD_MESSAGE
+            return Exit.REFUSED
         case State.QUEUED if not waited:
             return Exit.GOOD
-    return Exit.NOT_FOUND_OUT
+    return Exit.UNAVAILABLE
 
 
 def _read_body(data: bytes) -> JsonValue:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import UsageFault, in_json
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ def print_either(as_json: bool, value: JsonValue, line: str) -> None:
         print_json(value)
     else:
         print(line)
+
+
+def note(text: str) -> None:
+    """One line beside the result, on standard error; with --json an object, as an error is."""
+    print(json.dumps({"note": text}) if in_json() else f"postroom: {text}", file=sys.stderr)
 
 
 def console() -> "Console":

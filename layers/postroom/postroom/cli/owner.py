@@ -1,6 +1,5 @@
 """The owner's connection to a mailbox: over HTTPS, signed in by the owner's key."""
 
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,9 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from postroom.cli.descriptor import read_descriptor, stack_of_this_folder
-from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
-from postroom.cli.network import choose_network, open_resolvers
+from postroom.cli.deployment import DeploymentOptions
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.exits import NotFoundFault, RefusalFault, UnavailableFault, UsageFault
+from postroom.cli.local_stack import LocalOptions
+from postroom.cli.network import CaFile, choose_network, open_resolvers
+from postroom.cli.options import OptionGroup
+from postroom.cli.output import note
 from postroom.core.errors import OurError
 
 if TYPE_CHECKING:
@@ -20,16 +23,19 @@ if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PrivateKey
     from postroom.protocols.dm3.keys import UserKeys
 
-OwnersKey = Annotated[
-    Path | None,
-    typer.Option("--key", metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes."),
-]
-NeededAt = Annotated[str, typer.Option("--at", metavar="URL", help="The post office: https:// and its host.")]
-NeededKey = Annotated[
-    Path,
-    typer.Option("--key", metavar="FILE", help="The owner's private key: PEM, or what `postroom dm3 keygen` writes."),
-]
-At = Annotated[str | None, typer.Option(metavar="URL", help="As the owner, over HTTPS, at this post office.")]
+_AT: Final = typer.Option(
+    "--at", envvar="POSTROOM_AT", metavar="URL", help="The post office: https:// and its host.", show_default=False
+)
+_KEY: Final = typer.Option(
+    "--key",
+    envvar="POSTROOM_KEY",
+    metavar="FILE",
+    help="The owner's private key: PEM, or what `postroom dm3 keygen` writes.",
+    show_default=False,
+)
+At = Annotated[str, _AT]
+OptionalAt = Annotated[str | None, _AT]
+OwnersKey = Annotated[Path, _KEY]
 ATTEMPTS: Final = 3
 """Of a request, where somebody sits before it."""
 _HTTPS: Final = 443
@@ -53,7 +59,7 @@ def find_way(
 ) -> Way:
     """Within a local stack, if one is named; else where DNS says. Each of the others goes before that.
 
-    Raises SettingsError, UsageFault, NotFoundOut.
+    Raises SettingsError, UsageFault, UnavailableFault.
     """
     from postroom.client.mailbox.http import read_address
 
@@ -73,12 +79,12 @@ def _look_up(host: str, resolvers: list[str]) -> str:
     with open_resolvers(choose_network(None, resolvers=resolvers)) as opened:
         found = addresses(host, opened.asking())
     if not found:
-        raise NotFoundOut(f"there is no host {host}, says the resolver")
+        raise NotFoundFault(f"there is no host {host}, by the resolver's answer")
     return found[0]
 
 
 def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
-    """An owner's key; that of a user of dm3 opens letters, too. Raises UsageFault, which does not show it."""
+    """An owner's key; that of a user of dm3 opens messages, too. Raises UsageFault, which does not show it."""
     from postroom.client.mailbox.keys import read_key
 
     try:
@@ -87,21 +93,13 @@ def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
         raise UsageFault(str(error)) from None
 
 
-def open_owners_mailbox(
-    url: str, name: str, key: Path, local: Path | None, ca_file: Path | None
-) -> "AbstractContextManager[Mailbox]":
-    """As `open_mailbox`, with what the options say; of this folder's local stack, if none of them says which."""
-    way = find_way(url, local or (None if ca_file else stack_of_this_folder("asking")), ca_file)
-    return open_mailbox(url, name, load_owners_key(key), way)
-
-
 @contextmanager
 def open_mailbox(
     url: str, name: str, key: "PrivateKey | UserKeys", way: Way, *, attempts: int = ATTEMPTS
 ) -> "Iterator[Mailbox]":
     """The mailbox, until the block ends; what it refuses or cannot do becomes the end of a command.
 
-    Raises Refusal, NotFoundOut, UsageFault.
+    Raises RefusalFault, UnavailableFault, UsageFault.
     """
     from postroom.client.mailbox import Mailbox, MailboxError, RefusedError, Retries, UnreadableMessageWarning
 
@@ -113,9 +111,58 @@ def open_mailbox(
         with mailbox, warnings.catch_warnings():
             # For people: a sentence, without the place in our code.
             warnings.simplefilter("always", UnreadableMessageWarning)
-            warnings.showwarning = lambda message, *_, **__: print(f"postroom: {message}", file=sys.stderr)
+            warnings.showwarning = lambda message, *_, **__: note(str(message))
             yield mailbox
     except RefusedError as error:
-        raise Refusal(str(error)) from None
+        raise RefusalFault(str(error), reason=error.reason) from None
     except MailboxError as error:
-        raise NotFoundOut(str(error)) from None
+        raise UnavailableFault(str(error), reason=error.reason) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnersKeyOptions(OptionGroup):
+    """Who signs in, and how a post office is reached."""
+
+    key: OwnersKey
+    ca_file: CaFile = None
+    local: LocalOptions
+
+    def open_at(self, url: str, name: str, *, attempts: int = ATTEMPTS) -> "AbstractContextManager[Mailbox]":
+        """As `open_mailbox`: of the local stack, if one is named or runs here; `--ca-file` leads elsewhere."""
+        way = find_way(url, self.local.stack(elsewhere=self.ca_file is not None), self.ca_file)
+        return open_mailbox(url, name, load_owners_key(self.key), way, attempts=attempts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerOptions(OwnersKeyOptions):
+    """An owner, and the post office where the mailbox is."""
+
+    at: At
+
+    def open(self, name: str, *, attempts: int = ATTEMPTS) -> "AbstractContextManager[Mailbox]":
+        """As `open_mailbox`."""
+        return self.open_at(self.at, name, attempts=attempts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalOwnerOptions(OptionGroup):
+    """An owner, of a command that serves operators, too: whoever names a post office is the owner."""
+
+    at: OptionalAt = None
+    key: Annotated[Path | None, _KEY] = None
+    ca_file: CaFile = None
+    deployment: DeploymentOptions
+
+    def owner(self) -> OwnerOptions | None:
+        """The owner; None: it is the operator, who may name a deployment on AWS although POSTROOM_AT is set.
+
+        Raises UsageFault.
+        """
+        on_aws = "stack_name" in self.deployment.given and "at" not in self.given
+        if self.at is None or on_aws:
+            if self.given & {"key", "ca_file"}:
+                raise UsageFault("--key and --ca-file are the owner's: add --at URL")
+            return None
+        if self.key is None:
+            raise UsageFault("--at is for the owner, who signs in: add --key FILE")
+        return OwnerOptions(at=self.at, key=self.key, ca_file=self.ca_file, local=self.deployment.local)

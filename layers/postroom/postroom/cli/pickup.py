@@ -6,14 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from postroom.cli.descriptor import stack_of_this_folder
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.messages import Mail, describe, is_shown_whole, print_message, print_proof
-from postroom.cli.output import print_json_line, safe
-from postroom.cli.owner import ATTEMPTS, find_way, load_owners_key, open_mailbox
+from postroom.cli.output import note, print_json_line, safe
+from postroom.cli.owner import ATTEMPTS, OwnerOptions, load_owners_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +30,7 @@ class Wanted:
     """What is to be shown, and how. `limit`: at most so many; None: LIMIT, or without end where it is waited.
 
     `about`: the message that Feedback is about. `acknowledge`: what was shown. `wait`: go on until Ctrl-C. `keys`: of
-    a user of dm3, they open letters.
+    a user of dm3, they open messages.
     """
 
     limit: int | None
@@ -46,21 +44,15 @@ class Wanted:
     keys: "UserKeys | None" = None
 
 
-def read_as_owner(
-    url: str, name: str, key: Path | None, ids: Sequence[str], wanted: Wanted, local: Path | None, ca_file: Path | None
-) -> None:
-    """Acknowledge `ids`, or else show what waits. Raises UsageFault, Refusal, NotFoundOut."""
+def read_as_owner(owner: OwnerOptions, name: str, ids: Sequence[str], wanted: Wanted) -> None:
+    """Acknowledge `ids`, or else show what waits. Raises UsageFault, RefusalFault, UnavailableFault."""
     from postroom.protocols.dm3.keys import UserKeys
 
-    if key is None:
-        raise UsageFault("--at is for the owner, who signs in: say --key FILE, too")
     if wanted.wait and (wanted.raw or wanted.message):
         raise UsageFault("one message is not waited for: leave --wait out, or --raw and --id")
-    found = load_owners_key(key)
+    found = load_owners_key(owner.key)
     keys = found if isinstance(found, UserKeys) else None
-    way = find_way(url, local or (None if ca_file else stack_of_this_folder("reading")), ca_file)
-    attempts = _ATTEMPTS_OF_WHO_WAITS if wanted.wait else ATTEMPTS
-    with open_mailbox(url, name, found, way, attempts=attempts) as mailbox:
+    with owner.open(name, attempts=_ATTEMPTS_OF_WHO_WAITS if wanted.wait else ATTEMPTS) as mailbox:
         if ids:
             _acknowledge(mailbox, name, ids, as_json=wanted.as_json)
         else:
@@ -93,7 +85,7 @@ def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: 
         for each in done.acknowledged:
             print(f"acknowledged {each}")
     if done.unknown:
-        raise UsageFault(f"there is no message {', '.join(map(safe, done.unknown))} in {name}")
+        raise NotFoundFault(f"there is no message {', '.join(map(safe, done.unknown))} in {name}")
 
 
 def _find(mailbox: "Mailbox", wanted: Wanted) -> "Message":
@@ -134,7 +126,7 @@ def _show_all(mailbox: "Mailbox", name: str, wanted: Wanted, limit: float) -> in
         except UnavailableError as error:
             if not wanted.wait:
                 raise
-            print(f"postroom: {error} Waiting on.", file=sys.stderr)
+            note(f"{error} Still waiting.")
             continue
         if whole:
             shown.append(held.id)

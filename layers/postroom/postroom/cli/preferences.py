@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import NeededAt, NeededKey, open_owners_mailbox
+from postroom.cli.owner import OwnerOptions
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
 
 def settings(
     name: Annotated[str, typer.Argument(help="The mailbox; a domain's own is named as the domain.")],
-    at: NeededAt,
-    key: NeededKey,
+    owner: OwnerOptions,
     change: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,13 +26,11 @@ def settings(
             help="Change this member, named as it is shown; null takes it away. Repeat it for more.",
         ),
     ] = None,
-    ca_file: CaFile = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the owner set, or change some of it."""
+    """Show the owner's settings, or change some."""
     wanted = read_changes(change or [])
-    with open_owners_mailbox(at, name, key, local, ca_file) as mailbox:
+    with owner.open(name) as mailbox:
         found = mailbox.settings()
         if wanted:
             found = mailbox.change_settings(found, **wanted)

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import Mail, describe, print_message, print_proof
-from postroom.cli.network import CaFile
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import OwnersKey
+from postroom.cli.owner import OptionalOwnerOptions
 from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
 from postroom.core.settings import RETAIN_CEILING_SECONDS
 
@@ -45,38 +43,32 @@ def read(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what DNS proof each message was verified by, zone by zone.")
     ] = False,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Read as the owner, over HTTPS, at this post office; --json writes lines."),
-    ] = None,
-    key: OwnersKey = None,
+    *,
+    owner: OptionalOwnerOptions,
     ack_shown: Annotated[
         bool, typer.Option("--ack-shown", help="With --at: acknowledge each message once all of it is written out.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="With --at: go on with what comes in, until Ctrl-C.")] = False,
-    ca_file: CaFile = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is filed in a mailbox, oldest first; with --ack, take messages out of it.
+    """List the messages of a mailbox, or acknowledge them.
 
-    The operator reads through AWS; the owner over HTTPS, with --at and --key.
+    The oldest comes first. The operator reads through AWS; the owner over HTTPS, with --at and --key, where
+    --json writes one object a line.
     """
     from postroom.storage.mail.ids import id_of
 
-    if at is not None:
+    if options := owner.owner():
         if cursor:
-            raise UsageFault("--at has no --cursor: what is to be shown no more is acknowledged")
+            raise UsageFault("--cursor is the operator's: acknowledge what is not to be shown again")
         wanted = Wanted(
             limit, about, message, acknowledge=ack_shown, wait=wait, raw=raw, explain=explain, as_json=as_json
         )
-        read_as_owner(at, mailbox, key, ack or (), wanted, local, ca_file)
+        read_as_owner(options, mailbox, ack or (), wanted)
         return
-    if key or ack_shown or wait or ca_file:
-        raise UsageFault("--key, --ack-shown, --wait and --ca-file are the owner's: say --at URL, too")
-    office = open_office(stack_name, local, deployment)
+    if ack_shown or wait:
+        raise UsageFault("--ack-shown and --wait are the owner's: add --at URL")
+    office = owner.deployment.open()
     if ack:
         _acknowledge(office, mailbox, ack, as_json=as_json)
         return
@@ -122,7 +114,7 @@ def _fetch(
         row = office.register().find(_row(message, mailbox, "--id"))
         found = reader.fetch_all([row] if row else [])
         if not found:
-            raise UsageFault(f"there is no message {message} in {mailbox}")
+            raise NotFoundFault(f"there is no message {message} in {mailbox}")
         return list(found)
     filed: list[Filed] = []
     rows = reader.list(
@@ -148,7 +140,7 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
         for each, key in zip(ids, keys, strict=True):
             size = register.acknowledge(key, forget_at)
             if size is None:
-                raise UsageFault(f"there is no message {each} in {mailbox}")
+                raise NotFoundFault(f"there is no message {each} in {mailbox}")
             freed += [size] if size else []
     finally:
         office.counting().gone(mailbox, freed)

@@ -31,7 +31,7 @@ def sign(
     dialect: Annotated[str, typer.Option(help="nlweb or pollyweb.")] = "nlweb",
     no_body: Annotated[bool, typer.Option("--no-body", help="Leave the Body out; nothing is read.")] = False,
 ) -> None:
-    """Sign a message: prints the envelope as JSON."""
+    """Sign a message, and print its envelope as JSON."""
     from postroom.core.ijson import parse
     from postroom.protocols.nlweb.names import read_correlation, read_sender
     from postroom.protocols.nlweb.sign import Draft

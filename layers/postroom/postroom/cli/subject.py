@@ -1,23 +1,23 @@
 """`postroom subject`: what is done with messages, by their Subject (settlement NLWeb 14)."""
 
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import UsageFault
+from postroom.cli.deployment import DeploymentOptions
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.office import Office
+from postroom.cli.options import CommandTyper
+from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
     from postroom.protocols.nlweb.subjects import SubjectRule
     from postroom.storage.directory.domains import Domain
 
-app = typer.Typer(help="What becomes of a message, by its Subject.", no_args_is_help=True)
+app = CommandTyper(help="Manage what happens to messages, by their Subject.", no_args_is_help=True)
 
 ForDomain = Annotated[str, typer.Option("--domain", help="The receiving domain.", parser=domain_name)]
 Pattern = Annotated[str, typer.Argument(help="Method@Role; * may stand for the method, the role, or everything.")]
@@ -30,7 +30,7 @@ _HANDLER = re.compile(r"identity|lambda:\S+")
 def add(
     pattern: Pattern,
     domain: ForDomain,
-    mailbox: Annotated[str | None, typer.Option(help="File them in this mailbox.")] = None,
+    mailbox: Annotated[str | None, typer.Option(help="Store them in this mailbox.")] = None,
     sync: Annotated[
         str | None, typer.Option(metavar="HANDLER", help="Answer at once: identity, or lambda:<function>.")
     ] = None,
@@ -38,16 +38,15 @@ def add(
         str | None,
         typer.Option(metavar="ARN", help="Hand on to a queue or event bus (that the stack's parameters allow)."),
     ] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Add the rule for a pattern, or replace it."""
     from postroom.protocols.nlweb.subjects import Treatment
 
     rule = _rule(pattern, domain, mailbox, sync, forward)
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     _find(office, domain)
     if rule.treatment is Treatment.MAILBOX:
         _look_into(office, rule.target)
@@ -62,15 +61,16 @@ def add(
 @app.command("list")
 def list_subjects(
     domain: ForDomain,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules of a domain that are in force; those that every domain has, and its owner's, are marked."""
+    """List the rules of a domain that are in force.
+
+    Rules that every domain has, and those of its owner, are marked.
+    """
     from postroom.protocols.nlweb.subjects import BUILT_IN, find_rule_of_both
 
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     own, owners = _find(office, domain).subjects, office.directory().mailbox(domain).subjects
     marked = dict.fromkeys(owners, "the owner's") | dict.fromkeys(BUILT_IN, "built in") | dict.fromkeys(own, "")
     patterns = dict.fromkeys(rule.pattern for rule in (*own, *owners, *BUILT_IN))
@@ -95,15 +95,13 @@ def list_subjects(
 def remove(
     pattern: Pattern,
     domain: ForDomain,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Remove the rule for a pattern."""
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
-        raise UsageFault(f"{domain} has no rule for {pattern!r}; `postroom subject list` shows what it has")
+        raise NotFoundFault(f"{domain} has no rule for {pattern!r}", hint="`postroom subject list` shows its rules")
     office.operators().remove_subject(domain, pattern)
     print_either(as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed")
 
@@ -140,20 +138,16 @@ def _mailbox(domain: str, text: str) -> str:
 
 
 def _look_into(office: Office, mailbox: str) -> None:
-    """Refuse a mailbox of dm3 letters; say of one that nobody picks up yet that it is."""
+    """Refuse a mailbox of dm3; note one without an owner."""
     if office.directory().dm3_mailbox(mailbox) is not None:
-        raise UsageFault(f"{mailbox} takes dm3 letters: a mailbox has one protocol")
+        raise UsageFault(f"{mailbox} receives dm3 messages: a mailbox has one protocol")
     found = office.directory().mailbox(mailbox)
     if found.closed or not found.keys:
-        print(
-            f"postroom: {mailbox} has no owner here: what is filed in it waits until "
-            f"`postroom mailbox create {mailbox}` lets one in",
-            file=sys.stderr,
-        )
+        note(f"{mailbox} has no owner yet: its mail waits until `postroom mailbox open {mailbox}` gives it one")
 
 
 def _find(office: Office, domain: str) -> "Domain":
     found = office.directory().domain(domain)
     if found is None:
-        raise UsageFault(f"{domain} is not in the directory; add it by `postroom domain add {domain}`")
+        raise NotFoundFault(f"{domain} is not in the directory", hint=f"`postroom domain add {domain}` adds it")
     return found

@@ -28,13 +28,13 @@ def _port(what: str) -> object:
 
 
 def _processes(whose: str, usual: str) -> object:
-    return typer.Option(help=f"How many processes {whose} may have; the rest waits.", min=1, show_default=usual)
+    return typer.Option(help=f"How many processes {whose} may have; others wait.", min=1, show_default=usual)
 
 
 def up(
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep everything here, and go on from it.", show_default="nothing is kept"),
+        typer.Option(metavar="DIR", help="Keep everything here, and continue from it.", show_default="nothing is kept"),
     ] = None,
     zones: Annotated[
         Path | None,
@@ -51,7 +51,10 @@ def up(
     queue_processes: Annotated[int | None, _processes("each function that a queue feeds", "2 for each core")] = None,
     http_processes: Annotated[int | None, _processes("each other function", "16")] = None,
 ) -> None:
-    """Run the post office on this machine, with a few domains to play with, until Ctrl-C."""
+    """Run the post office on this machine, until Ctrl-C.
+
+    It has a few domains to play with.
+    """
     from postroom.local.checkout import require, template_path
 
     template = template_path()
@@ -65,7 +68,7 @@ def up(
         _check_folder(state)
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
-    with alone_in(folder, keeps_keys=state is not None), suppress(KeyboardInterrupt):
+    with alone_in(folder, keeps_keys=state is not None):
         print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
         with LocalStack(
             template,
@@ -79,8 +82,9 @@ def up(
             town = Town(stack, folder / "keys")
             descriptor = describe_stack(stack)
             descriptor.write(file)
-            _print(descriptor, town, file)
-            _keep(stack)
+            with suppress(KeyboardInterrupt):
+                _print(descriptor, town, file)
+                _keep(stack)
     print("\nended")
 
 
@@ -138,7 +142,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
 
 
 def _keep(stack: "LocalStack") -> None:
-    """Stay up. A domain that an operator adds gets its hosts at the door, as on AWS its DNS would lead there."""
+    """Stay up. The hosts of a domain that an operator adds are served, as on AWS its DNS would lead there."""
     from postroom.protocols.nlweb.schema import DIALECTS
     from postroom.storage.directory.operators import Operators
 

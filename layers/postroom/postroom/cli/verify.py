@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
 from postroom.cli.exits import UsageFault
 from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
-from postroom.cli.network import Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
+from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
 from postroom.cli.office import open_office
 from postroom.cli.output import print_json
 from postroom.core.settings import Settings
@@ -35,8 +34,8 @@ def verify(
             parser=domain_name,
         ),
     ] = None,
-    resolver: Resolver = None,
-    trust_anchor: TrustAnchor = None,
+    *,
+    lookups: LookupOptions,
     now: Annotated[
         float | None,
         typer.Option(
@@ -45,15 +44,15 @@ def verify(
             show_default="now",
         ),
     ] = None,
-    wallet_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The public key (PEM) of the wallet it is from.")
+    public_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The public key (PEM) of the wallet that sent it.")
     ] = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a message as a receiver would, and show how. Exit code 0: accepted; 1: not; 3: could not find out.
+    """Check a message as its receiver would, and show each check.
 
-    Only the receiver knows which subjects it takes, and which messages it has seen before.
+    Exit code 0: accepted; 1: not accepted; 3: could not find out. Only the receiver knows which subjects it takes, and
+    which messages it has seen before.
     """
     from postroom.protocols.nlweb.explain import explain
     from postroom.protocols.nlweb.timestamp import Window
@@ -62,8 +61,8 @@ def verify(
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
     rules = Settings()
     data = read_input(file)
-    preshared = load_public_key(wallet_key) if wallet_key else None
-    network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+    preshared = load_public_key(public_key) if public_key else None
+    network = lookups.network()
     with open_resolvers(network) as resolvers:
         told = explain(
             data,
@@ -71,7 +70,7 @@ def verify(
             now_ms=int((time.time() if now is None else now) * 1000),
             window=Window(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
             max_bytes=rules.nlweb_max_body_bytes,
-            find_key=_finder(build_key_directory(network, resolvers), preshared, local),
+            find_key=_finder(build_key_directory(network, resolvers), preshared, lookups.stack),
         )
     if as_json:
         print_json(told.as_json())
@@ -93,13 +92,13 @@ def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", loca
             return preshared, "pre-shared"
         if local is not None:
             return _registered(local, name), "registered"
-        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "give the wallet's registered key with --wallet-key")
+        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "give the wallet's registered key with --public-key")
 
     return find_key
 
 
 def _registered(local: Path, wallet: str) -> "PublicKey":
-    """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or NotFoundOut."""
+    """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or UnavailableFault."""
     from postroom.core.errors import TheirError
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
     from postroom.reasons import Reason

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import UsageFault
+from postroom.cli.deployment import DeploymentOptions
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
 
-app = typer.Typer(help="Wallets: senders without a domain.", no_args_is_help=True)
+app = CommandTyper(help="Manage wallets: senders without a domain.", no_args_is_help=True)
 
 WalletUuid = Annotated[
     str, typer.Argument(help="What the wallet writes into From.", metavar="UUID", parser=wallet_uuid)
@@ -25,35 +25,32 @@ WalletUuid = Annotated[
 @app.command("add")
 def add(
     uuid: WalletUuid,
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its public key, as PEM.")] = None,
-    spki: Annotated[
+    public_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its public key, as PEM.")] = None,
+    public_key_base64: Annotated[
         str | None, typer.Option(metavar="BASE64", help="Its public key, as base64 of a SubjectPublicKeyInfo.")
     ] = None,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Register a wallet's public key, or replace it."""
-    if key is not None and spki is None:
-        public = load_public_key(key)
-    elif spki is not None and key is None:
-        public = read_public_key(spki, "--spki")
+    if public_key is not None and public_key_base64 is None:
+        public = load_public_key(public_key)
+    elif public_key_base64 is not None and public_key is None:
+        public = read_public_key(public_key_base64, "--public-key-base64")
     else:
-        raise UsageFault("say one of --key FILE and --spki BASE64: the wallet's public key")
-    open_office(stack_name, local, deployment).operators().put_wallet(uuid, public.spki())
+        raise UsageFault("give the wallet's public key: one of --public-key FILE and --public-key-base64 BASE64")
+    deployment.open().operators().put_wallet(uuid, public.spki())
     line = f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}"
     print_either(as_json, _describe(uuid, public), line)
 
 
 @app.command("list")
-def list_wallets(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
+def list_wallets(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the wallets."""
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
-    office = open_office(stack_name, local, deployment)
+    office = deployment.open()
     directory = office.directory()
     found = [
         (uuid, public_key_from_spki(spki))
@@ -72,14 +69,12 @@ def list_wallets(
 @app.command("remove")
 def remove(
     uuid: WalletUuid,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a wallet's public key: what it sends from then on is discarded."""
-    if not open_office(stack_name, local, deployment).operators().remove_wallet(uuid):
-        raise UsageFault(f"{uuid} is not registered; `postroom wallet list` shows what is")
+    """Remove a wallet: what it sends from then on is discarded."""
+    if not deployment.open().operators().remove_wallet(uuid):
+        raise NotFoundFault(f"{uuid} is not registered", hint="`postroom wallet list` shows what is")
     print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")
 
 

@@ -97,7 +97,14 @@ class Emulator:
         return Clients(self.endpoint, account)
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it and wait until it answers. What keeps it from that leaves nothing of it behind."""
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self) -> None:
         script = Path(leash.__file__)
         grace = GRACE_SECONDS if self._state_dir else 0
         # -P: neither the folder of the script nor the working directory may shadow a module.
@@ -116,12 +123,8 @@ class Emulator:
                 start_new_session=True,
                 pass_fds=held,
             )
-        try:
-            self._group = int(_pipe(self._leash.stdout).readline())
-            self._wait_until_healthy(self._leash)
-        except BaseException:
-            self.stop()
-            raise
+        self._group = int(_pipe(self._leash.stdout).readline())
+        self._wait_until_healthy(self._leash)
 
     def stop(self) -> None:
         """End it and every process it started; when this returns they are gone. May be called twice."""

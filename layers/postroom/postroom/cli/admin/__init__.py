@@ -1,47 +1,42 @@
 """`postroom admin`: commands for the operator of a deployment."""
 
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from postroom.cli.checks import exit_of, shown
-from postroom.cli.descriptor import DEFAULT_PATH, Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import Resolver, TrustAnchor, choose_network, open_resolvers
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.network import LookupOptions, choose_network, open_resolvers
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_json
 
 if TYPE_CHECKING:
     from postroom.core.ijson import JsonValue
 
-app = typer.Typer(help="For whoever runs a deployment: what it lacks.", no_args_is_help=True)
+app = CommandTyper(help="Check a deployment.", no_args_is_help=True)
 
 
 @app.command()
 def status(
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
-    resolver: Resolver = None,
-    trust_anchor: TrustAnchor = None,
+    deployment: DeploymentOptions,
+    lookups: LookupOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a deployment: stack, hosts, domains, keys, functions, jobs, alarms, dead letters; what to do next.
+    """Check a deployment, and suggest what to do next.
 
-    It changes nothing. Exit code 0: nothing is missing, but perhaps there are warnings; 1: something is missing or bad;
-    3: nothing is, but something could not be found out.
+    Stack, hosts, domains, keys, functions, jobs, alarms and dead letters are checked; nothing is changed. Exit code 0:
+    nothing is missing, perhaps with warnings; 1: something is missing or bad; 3: something could not be found out.
     """
     from postroom.cli.admin.found import Place
     from postroom.cli.admin.looking import look
     from postroom.cli.doctor import look_from
     from postroom.doctor import overall
 
-    office = open_office(stack_name, local, deployment)
-    place = Place(office.name, _option(stack_name, local, office.name), is_local=office.local is not None)
+    office = deployment.open()
+    place = Place(office.name, deployment.as_shell(office.name), is_local=office.local is not None)
     # The hosts and keys of a deployment on AWS are looked up as strangers do.
-    network = choose_network(None, resolvers=resolver, trust_anchor=trust_anchor)
+    network = choose_network(None, resolvers=lookups.resolver, trust_anchor=lookups.trust_anchor)
     with open_resolvers(network) as resolvers:
         checks = shown(look(office, place, look_from(network, resolvers)), quietly=as_json)
     came_to = overall(checks)
@@ -53,10 +48,3 @@ def status(
     else:
         print(f"{office.name}: {came_to}")
     raise typer.Exit(exit_of(came_to))
-
-
-def _option(stack_name: str | None, local: Path | None, name: str) -> str:
-    """What names the deployment to any command, as a shell takes it."""
-    if stack_name:
-        return f"--stack-name {shlex.quote(stack_name)}"
-    return f"--local {shlex.quote(str(local or DEFAULT_PATH.parent))} --deployment {shlex.quote(name)}"

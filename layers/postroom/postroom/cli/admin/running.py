@@ -19,7 +19,7 @@ SOURCES: Final = {
 }
 """The queues, and who works each off."""
 LETTERS: Final = {"LettersQueue": "WorkerFunction", "CourierLettersQueue": "CourierFunction"}
-"""The queues of dead letters, and who could not work them off."""
+"""The queues of dead letters, and who could not process them."""
 JOBS: Final = {"compact": 1, "expire": 7}
 """After how many days each job runs again, as the template has it."""
 
@@ -120,7 +120,7 @@ def judge_subscriptions(topic: str, found: Sequence[Subscription]) -> Check:
         whom = ", ".join(it.whom for it in found)
         return warning(
             name, f"nobody is told of alarms: not confirmed by {whom}",
-            "have them follow the link in the letter of SNS (it holds for three days), or subscribe anew: "
+            "have them follow the link in the confirmation email of SNS (valid for three days), or subscribe anew: "
             f"`{_subscribe(topic)}`",
         )  # fmt: skip
     return warning(name, "nobody is told of alarms", f"`{_subscribe(topic)}`")
@@ -155,6 +155,6 @@ def judge_letters(place: Place, queue: str, letters: int) -> Check:
         return good(name, "no dead letters")
     fate = "the keeper decides them near the horizon" if queue == "LettersQueue" else "SQS drops them after 14 days"
     return bad(
-        name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not work them off; {fate}",
+        name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not process them; {fate}",
         f"{place.log(function, '1 day ago')} says why; once that is mended, have SQS redrive them",
     )  # fmt: skip

@@ -105,7 +105,7 @@ def judge_hosts(place: Place, records: Mapping[str, str], domains: Sequence[str]
     """
     name = "hosts"
     if place.is_local:
-        return good(name, "the door of a local stack serves those of every domain that is added")
+        return good(name, "a local stack serves those of every domain that is added")
     none = "the stack itself has none (DomainName is empty)"
     told = f"the stack serves {' and '.join(records)}" if records else none
     if domains is None:
@@ -130,7 +130,7 @@ def name_host(place: Place, host: str, met: Check, answered: int, record: str | 
     domain = host.partition(".")[2]
     if answered in _FAILED:
         return bad(
-            f"host {host}", None, f"it answered {answered} to GET /inbox: if it leads here, the door does not work",
+            f"host {host}", None, f"it answered {answered} to GET /inbox: if it leads here, the inbox does not work",
             f"{place.log('InboxFunction', '1 hour ago')} says why; docs/operate/own-faults.md says what to do",
         )  # fmt: skip
     todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
@@ -243,7 +243,7 @@ def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFou
 
 def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check | None:
     spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
-    publish = f"publish the TXT record that `postroom keygen --of {domain}.pem {spoken}` prints"
+    publish = f"publish the TXT record that `postroom keygen --key {domain}.pem {spoken}` prints"
     if found is None:
         told = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
         return bad("", None, told, "sign under a shorter selector")
@@ -282,14 +282,14 @@ def judge_delivery_keys(place: Place, held: Held, dm3_mailboxes: int) -> Check:
     if held.value is None:
         return _unreadable(name, held)
     if not held.value and dm3_mailboxes:
-        return bad(name, None, f"none, and there are {dm3_mailboxes} mailboxes of dm3: no letter is taken in", make)
+        return bad(name, None, f"none, and there are {dm3_mailboxes} mailboxes of dm3: no message is accepted", make)
     if not held.value:
         return good(name, "none: it is no delivery service of dm3")
     try:
         keys = read_service_keys(held.value)
     except (ValueError, KeyError, TypeError, PostroomError):
         return _unreadable(name, held)
-    return good(name, f"one that signs, and {len(keys.encryption)} that letters are sealed to")
+    return good(name, f"one that signs, and {len(keys.encryption)} that messages are sealed to")
 
 
 def judge_token_keys(place: Place, held: Held, *, now: float) -> Check:

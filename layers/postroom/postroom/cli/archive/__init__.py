@@ -1,16 +1,13 @@
 """`postroom archive`: mail at home, sealed: pull, read, search, export, move, verify."""
 
-import typer
-
 from postroom.cli.archive.carrying import export_file, import_file, move
 from postroom.cli.archive.pull import pull
 from postroom.cli.archive.reading import list_conversations, show
 from postroom.cli.archive.searching import index, search
 from postroom.cli.archive.verify import verify
+from postroom.cli.options import CommandTyper
 
-app = typer.Typer(
-    help="Your mail at home: sealed, in a folder, in a bucket, or at your post office.", no_args_is_help=True
-)
+app = CommandTyper(help="Keep your mail at home, sealed: pull, read, search, move.", no_args_is_help=True)
 app.command()(pull)
 app.command("list")(list_conversations)
 app.command()(show)

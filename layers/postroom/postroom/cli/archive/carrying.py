@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.archive.homes import FORMS, open_home
-from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, opened, telling
-from postroom.cli.descriptor import Local
+from postroom.cli.archive.inputs import ArchiveOptions, open_archive, telling
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile
+from postroom.cli.inputs import AsJson, mailbox_name
 from postroom.cli.output import print_either, write_private
+from postroom.cli.owner import OptionalAt
 from postroom.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -23,21 +22,21 @@ if TYPE_CHECKING:
 
 def export_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; it is sealed as the archive is.")],
-    key: KeyFile,
-    home: HomeName,
+    options: ArchiveOptions,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    ca_file: CaFile = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the whole archive into one file (dm3 §3.2), which `import` reads with the same key."""
+    """Write the whole archive into one sealed file.
+
+    Its form is that of dm3 §3.2; `import` reads it with the same key.
+    """
     from postroom.client.archive import export_record
 
     if file.exists() and not force:
         raise UsageFault(f"{file} exists; say --force to replace it")
     written = BytesIO()
     with (
-        opened(home, key, local, ca_file) as archive,
+        options.open() as archive,
         progress("reading", lambda: len(archive.conversations())) as met,
     ):
         export_record(archive, written, lambda _: met(1))
@@ -51,51 +50,49 @@ def export_file(
 
 def import_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote, with the same key.")],
-    key: KeyFile,
-    home: HomeName,
+    options: ArchiveOptions,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Whose it is, where the home is empty yet.", parser=mailbox_name),
     ] = None,
-    ca_file: CaFile = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store what a file has beside what is in the archive; what is wrong with the file is seen before that."""
+    """Add the messages of an exported file to the archive.
+
+    The whole file is checked first.
+    """
     from postroom.client.archive import import_record
 
-    with opened(home, key, local, ca_file, name) as archive:
+    with options.open(name) as archive:
         import_record(file.read_bytes(), archive)
     told = f"{file}: all that it has is in the archive of {archive.owner}"
     print_either(as_json, {"file": str(file), "owner": archive.owner}, told)
 
 
 def move(
-    key: KeyFile,
-    home: HomeName,
+    options: ArchiveOptions,
     to: Annotated[str, typer.Option("--to", metavar="HOME", help=f"The new home: {FORMS}.")],
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="URL", help="Your post office, for --to service.", show_default=False)
-    ] = None,
+    at: OptionalAt = None,
     remove: Annotated[bool, typer.Option("--remove", help="Then remove all messages from the old home.")] = False,
-    ca_file: CaFile = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the archive, compare, and have the old home say where it is now. May be stopped, and begun again."""
+    """Move the archive to another home.
+
+    It is copied and compared, then the old home says where it is now. It may be stopped, and run again.
+    """
     from postroom.client.archive.moving import move as carry
     from postroom.client.archive.moving import vacate
 
-    with telling(), open_home(home, key, local, ca_file) as old:
-        source = open_archive(old.home, key, moved=True)
+    with telling(), options.place() as old:
+        source = open_archive(old.home, options.key, moved=True)
         service = (at, source.owner) if at else None
-        with open_home(to, key, local, ca_file, service=service) as new, ExitStack() as others:
+        with open_home(to, options, service=service) as new, ExitStack() as others:
             if old.told == new.told:
                 raise UsageFault(f"--home and --to are the same: {new.told}")
             target = replace(source, home=new.home)
 
             def open_told(told: str) -> "Home":
-                return others.enter_context(open_home(told, key, local, ca_file)).home
+                return others.enter_context(open_home(told, options)).home
 
             with progress("copying", lambda: len(source.conversations())) as met:
                 carry(source, target, new.told, open_told, lambda _: met(1))

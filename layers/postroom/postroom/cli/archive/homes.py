@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from postroom.cli.exits import UsageFault
-from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.cli.owner import OwnersKeyOptions
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
@@ -37,17 +37,15 @@ class Place:
 
 
 @contextmanager
-def open_home(
-    text: str, key: Path, local: Path | None, ca_file: Path | None, *, service: tuple[str, str] | None = None
-) -> Iterator[Place]:
+def open_home(text: str, owner: OwnersKeyOptions, *, service: tuple[str, str] | None = None) -> Iterator[Place]:
     """The home that is told so, until the block ends. `service`: the URL and the mailbox that are meant by this word.
 
-    A home at a post office needs the owner's `key`, and perhaps a way there: `local`, `ca_file`. What it refuses in
-    the block, or cannot do, becomes the end of a command. Raises UsageFault, SettingsError, Refusal, NotFoundOut.
+    A home at a post office needs the owner's key. What it refuses in the block, or cannot do, becomes the end of a
+    command. Raises UsageFault, SettingsError, RefusalFault, UnavailableFault.
     """
     if text == _SERVICE or text.startswith(_HTTPS):
         url, name = _read_service(text, service)
-        with _at_post_office(url, name, key, local, ca_file) as place:
+        with _at_post_office(url, name, owner) as place:
             yield place
     elif text.startswith(_S3):
         yield _in_bucket(text)
@@ -72,11 +70,11 @@ def _read_service(text: str, service: tuple[str, str] | None) -> tuple[str, str]
 
 
 @contextmanager
-def _at_post_office(url: str, name: str, key: Path, local: Path | None, ca_file: Path | None) -> Iterator[Place]:
+def _at_post_office(url: str, name: str, owner: OwnersKeyOptions) -> Iterator[Place]:
     from postroom.client.archive.service import ServiceHome
     from postroom.client.mailbox.http import read_address
 
-    with open_mailbox(url, name, load_owners_key(key), find_way(url, local, ca_file)) as mailbox:
+    with owner.open_at(url, name) as mailbox:
         yield Place(ServiceHome(mailbox), f"{_HTTPS}{read_address(url, None).named}/{name}")
 
 

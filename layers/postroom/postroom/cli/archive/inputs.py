@@ -1,40 +1,25 @@
 """The options of the archive's commands: a home and the owner's key; and their error messages."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.homes import FORMS, open_home
-from postroom.cli.exits import NotFoundOut, Refusal, UsageFault
-from postroom.cli.owner import load_owners_key
-from postroom.core.errors import TheirError
+from postroom.cli.archive.homes import FORMS, Place, open_home
+from postroom.cli.exits import NotFoundFault, RefusalFault, UnavailableFault, UsageFault
+from postroom.cli.owner import OwnersKeyOptions, load_owners_key
 
 if TYPE_CHECKING:
     from postroom.client.archive import Archive, Home
-
-HomeName = Annotated[str, typer.Option("--home", metavar="HOME", help=f"Where the archive is: {FORMS}.")]
-KeyFile = Annotated[
-    Path, typer.Option("--key", metavar="FILE", help="Your private key: PEM, or what `postroom dm3 keygen` writes.")
-]
-
-
-def mailbox_name(text: str) -> str:
-    """The one spelling of a mailbox's name."""
-    from postroom.api.mailbox_names import read_mailbox_name
-
-    try:
-        return read_mailbox_name(text)
-    except TheirError:
-        raise typer.BadParameter(f"{text!r} is no name such as receiver.example or bob.eth") from None
 
 
 def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bool = False) -> "Archive":
     """The archive that is in a home, or with `moved` was there; with `owner`, one that may be begun there.
 
-    Raises UsageFault, NotThisHomeError.
+    Raises NotFoundFault, NotThisHomeError.
     """
     from postroom.client.archive import Archive
     from postroom.client.archive.deed import check_deed, find_deed
@@ -47,23 +32,11 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
     deed, _ = find_deed(home, storage_key)
     name = owner or (deed.owner if deed else None)
     if name is None:
-        raise UsageFault("there is no archive in this home yet; `postroom archive pull` begins one")
+        raise NotFoundFault("there is no archive in this home yet", hint="`postroom archive pull` begins one")
     archive = Archive.of(home, name, signer.sign(name.encode()), storage_key)
     if not moved:
         check_deed(archive)
     return archive
-
-
-@contextmanager
-def opened(
-    home: str, key: Path, local: Path | None, ca_file: Path | None, owner: str | None = None
-) -> Iterator["Archive"]:
-    """The archive that is in a home, until the block ends; with `owner`, one that may be begun there.
-
-    What goes wrong with it there becomes the end of a command.
-    """
-    with telling(), open_home(home, key, local, ca_file) as place:
-        yield open_archive(place.home, key, owner)
 
 
 @contextmanager
@@ -79,10 +52,32 @@ def telling() -> Iterator[None]:
     except NotThisHomeError as error:
         raise UsageFault(str(error)) from None
     except RecordError as error:
-        raise Refusal(str(error)) from None
+        raise RefusalFault(str(error)) from None
     except ContainerError as error:
-        raise NotFoundOut(
-            f"the archive is damaged: {error}; `postroom archive verify` says all that is wrong"
+        raise UnavailableFault(
+            f"the archive is damaged: {error}; `postroom archive verify` shows all that is wrong"
         ) from None
     except NotCopiedError as error:
-        raise NotFoundOut(str(error)) from None
+        raise UnavailableFault(str(error)) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveOptions(OwnersKeyOptions):
+    """An archive's home, and the key that opens it."""
+
+    home: Annotated[
+        str, typer.Option("--home", envvar="POSTROOM_HOME", metavar="HOME", help=f"Where the archive is: {FORMS}.")
+    ]
+
+    def place(self, *, service: tuple[str, str] | None = None) -> "AbstractContextManager[Place]":
+        """As `open_home`."""
+        return open_home(self.home, self, service=service)
+
+    @contextmanager
+    def open(self, owner: str | None = None) -> Iterator["Archive"]:
+        """The archive that is in the home, until the block ends; with `owner`, one that may be begun there.
+
+        What goes wrong with it there becomes the end of a command.
+        """
+        with telling(), self.place() as place:
+            yield open_archive(place.home, self.key, owner)

@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.homes import open_home
-from postroom.cli.archive.inputs import HomeName, KeyFile, mailbox_name, open_archive, telling
-from postroom.cli.descriptor import Local
-from postroom.cli.dm3.inputs import RegistryFile, load_user_keys, open_profiles
+from postroom.cli.archive.inputs import ArchiveOptions, open_archive, telling
+from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
 from postroom.cli.exits import Exit
-from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile
-from postroom.cli.office import DeploymentName
+from postroom.cli.inputs import AsJson, MailboxName
 from postroom.cli.output import print_json, safe
-from postroom.cli.owner import find_way, load_owners_key, open_mailbox
+from postroom.cli.owner import At, load_owners_key
 from postroom.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -22,48 +18,43 @@ if TYPE_CHECKING:
 
 
 def pull(
-    name: Annotated[str, typer.Argument(help="The mailbox: a domain, or a name.", parser=mailbox_name)],
-    at: Annotated[
-        str, typer.Option("--at", metavar="URL", help="Its post office, such as https://nlweb.shop.example.")
-    ],
-    key: KeyFile,
-    home: HomeName,
+    name: MailboxName,
+    at: At,
+    options: ArchiveOptions,
     old_key: Annotated[
         list[Path] | None,
         typer.Option(
             "--old-key",
             metavar="FILE",
-            help="Keys of dm3 that the profile had before, which open what waits since then; may be repeated.",
+            help="Former dm3 keys of the profile, which open what waits since then; repeat it for more.",
         ),
     ] = None,
-    registry: RegistryFile = None,
-    ca_file: CaFile = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch what waits, verify and open it, store it, and only then acknowledge it. May be stopped at any point.
+    """Fetch waiting mail, store it, and then acknowledge it.
 
-    Exit code 3: something stays in the mailbox.
+    Messages are verified and opened. It may be stopped at any point. Exit code 3: something stays in the mailbox.
     """
     from postroom.client.archive.pull import pull as bring
     from postroom.client.archive.receiving import Receiver
     from postroom.protocols.dm3.keys import UserKeys
 
-    keys = load_owners_key(key)
-    with telling(), open_home(home, key, local, ca_file, service=(at, name)) as place:
-        archive = open_archive(place.home, key, name)
+    keys = load_owners_key(options.key)
+    with telling(), options.place(service=(at, name)) as place:
+        archive = open_archive(place.home, options.key, name)
         users = keys if isinstance(keys, UserKeys) else None
-        profiles = open_profiles(registry, local, deployment) if users else None
+        profiles = registry.profiles() if users else None
         receiver = Receiver(name, users, profiles, older=[load_user_keys(file).encryption for file in old_key or ()])
         with (
-            open_mailbox(at, name, keys, find_way(at, local, ca_file)) as mailbox,
+            options.open_at(at, name) as mailbox,
             progress("pulling", lambda: mailbox.status().waiting) as met,
         ):
             pulled = bring(mailbox, archive, receiver, met)
     _print(pulled, as_json=as_json)
     if pulled.left or pulled.unopened or pulled.damaged:
-        raise typer.Exit(Exit.NOT_FOUND_OUT)
+        raise typer.Exit(Exit.UNAVAILABLE)
 
 
 def _print(pulled: "Pulled", *, as_json: bool) -> None:
@@ -80,8 +71,8 @@ def _print(pulled: "Pulled", *, as_json: bool) -> None:
         print(f"{count} stay in the mailbox until it can be found out who wrote them: {safe(reason)}")
     if pulled.unopened:
         print(
-            f"{pulled.unopened} letters stay in the mailbox: they are sealed to another key than the profile has; "
-            "say the key file of before as --old-key"
+            f"{pulled.unopened} messages stay in the mailbox: they are sealed to another key than the profile has; "
+            "add the former key file as --old-key"
         )
     for partner, what in pulled.damaged.items():
         print(safe(f"the messages of {partner} stay in the mailbox: {what}"))

@@ -4,12 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.inputs import HomeName, KeyFile, opened
+from postroom.cli.archive.inputs import ArchiveOptions
 from postroom.cli.archive.shown import lines_of
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile
 from postroom.cli.output import print_json, print_table, safe
 from postroom.cli.progress import progress
 from postroom.core.ijson import JsonValue
@@ -18,15 +16,13 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.stored import Entry
 
 
-def list_conversations(
-    key: KeyFile, home: HomeName, ca_file: CaFile = None, local: Local = None, as_json: AsJson = False
-) -> None:
-    """List with whom there are conversations: how many messages, and when the newest was written."""
+def list_conversations(options: ArchiveOptions, as_json: AsJson = False) -> None:
+    """List the conversations, with the time of the newest message."""
     from postroom.protocols.dm3.stored import SET_ASIDE
 
     found: list[dict[str, JsonValue]] = []
     with (
-        opened(home, key, local, ca_file) as archive,
+        options.open() as archive,
         progress("reading", lambda: len(archive.conversations())) as met,
     ):
         for partner in archive.conversations():
@@ -56,18 +52,15 @@ def _described(partner: str, entries: "list[Entry]") -> dict[str, JsonValue]:
 
 def show(
     partner: Annotated[str, typer.Argument(help="With whom, as `list` has it.")],
-    key: KeyFile,
-    home: HomeName,
-    ca_file: CaFile = None,
-    local: Local = None,
+    options: ArchiveOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show one conversation, the oldest message first."""
-    with opened(home, key, local, ca_file) as archive:
+    """Show a conversation, the oldest message first."""
+    with options.open() as archive:
         entries = archive.open(partner)
     if not entries:
-        raise UsageFault(
-            f"there is no conversation with {safe(partner)}; `postroom archive list` shows with whom there are"
+        raise NotFoundFault(
+            f"there is no conversation with {safe(partner)}", hint="`postroom archive list` shows with whom there are"
         )
     if as_json:
         print_json({"partner": partner, "messages": [entry.as_json() for entry in entries]})

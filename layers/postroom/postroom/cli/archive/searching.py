@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.inputs import HomeName, KeyFile, opened
+from postroom.cli.archive.inputs import ArchiveOptions
 from postroom.cli.archive.shown import shortened
-from postroom.cli.descriptor import Local
-from postroom.cli.exits import NotFoundOut, UsageFault
+from postroom.cli.exits import UnavailableFault, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile
 from postroom.cli.output import print_either, print_json, safe
 from postroom.cli.progress import progress
 
@@ -25,22 +23,22 @@ if TYPE_CHECKING:
 
 def search(
     text: Annotated[str, typer.Argument(help="Words, or parts of such, that a message must have, all of them.")],
-    key: KeyFile,
-    home: HomeName,
+    options: ArchiveOptions,
     limit: Annotated[int, typer.Option(min=1, help="At most so many messages, the newest first.")] = 50,
     no_index: Annotated[
         bool, typer.Option("--no-index", help="Read all messages instead, and write none of them to this machine.")
     ] = False,
-    ca_file: CaFile = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find messages. An index in your cache is brought up to date first; it is not sealed."""
+    """Find messages by their words.
+
+    An index in your cache is brought up to date first; it is not sealed.
+    """
     from postroom.client.archive.index import scan, terms_of
 
     if not terms_of(text):
         raise UsageFault("say what is looked for: the text is empty")
-    with opened(home, key, local, ca_file) as archive:
+    with options.open() as archive:
         if no_index:
             with progress("reading", lambda: len(archive.conversations())) as met:
                 hits = scan(archive, text, limit, lambda _: met(1))
@@ -51,15 +49,12 @@ def search(
 
 
 def index(
-    key: KeyFile,
-    home: HomeName,
+    options: ArchiveOptions,
     drop: Annotated[bool, typer.Option("--drop", help="Remove the index from this machine instead.")] = False,
-    ca_file: CaFile = None,
-    local: Local = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring the search index up to date, or remove it."""
-    with opened(home, key, local, ca_file) as archive:
+    with options.open() as archive:
         if drop:
             there = _index_of(archive).drop()
             print_either(as_json, {"dropped": there}, "the index is removed" if there else "there is no index")
@@ -85,7 +80,7 @@ def _used(archive: "Archive") -> "Iterator[Index]":
         yield index
     except sqlite3.Error as error:
         advice = "`postroom archive index --drop` removes it, --no-index searches without"
-        raise NotFoundOut(f"the index {index.path} cannot be used: {error}; {advice}") from None
+        raise UnavailableFault(f"the index {index.path} cannot be used: {error}; {advice}") from None
 
 
 def _print(hits: "list[Hit]", *, as_json: bool) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.inputs import HomeName, KeyFile, opened
-from postroom.cli.descriptor import Local
-from postroom.cli.dm3.inputs import REGISTRY_OBJECT, profiles_of, read_registry, stored_registry
+from postroom.cli.archive.inputs import ArchiveOptions
+from postroom.cli.deployment import DeploymentName
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT, find_registry, profiles_of, read_registry
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
-from postroom.cli.network import CaFile, Resolver, TrustAnchor, build_key_directory, choose_network, open_resolvers
-from postroom.cli.office import DeploymentName, open_office
+from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
+from postroom.cli.office import open_office
 from postroom.cli.output import print_json, safe
 from postroom.cli.progress import progress
 from postroom.core.errors import NotNowError, TheirError
@@ -36,25 +36,25 @@ Registries = Annotated[
 
 
 def verify(
-    key: KeyFile,
-    home: HomeName,
+    options: ArchiveOptions,
     registry: Registries = None,
-    resolver: Resolver = None,
-    trust_anchor: TrustAnchor = None,
-    ca_file: CaFile = None,
-    local: Local = None,
+    *,
+    lookups: LookupOptions,
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look whether the archive is whole, and each message as it was signed. Exit code 0: it is; 4: it is not."""
+    """Check every container, hash and signature of the archive.
+
+    Exit code 0: all is well; 4: it is not.
+    """
     from postroom.client.archive import verify as look
 
-    with opened(home, key, local, ca_file) as archive:
+    with options.open() as archive:
         documents = [read_registry(file.read_bytes(), str(file)) for file in registry or ()]
-        if local is not None:
-            stored = stored_registry(open_office(None, local, deployment))
+        stack = lookups.stack
+        if stack is not None and (stored := find_registry(open_office(None, stack, deployment))):
             documents.append(read_registry(stored, REGISTRY_OBJECT))
-        network = choose_network(local, resolvers=resolver, trust_anchor=trust_anchor)
+        network = lookups.network()
         with (
             open_resolvers(network) as resolvers,
             progress("verifying", lambda: len(archive.conversations())) as met,

@@ -1,18 +1,17 @@
 """`postroom dm3`: keys and profiles, mailboxes of the delivery service, messages."""
 
-import typer
-
 from postroom.cli.dm3 import mailbox, registry
 from postroom.cli.dm3.keygen import keygen
-from postroom.cli.dm3.open import open_letter
+from postroom.cli.dm3.open import open_envelope
 from postroom.cli.dm3.send import send
 from postroom.cli.dm3.wallet import wallet_message
+from postroom.cli.options import CommandTyper
 
-app = typer.Typer(help="dm3: names that write to names, over delivery services.", no_args_is_help=True)
+app = CommandTyper(help="Make dm3 keys, send messages, manage dm3 mailboxes and names.", no_args_is_help=True)
 app.command()(keygen)
 app.command()(wallet_message)
 app.command()(send)
-app.command("open")(open_letter)
+app.command("open")(open_envelope)
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(registry.app, name="registry")
 

@@ -3,13 +3,17 @@
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.exits import UsageFault
+from postroom.cli.deployment import DeploymentName
+from postroom.cli.exits import NotFoundFault, UsageFault
+from postroom.cli.local_stack import LocalOptions
 from postroom.cli.office import Office, open_office
+from postroom.cli.options import OptionGroup
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.settings import Settings
 
@@ -23,14 +27,10 @@ REGISTRY_OBJECT = Settings().dm3_registry
 """Where a deployment keeps its registry, in its bucket."""
 MAX_KEY_FILE_BYTES = 4096
 
-KeyFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="Your keys, as `postroom dm3 keygen` makes them.")]
-RegistryFile = Annotated[
-    Path | None,
+KeyFile = Annotated[
+    Path,
     typer.Option(
-        "--registry",
-        metavar="FILE",
-        help="Where names are looked up: YAML or JSON, {name: {network.dm3.profile: URI}}.",
-        show_default="the local stack's",
+        "--key", envvar="POSTROOM_KEY", metavar="FILE", help="Your private keys, as `postroom dm3 keygen` makes them."
     ),
 ]
 
@@ -86,24 +86,20 @@ def read_registry(data: bytes, source: str) -> "dict[str, dict[str, str]]":
         raise UsageFault(f"{source}: {error}") from None
 
 
-def stored_registry(office: Office) -> bytes:
-    """The registry document of a deployment. Raises UsageFault where it has none."""
+def find_registry(office: Office) -> bytes | None:
+    """The registry document of a deployment; None: it has none."""
     try:
         return office.objects().get(REGISTRY_OBJECT)
     except KeyError:
-        raise UsageFault("this deployment has no registry yet; `postroom dm3 registry put FILE` stores one") from None
+        return None
 
 
-def open_profiles(file: Path | None, local: Path | None, deployment: str | None) -> "Profiles | None":
-    """The profiles of a registry: a file's, or else that of a local stack; None where neither is named."""
-    from postroom.names.registry import MemoryRegistry
-
-    if file is not None:
-        return profiles_of(MemoryRegistry(read_registry(file.read_bytes(), str(file))))
-    if local is not None:
-        data = stored_registry(open_office(None, local, deployment))
-        return profiles_of(MemoryRegistry(read_registry(data, REGISTRY_OBJECT)))
-    return None
+def stored_registry(office: Office) -> bytes:
+    """The same. Raises NotFoundFault where it has none."""
+    found = find_registry(office)
+    if found is None:
+        raise NotFoundFault("this deployment has no registry yet", hint="`postroom dm3 registry put FILE` stores one")
+    return found
 
 
 def profiles_of(registry: "Registry") -> "Profiles":
@@ -111,3 +107,32 @@ def profiles_of(registry: "Registry") -> "Profiles":
     from postroom.names.profiles import Profiles
 
     return Profiles(registry, time.time)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryOptions(OptionGroup):
+    """Where names are looked up."""
+
+    registry: Annotated[
+        Path | None,
+        typer.Option(
+            "--registry",
+            metavar="FILE",
+            help="Where names are looked up: YAML or JSON, {name: {network.dm3.profile: URI}}.",
+            show_default="the local stack's",
+        ),
+    ] = None
+    local: LocalOptions
+    deployment: DeploymentName = None
+
+    def profiles(self, *, elsewhere: bool = False) -> "Profiles | None":
+        """The profiles of a file, or else of a local stack's registry; None: there is neither. Raises UsageFault."""
+        from postroom.names.registry import MemoryRegistry
+
+        if self.registry is not None:
+            return profiles_of(MemoryRegistry(read_registry(self.registry.read_bytes(), str(self.registry))))
+        stack = self.local.stack(elsewhere=elsewhere)
+        if stack is None:
+            return None
+        data = stored_registry(open_office(None, stack, self.deployment))
+        return profiles_of(MemoryRegistry(read_registry(data, REGISTRY_OBJECT)))

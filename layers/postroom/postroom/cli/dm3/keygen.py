@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.office import DeploymentName, Office, StackName, open_office
+from postroom.cli.office import Office
 from postroom.cli.output import print_json, write_private
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -36,7 +36,7 @@ def keygen(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A delivery service that takes your letters; repeat it, in the order they are to be tried.",
+            help="A delivery service that accepts your messages; repeat it, in the order to try them.",
             parser=dm3_name,
         ),
     ] = None,
@@ -64,22 +64,24 @@ def keygen(
         bool, typer.Option("--service", help="Make the delivery service's keys instead, in the deployment's secret.")
     ] = False,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="With --service: where it is; letters are posted to URL/rpc.")
+        str | None, typer.Option(metavar="URL", help="With --service: its address; messages are posted to URL/rpc.")
     ] = None,
     rotate: Annotated[
-        bool, typer.Option("--rotate", help="With --service: a new encryption key; the older ones still open letters.")
+        bool, typer.Option("--rotate", help="With --service: a new encryption key; older ones still open messages.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Make keys for dm3, and print the profile to publish: a user's, or with --service a delivery service's."""
+    """Make dm3 keys, and print the profile to publish.
+
+    They are a user's, or with --service those of a deployment's delivery service.
+    """
     if service:
         if delivery_service or wallet_signature or out or force:
             raise UsageFault("--service makes the deployment's own keys: of the others it takes --url, --algorithm "
                              "and --rotate")  # fmt: skip
-        _make_service(open_office(stack_name, local, deployment), url, algorithm, rotate=rotate, as_json=as_json)
+        _make_service(deployment.open(), url, algorithm, rotate=rotate, as_json=as_json)
         return
     if url or rotate:
         raise UsageFault("--url and --rotate are for a delivery service's keys; say --service")

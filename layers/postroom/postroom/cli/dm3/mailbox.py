@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name, message_types
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json, print_table
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.extension import FilterRules
     from postroom.storage.directory.domains import Dm3Mailbox
 
-app = typer.Typer(help="Mailboxes of the delivery service.", no_args_is_help=True)
+app = CommandTyper(help="Manage mailboxes of the delivery service.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The receiver's name.", metavar="NAME", parser=dm3_name)]
 
@@ -27,14 +27,18 @@ def add(
     name: Name,
     type_: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="A message type it takes besides NEW; repeat it for more."),
+        typer.Option("--type", metavar="TYPE", help="A message type it accepts besides NEW; repeat it for more."),
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Take letters from this sender, and only from such.", parser=dm3_name),
+        typer.Option(
+            metavar="NAME",
+            help="Accept messages from these senders only; repeat it for more.",
+            parser=dm3_name,
+        ),
     ] = None,
     block: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Take no letters from this sender.", parser=dm3_name)
+        list[str] | None, typer.Option(metavar="NAME", help="Accept no messages from this sender.", parser=dm3_name)
     ] = None,
     min_nonce: Annotated[
         int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")
@@ -43,14 +47,13 @@ def add(
         int | None, typer.Option(metavar="WEI", min=0, help="What a sender's account must hold.")
     ] = None,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Let in who cannot be verified just now, and mark it.")
+        bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
     ] = False,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Open a mailbox, or replace all of its settings."""
+    """Add a mailbox, or replace all of its settings."""
     from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
     from postroom.storage.directory.domains import Dm3Mailbox
 
@@ -60,7 +63,7 @@ def add(
     except TheirError as error:
         raise UsageFault(f"these rules cannot be told: {error.detail}") from None
     mailbox = Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), unverified)
-    operators = open_office(stack_name, local, deployment).operators()
+    operators = deployment.open().operators()
     if name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
     operators.put_dm3_mailbox(mailbox)
@@ -69,11 +72,9 @@ def add(
 
 
 @app.command("list")
-def list_mailboxes(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
+def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the mailboxes."""
-    found = open_office(stack_name, local, deployment).operators().dm3_mailboxes()
+    found = deployment.open().operators().dm3_mailboxes()
     if as_json:
         print_json([_describe(each) for each in found])
         return
@@ -83,14 +84,12 @@ def list_mailboxes(
 @app.command("remove")
 def remove(
     name: Name,
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Close a mailbox; mail that is filed stays."""
-    if not open_office(stack_name, local, deployment).operators().remove_dm3_mailbox(name):
-        raise UsageFault(f"{name} has no mailbox here; `postroom dm3 mailbox list` shows who has")
+    """Remove a mailbox; its mail stays."""
+    if not deployment.open().operators().remove_dm3_mailbox(name):
+        raise NotFoundFault(f"{name} has no mailbox here", hint="`postroom dm3 mailbox list` shows who has")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 
 

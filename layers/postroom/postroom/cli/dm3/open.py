@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from postroom.cli.descriptor import Local, stack_of_this_folder
-from postroom.cli.dm3.inputs import KeyFile, RegistryFile, load_user_keys, open_profiles, profiles_of
+from postroom.cli.dm3.inputs import KeyFile, RegistryOptions, load_user_keys, profiles_of
 from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.office import DeploymentName
 from postroom.cli.output import print_json, safe
 
 if TYPE_CHECKING:
@@ -19,23 +17,22 @@ if TYPE_CHECKING:
 _LONGEST_SHOWN = 100
 
 
-def open_letter(
+def open_envelope(
     file: Annotated[
         str,
         typer.Argument(help="The envelope, as `postroom read --raw` writes it; - is standard input.", metavar="FILE|-"),
     ],
     key: KeyFile,
-    registry: RegistryFile = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Open a letter and check all that it says. Exit code 0: all is well; 1: it is not; 3: could not find out."""
+    """Open a message, and check all that it says.
+
+    Exit code 0: all is well; 1: it is not; 3: could not find out.
+    """
     from postroom.protocols.dm3.explain import explain
 
-    if local is None and registry is None:
-        local = stack_of_this_folder("opening")
-    profiles = open_profiles(registry, local, deployment) or profiles_of(_NoRegistry())
+    profiles = registry.profiles() or profiles_of(_NoRegistry())
     told = explain(read_input(file), load_user_keys(key), profiles)
     if as_json:
         print_json({

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT, profiles_of, read_registry, stored_registry
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.office import DeploymentName, StackName, open_office
+from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-app = typer.Typer(help="The names a deployment knows by itself.", no_args_is_help=True)
+app = CommandTyper(help="Manage the names that a deployment knows by itself.", no_args_is_help=True)
 
 
 @app.command("put")
@@ -30,28 +30,27 @@ def put(
             metavar="FILE|-",
         ),
     ],
-    stack_name: StackName = None,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Check a registry and store it, as JSON, in place of the one that is there."""
+    """Check a registry, and store it in place of the old one."""
     data = read_input(file)
     texts = read_registry(data, file)
     _check_profiles(texts, file)
-    # The door reads it anew all the time, and JSON is read a hundred times faster than YAML.
+    # The dm3 function reads it again and again, and JSON is read a hundred times faster than YAML.
     stored = json.dumps(texts, indent=1, ensure_ascii=False).encode()
-    open_office(stack_name, local, deployment).objects().replace(REGISTRY_OBJECT, stored, "application/json")
+    deployment.open().objects().replace(REGISTRY_OBJECT, stored, "application/json")
     names = sorted(texts)
     print_either(as_json, {"names": list(names)}, f"{len(names)} names: {', '.join(names)}")
 
 
 @app.command("show")
-def show(
-    stack_name: StackName = None, local: Local = None, deployment: DeploymentName = None, as_json: AsJson = False
-) -> None:
-    """Write the registry as it was stored; with --json, what it says."""
-    data = stored_registry(open_office(stack_name, local, deployment))
+def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
+    """Print the registry as it is stored.
+
+    With --json: what it says.
+    """
+    data = stored_registry(deployment.open())
     if as_json:
         texts = read_registry(data, REGISTRY_OBJECT)
         print_json({name: dict(entry) for name, entry in texts.items()})

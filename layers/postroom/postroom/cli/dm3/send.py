@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import Local, stack_of_this_folder
 from postroom.cli.dm3.inputs import (
     KeyFile,
-    RegistryFile,
+    RegistryOptions,
     dm3_name,
     load_user_keys,
     message_hash,
     message_types,
-    open_profiles,
 )
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.network import AllowPrivate, CaFile, Port, Resolver, build_https, choose_network, open_resolvers
-from postroom.cli.office import DeploymentName
+from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.output import print_json, safe
 from postroom.core.ijson import JsonValue
 
@@ -35,10 +32,10 @@ def send(
     key: KeyFile,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT|-]", help="What you write; - is standard input. Some types need none."),
+        typer.Argument(metavar="[TEXT|-]", help="The text; - is standard input. Some types need none."),
     ] = None,
     attach: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Send a file along; repeat it for more.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Attach a file; repeat it for more.")
     ] = None,
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="What it is for.", show_default="NEW, or REPLY")
@@ -53,35 +50,32 @@ def send(
             help="The envelope it answers: says --ref, and brings back what answers are to bring back.",
         ),
     ] = None,
-    registry: RegistryFile = None,
-    resolver: Resolver = None,
-    ca_file: CaFile = None,
-    port: Port = None,
-    allow_private: AllowPrivate = False,
-    local: Local = None,
-    deployment: DeploymentName = None,
+    *,
+    registry: RegistryOptions,
+    connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Write to somebody. Exit code 0: taken; 1: refused; 3: not now."""
+    """Seal, sign and send a message.
+
+    Exit code 0: accepted; 1: refused; 3: not now.
+    """
     from postroom.client import Fate
     from postroom.client.dm3 import Dm3Sender
 
     keys = load_user_keys(key)
-    letter = _letter(to, text, attach or [], type_, ref, reply_to, keys)
-    if local is None and not resolver:
-        local = stack_of_this_folder("sending")
-    profiles = open_profiles(registry, local, deployment)
+    message = _message(to, text, attach or [], type_, ref, reply_to, keys)
+    profiles = registry.profiles(elsewhere=bool(connections.resolver))
     if profiles is None:
         raise UsageFault("say where names are looked up: --registry FILE, or --local PATH for a local stack's")
-    network = choose_network(local, resolvers=resolver, ca_file=ca_file, port=port, allow_private=allow_private)
+    network = connections.network()
     with open_resolvers(network) as resolvers:
-        sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(letter)
+        sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
     _print(sent, as_json=as_json)
-    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.BAD_MESSAGE, Fate.NOT_NOW: Exit.NOT_FOUND_OUT}
+    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.REFUSED, Fate.NOT_NOW: Exit.UNAVAILABLE}
     raise typer.Exit(exits[sent.fate])
 
 
-def _letter(
+def _message(
     to: str,
     text: str | None,
     files: list[Path],
@@ -113,7 +107,7 @@ def _answer(
     reply_to: str,
     keys: "UserKeys",
 ) -> "Letter":
-    """A letter back to the sender of an envelope. Raises TheirError where it cannot be opened."""
+    """A message back to the sender of an envelope. Raises TheirError where it cannot be opened."""
     from postroom.client.dm3 import reply
     from postroom.core.ijson import parse
     from postroom.protocols.dm3.envelope import message_hash as hash_of

@@ -19,9 +19,10 @@ def wallet_message(
     ] = DEFAULT_NONCE,
     as_json: AsJson = False,
 ) -> None:
-    """Print what your wallet has to sign (personal_sign) for `postroom dm3 keygen --wallet-signature`.
+    """Print the text that a wallet signs to derive keys.
 
-    The line break at its end is not part of it.
+    Sign it with personal_sign, and give the signature to `postroom dm3 keygen --wallet-signature`. The line break at
+    its end is not part of it.
     """
     from postroom.protocols.dm3.keys import wallet_message as text_for
 

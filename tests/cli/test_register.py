@@ -1,4 +1,4 @@
-"""`postroom mailbox open`: whom a name's profile belongs to opens its mailbox, over HTTPS."""
+"""`postroom mailbox register`: whom a name's profile belongs to opens its mailbox, over HTTPS."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import UserKeys
 
 CAROL = "carol.eth"
-Opening = Callable[..., Result]
+Register = Callable[..., Result]
 
 
 @pytest.fixture
@@ -34,51 +34,51 @@ def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.fixture
-def opening(postroom: Postroom, served: Served) -> Opening:
+def register(postroom: Postroom, served: Served) -> Register:
     there = ("--at", URL, "--local", str(served.local))
-    return lambda *more, key="carol.json": postroom("mailbox", "open", CAROL, *there, "--key", key, *more)
+    return lambda *more, key="carol.json": postroom("mailbox", "register", CAROL, *there, "--key", key, *more)
 
 
 def is_open(served: Served) -> bool:
     return CAROL in {mailbox.name for mailbox in served.counter.operators.dm3_mailboxes()}
 
 
-def test_a_mailbox_is_opened_and_lets_its_owner_in(opening: Opening, served: Served, postroom: Postroom) -> None:
+def test_a_mailbox_is_opened_and_lets_its_owner_in(register: Register, served: Served, postroom: Postroom) -> None:
     assert not is_open(served)
-    opened = opening()
+    opened = register()
     assert (opened.exit_code, opened.stdout, opened.stderr) == (0, f"{CAROL}: open\n", "")
     assert is_open(served)
     read = postroom("read", CAROL, "--at", URL, "--local", str(served.local), "--key", "carol.json")
     assert (read.exit_code, read.stdout) == (0, f"nothing waits in {CAROL}\n")
 
 
-def test_one_that_is_open_stays_as_it_is(opening: Opening, served: Served) -> None:
-    opening()
+def test_one_that_is_open_stays_as_it_is(register: Register, served: Served) -> None:
+    register()
     before = served.counter.deployed.rows("DirectoryTable")
-    assert json.loads(opening("--json").stdout) == {"name": CAROL, "open": True}
+    assert json.loads(register("--json").stdout) == {"name": CAROL, "open": True}
     assert served.counter.deployed.rows("DirectoryTable") == before
 
 
-def test_who_signs_by_another_key_opens_nothing(opening: Opening, served: Served) -> None:
-    refused = opening(key="bob.json")
+def test_who_signs_by_another_key_opens_nothing(register: Register, served: Served) -> None:
+    refused = register(key="bob.json")
     assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
     assert refused.stderr.startswith("postroom: NotTheOwner: ")
 
 
-def test_a_profile_that_names_another_service_opens_nothing(opening: Opening, served: Served) -> None:
+def test_a_profile_that_names_another_service_opens_nothing(register: Register, served: Served) -> None:
     served.counter.users.services = ("other.eth",)
-    refused = opening()
+    refused = register()
     assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
     assert refused.stderr.startswith("postroom: OpeningRefused: ")
     assert "its profile does not name ds.eth" in refused.stderr
 
 
 def test_while_the_registry_is_away_nothing_is_opened(
-    opening: Opening, served: Served, monkeypatch: pytest.MonkeyPatch
+    register: Register, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Retries, "pause", lambda *_: 0.0)
     served.counter.users.away = True
-    late = opening()
+    late = register()
     assert (late.exit_code, late.stdout, is_open(served)) == (3, "", False)
     assert late.stderr.startswith("postroom: ProfileLookupFailed: ")
 
@@ -96,6 +96,6 @@ def test_while_the_registry_is_away_nothing_is_opened(
 def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
     postroom: Postroom, served: Served, options: tuple[str, ...], sentence: str
 ) -> None:
-    result = postroom("mailbox", "open", *options)
+    result = postroom("mailbox", "register", *options)
     assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
     assert served.asked == []

@@ -1,0 +1,67 @@
+"""The options that name a deployment: a stack on AWS, or one of a local stack."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from postroom.cli.descriptor import DEFAULT_PATH
+from postroom.cli.exits import UsageFault
+from postroom.cli.local_stack import LocalOptions
+from postroom.cli.office import Office, open_office
+from postroom.cli.options import OptionGroup
+
+DeploymentName = Annotated[
+    str | None,
+    typer.Option(
+        "--deployment",
+        metavar="NAME",
+        help="Deployment of the local stack.",
+        show_default="the first",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploymentOptions(OptionGroup):
+    """The deployment that an operator works on."""
+
+    stack_name: Annotated[
+        str | None,
+        typer.Option(
+            "--stack-name",
+            envvar="POSTROOM_STACK",
+            metavar="NAME",
+            help="Deployment on AWS: its CloudFormation stack, by your AWS credentials.",
+            show_default=False,
+        ),
+    ] = None
+    local: LocalOptions
+    deployment: DeploymentName = None
+
+    def open(self) -> Office:
+        """The deployment. An option goes before an environment variable, and that before `.postroom` here.
+
+        Raises UsageFault, UnavailableFault.
+        """
+        return open_office(self._stack_name, None if self._stack_name else self.local.local, self.deployment)
+
+    def as_shell(self, name: str) -> str:
+        """The options that name this deployment, called `name`, to any command, as a shell takes them."""
+        if self._stack_name:
+            return f"--stack-name {shlex.quote(self._stack_name)}"
+        local = shlex.quote(str(self.local.local or DEFAULT_PATH.parent))
+        return f"--local {local} --deployment {shlex.quote(name)}"
+
+    @property
+    def _stack_name(self) -> str | None:
+        """The stack on AWS, if that is meant. Raises UsageFault where two deployments are named alike."""
+        if not self.stack_name or not self.local.local:
+            return self.stack_name
+        by_option = "stack_name" in self.given
+        if by_option != bool(self.local.given):
+            return self.stack_name if by_option else None
+        raise UsageFault(
+            "--stack-name and --local name two deployments: use one of them (or unset POSTROOM_STACK or POSTROOM_LOCAL)"
+        )

@@ -1,0 +1,125 @@
+"""The local stack of this folder: found by every command that could use it, unless something else is named."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.cli.conftest import Postroom, World
+from tests.cli.counters import URL, Served, serve
+from tests.http.conftest import counter as counter
+from tests.http.counter import SHOP, SHOP_KEY, Counter
+
+from postroom.cli.descriptor import DEFAULT_PATH, Descriptor
+from postroom.cli.local_stack import LocalOptions
+from postroom.local.ports import free_port
+
+NOTE = "postroom: using the local stack of .postroom/local.json\n"
+KEY_NAME = "nlweb._domainkey.sender.example"
+
+
+@pytest.fixture
+def here(world: World, tmp_path: Path) -> Iterator[Descriptor]:
+    """A stack runs in this folder: its DNS is the world's, and somebody listens where its AWS is."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        descriptor = Descriptor(world.resolver, world.tree.anchor_text, "", 1, endpoint, {})
+        descriptor.write(tmp_path / DEFAULT_PATH)
+        yield descriptor
+
+
+def test_verify_and_lookup_ask_it_and_say_so(
+    postroom: Postroom, envelope: Callable[..., str], here: Descriptor
+) -> None:
+    for result in (postroom("verify", "-", input=envelope()), postroom("dns", "lookup", KEY_NAME)):
+        assert (result.exit_code, result.stderr) == (0, NOTE), result.output
+
+
+def test_the_doctor_asks_it(postroom: Postroom, here: Descriptor) -> None:
+    checks = json.loads(postroom("doctor", "sender.example", "--json").stdout)["checks"]
+    assert next(check for check in checks if check["name"].startswith("key"))["status"] == "good"
+
+
+def test_another_resolver_leads_elsewhere(postroom: Postroom, world: World, here: Descriptor) -> None:
+    result = postroom("dns", "lookup", KEY_NAME, "--resolver", world.silent_resolver)
+    assert (result.exit_code, NOTE in result.stderr) == (3, False)
+
+
+def test_who_works_on_aws_by_the_environment_is_not_led_to_it(
+    here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POSTROOM_STACK", raising=False)
+    assert LocalOptions().stack() == DEFAULT_PATH
+    monkeypatch.setenv("POSTROOM_STACK", "shop")
+    assert LocalOptions().stack() is None
+    assert LocalOptions(local=Path("other")).stack() == Path("other")
+
+
+def test_one_that_was_killed_is_left_alone(here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POSTROOM_STACK", raising=False)
+    replace(here, endpoint=f"http://127.0.0.1:{free_port()}").write(DEFAULT_PATH)
+    assert LocalOptions().stack() is None
+
+
+def test_it_is_named_once_however_often_it_is_asked_for(
+    here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POSTROOM_STACK", raising=False)
+    options = LocalOptions()
+    assert [options.stack(), options.stack()] == [DEFAULT_PATH] * 2
+    assert capsys.readouterr().err == NOTE
+
+
+@pytest.fixture
+def served(counter: Counter, tmp_path: Path) -> Iterator[Served]:
+    """A post office that the stack of this folder leads to."""
+    with serve(counter, tmp_path) as served:
+        told = json.loads(served.local.read_text()) | {"endpoint": f"http://127.0.0.1:{served.port}"}
+        (tmp_path / DEFAULT_PATH).parent.mkdir()
+        (tmp_path / DEFAULT_PATH).write_text(json.dumps(told))
+        (tmp_path / "owner.pem").write_bytes(SHOP_KEY.to_pem())
+        yield served
+
+
+def test_owners_name_their_post_office_key_and_archive_by_the_environment(
+    postroom: Postroom, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"AT": URL, "KEY": "owner.pem", "HOME": "mail"}.items():
+        monkeypatch.setenv(f"POSTROOM_{name}", value)
+    for command in (
+        ("read", SHOP), ("mailbox", "settings", SHOP), ("mailbox", "notify", "list", SHOP), ("archive", "pull", SHOP),
+        ("archive", "list"),
+    ):  # fmt: skip
+        result = postroom(*command)
+        assert result.exit_code == 0, (command, result.output)
+        # An archive in a folder needs no post office.
+        assert result.stderr == ("" if command == ("archive", "list") else NOTE)
+
+
+def test_an_operator_who_names_a_stack_is_no_owner_though_the_environment_names_a_post_office(
+    postroom: Postroom, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_AT", URL)
+    monkeypatch.setenv("POSTROOM_KEY", "owner.pem")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    result = postroom("read", SHOP, "--stack-name", "shop")
+    assert (result.exit_code, "AWS could not be asked" in result.stderr, served.asked) == (3, True, [])
+
+
+def test_the_environments_key_does_not_make_an_envelope_a_draft(
+    postroom: Postroom, envelope: Callable[..., str], here: Descriptor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_KEY", "owner.pem")
+    result = postroom("send", "-", input=envelope())
+    assert "leave these out" not in result.stderr
