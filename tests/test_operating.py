@@ -3,13 +3,12 @@
 import json
 import re
 from collections import Counter
-from functools import cache
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from tests.aws import TEMPLATE, _CloudFormation, resources, template
+from tests.aws import HOSTS, TEMPLATE, read, resources, template
 from tests.functions.lambdas import ACCOUNT
 from tests.functions.test_metrics import DOCUMENT
 from tests.test_template import evaluator, of_type
@@ -41,6 +40,12 @@ def metrics_of(alarm: Json) -> list[Json]:
 def test_every_alarm_goes_to_the_one_topic() -> None:
     assert list(resources("AWS::SNS::Topic")) == ["AlarmTopic"]
     assert [name for name, said in ALARMS.items() if said["AlarmActions"] != [{"Ref": "AlarmTopic"}]] == []
+
+
+@pytest.mark.parametrize("alarm", ALARMS)
+def test_an_alarm_has_the_name_of_the_stack_and_its_own(alarm: str) -> None:
+    """In the mail about it, and for `postroom admin status`: nobody knows the name of the nested stack."""
+    assert ALARMS[alarm]["AlarmName"] == {"Fn::Sub": f"${{{STACK}}}-{alarm}"}
 
 
 def test_cloudwatch_of_this_account_may_write_to_the_topic() -> None:
@@ -166,19 +171,10 @@ def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overl
 
 # --- the hosts --------------------------------------------------------------------------------------------------------
 
-HOSTS = TEMPLATE.parent / "functions" / "inbox" / "hosts.yaml"
-
-
-@cache
-def read(path: Path) -> Json:
-    """A template, to be looked at only."""
-    document: Json = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)
-    return document
-
 
 def hosts(**parameters: str) -> dict[str, Json]:
     """The resources of a domain's hosts, worked out, by name; `parameters`: beside ApiId and DomainName."""
-    document = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)
+    document = deepcopy(read(HOSTS))
     given = {"ApiId": "a1b2c3", "DomainName": "receiver.example", **parameters}
     names = {name: name for name in document["Resources"]}
     physical = {**names, "NlwebHost": "nlweb.receiver.example", "PwHost": "pw.receiver.example"}
