@@ -46,8 +46,8 @@ NESTED = (TEMPLATE.parent / "glue_jobs" / "jobs.yaml", TEMPLATE.parent / "functi
 """The templates of its nested stacks."""
 _REGION = "eu-west-1"
 _ACCOUNT = "123456789012"
-CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "LettersQueue")
-NOTICE_QUEUES = ("CourierQueue", "CourierLettersQueue")
+CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "DeadLetterQueue")
+NOTICE_QUEUES = ("CourierQueue", "CourierDeadLetterQueue")
 
 Json = dict[str, Any]
 Gate = Callable[[str], AbstractContextManager[object]]

@@ -68,8 +68,8 @@ def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json
 ALARMED = (
     ("5xx at the door", "AWS/ApiGateway", "5xx", "Api"),
     ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
-    ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "LettersQueue.QueueName"),
-    ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierLettersQueue.QueueName"),
+    ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
+    ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierDeadLetterQueue.QueueName"),
     ("suspects", STACK, "Suspected", "worker"),
     ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
     ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
@@ -109,7 +109,7 @@ def test_an_alarm_on_several_metrics_adds_up_what_it_names_and_looks_at_the_sum(
     assert sum_of_all.get("ReturnData", True)
 
 
-@pytest.mark.parametrize("alarm", ["LettersAlarm", "CourierLettersAlarm"])
+@pytest.mark.parametrize("alarm", ["DeadLettersAlarm", "CourierDeadLettersAlarm"])
 def test_a_dead_letter_is_told_of_once_though_the_keeper_looks_at_it_all_the_time(alarm: str) -> None:
     """While it does, SQS counts the letter as not there."""
     [round_] = resources("AWS::Serverless::Function")["KeeperFunction"]["Events"].values()

@@ -30,7 +30,7 @@ DAY = 86_400
 
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction")
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
-LETTER_QUEUES = ("LettersQueue", "CourierLettersQueue")
+DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
 FORWARDS = {
     "ForwardQueueArns": "arn:aws:sqs:eu-west-1:123456789012:orders",
@@ -140,7 +140,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "KeeperFunction": {
         *((action, "logs /aws/lambda/postroom-KeeperFunction-*:*") for action in LOGS),
-        *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in LETTER_QUEUES),
+        *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in DEAD_LETTER_QUEUES),
         ("sqs:SendMessage", "sqs CourierQueue"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
@@ -346,7 +346,7 @@ def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
 # --- queues ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("queue", [*WORK_QUEUES, *LETTER_QUEUES])
+@pytest.mark.parametrize("queue", [*WORK_QUEUES, *DEAD_LETTER_QUEUES])
 def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(queue: str) -> None:
     said = resources("AWS::SQS::Queue")[queue]
     assert said["SqsManagedSseEnabled"] is True
@@ -354,13 +354,13 @@ def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(queue: s
 
 
 def test_there_are_no_other_queues() -> None:
-    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *LETTER_QUEUES}
+    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *DEAD_LETTER_QUEUES}
 
 
 @pytest.mark.parametrize("queue", WORK_QUEUES)
 def test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries(queue: str) -> None:
     policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
-    letters = "CourierLettersQueue" if queue == "CourierQueue" else "LettersQueue"
+    letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
     assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{letters}.Arn"}
     # The claims queue hands a claim over to the suspects after SUSPECT_AFTER receives: it must still be there then.
     # And Lambda may give messages back that no run has seen: AWS advises at least 5.

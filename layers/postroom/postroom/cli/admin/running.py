@@ -18,7 +18,7 @@ SOURCES: Final = {
     "CourierQueue": "CourierFunction",
 }
 """The queues, and who works each off."""
-LETTERS: Final = {"LettersQueue": "WorkerFunction", "CourierLettersQueue": "CourierFunction"}
+LETTERS: Final = {"DeadLetterQueue": "WorkerFunction", "CourierDeadLetterQueue": "CourierFunction"}
 """The queues of dead letters, and who could not work them off."""
 JOBS: Final = {"compact": 1, "expire": 7}
 """After how many days each job runs again, as the template has it."""
@@ -153,7 +153,7 @@ def judge_letters(place: Place, queue: str, letters: int) -> Check:
     name, function = f"queue {queue}", LETTERS[queue]
     if not letters:
         return good(name, "no dead letters")
-    fate = "the keeper decides them near the horizon" if queue == "LettersQueue" else "SQS drops them after 14 days"
+    fate = "the keeper decides them near the horizon" if queue == "DeadLetterQueue" else "SQS drops them after 14 days"
     return bad(
         name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not work them off; {fate}",
         f"{place.log(function, '1 day ago')} says why; once that is mended, have SQS redrive them",
