@@ -28,6 +28,7 @@ from moto.core import models
 from moto.core.base_backend import BackendDict
 
 from postroom.local import clients as local
+from postroom.local.template import inline
 from postroom.storage.audit.collection import ClaimQueues, Premises
 from postroom.storage.mail.reader import Reader
 from postroom.storage.mail.register import Register
@@ -40,10 +41,13 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 TEMPLATE = Path(__file__).parent.parent / "template.yaml"
+HOSTS = TEMPLATE.parent / "functions" / "inbox" / "hosts.yaml"
+NESTED = (TEMPLATE.parent / "glue_jobs" / "jobs.yaml", TEMPLATE.parent / "functions" / "alarms.yaml", HOSTS)
+"""The templates of its nested stacks."""
 _REGION = "eu-west-1"
 _ACCOUNT = "123456789012"
-CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "LettersQueue")
-NOTICE_QUEUES = ("CourierQueue", "CourierLettersQueue")
+CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "DeadLetterQueue")
+NOTICE_QUEUES = ("CourierQueue", "CourierDeadLetterQueue")
 
 Json = dict[str, Any]
 Gate = Callable[[str], AbstractContextManager[object]]
@@ -70,10 +74,16 @@ _CloudFormation.add_multi_constructor("!", _short_form)
 
 
 @cache
-def template() -> Json:
-    """template.yaml, its intrinsic functions unresolved."""
-    document: Json = yaml.load(TEMPLATE.read_text(encoding="utf-8"), _CloudFormation)
+def read(path: Path) -> Json:
+    """A template as it stands, its intrinsic functions unresolved."""
+    document: Json = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)
     return document
+
+
+@cache
+def template() -> Json:
+    """template.yaml with the jobs and the alarms in place of their nested stacks."""
+    return inline(read(TEMPLATE), TEMPLATE.parent, read)
 
 
 def resources(kind: str) -> dict[str, Json]:

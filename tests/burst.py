@@ -139,7 +139,7 @@ class Burst:
         """How many messages lie in the worker's queues, or are taken and not deleted."""
         return sum(
             messages_in(self._client, self._outputs[name])
-            for name in ("ClaimsQueueUrl", "RetryQueueUrl", "LettersQueueUrl")
+            for name in ("ClaimsQueueUrl", "RetryQueueUrl", "DeadLetterQueueUrl")
         )
 
     def fed_by_queues(self) -> set[str]:

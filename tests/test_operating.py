@@ -3,13 +3,12 @@
 import json
 import re
 from collections import Counter
-from functools import cache
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from tests.aws import TEMPLATE, _CloudFormation, resources, template
+from tests.aws import HOSTS, TEMPLATE, read, resources, template
 from tests.functions.lambdas import ACCOUNT
 from tests.functions.test_metrics import DOCUMENT
 from tests.test_template import evaluator, of_type
@@ -43,6 +42,12 @@ def test_every_alarm_goes_to_the_one_topic() -> None:
     assert [name for name, said in ALARMS.items() if said["AlarmActions"] != [{"Ref": "AlarmTopic"}]] == []
 
 
+@pytest.mark.parametrize("alarm", ALARMS)
+def test_an_alarm_has_the_name_of_the_stack_and_its_own(alarm: str) -> None:
+    """In the mail about it, and for `postroom admin status`: nobody knows the name of the nested stack."""
+    assert ALARMS[alarm]["AlarmName"] == {"Fn::Sub": f"${{{STACK}}}-{alarm}"}
+
+
 def test_cloudwatch_of_this_account_may_write_to_the_topic() -> None:
     [policy] = resources("AWS::SNS::TopicPolicy").values()
     allowed = {said["Principal"]["Service"]: said for said in policy["PolicyDocument"]["Statement"]}
@@ -63,8 +68,8 @@ def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json
 ALARMED = (
     ("5xx at the door", "AWS/ApiGateway", "5xx", "Api"),
     ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
-    ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "LettersQueue.QueueName"),
-    ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierLettersQueue.QueueName"),
+    ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
+    ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierDeadLetterQueue.QueueName"),
     ("suspects", STACK, "Suspected", "worker"),
     ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
     ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
@@ -104,7 +109,7 @@ def test_an_alarm_on_several_metrics_adds_up_what_it_names_and_looks_at_the_sum(
     assert sum_of_all.get("ReturnData", True)
 
 
-@pytest.mark.parametrize("alarm", ["LettersAlarm", "CourierLettersAlarm"])
+@pytest.mark.parametrize("alarm", ["DeadLettersAlarm", "CourierDeadLettersAlarm"])
 def test_a_dead_letter_is_told_of_once_though_the_keeper_looks_at_it_all_the_time(alarm: str) -> None:
     """While it does, SQS counts the letter as not there."""
     [round_] = resources("AWS::Serverless::Function")["KeeperFunction"]["Events"].values()
@@ -166,19 +171,10 @@ def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overl
 
 # --- the hosts --------------------------------------------------------------------------------------------------------
 
-HOSTS = TEMPLATE.parent / "functions" / "inbox" / "hosts.yaml"
-
-
-@cache
-def read(path: Path) -> Json:
-    """A template, to be looked at only."""
-    document: Json = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)
-    return document
-
 
 def hosts(**parameters: str) -> dict[str, Json]:
     """The resources of a domain's hosts, worked out, by name; `parameters`: beside ApiId and DomainName."""
-    document = yaml.load(HOSTS.read_text(encoding="utf-8"), _CloudFormation)
+    document = deepcopy(read(HOSTS))
     given = {"ApiId": "a1b2c3", "DomainName": "receiver.example", **parameters}
     names = {name: name for name in document["Resources"]}
     physical = {**names, "NlwebHost": "nlweb.receiver.example", "PwHost": "pw.receiver.example"}

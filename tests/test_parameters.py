@@ -25,7 +25,7 @@ the value.
 
 def page() -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
-    declared = text[text.index("\nParameters:\n") : text.index("\nMetadata:\n")]
+    declared = text[text.index("\nParameters:\n") : text.index("\nRules:\n")]
     lines = [HEAD]
     for line in declared.splitlines():
         if group := re.match(r"  # --- (.*) ---$", line):

@@ -8,10 +8,11 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.aws import TEMPLATE, resources, template
+from tests.aws import NESTED, TEMPLATE, read, resources, template
 from tests.functions.lambdas import ACCOUNT, translated
 
 from postroom.api.schemas import MAX_WAIT_SECONDS
@@ -29,7 +30,7 @@ DAY = 86_400
 
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction")
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
-LETTER_QUEUES = ("LettersQueue", "CourierLettersQueue")
+DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
 FORWARDS = {
     "ForwardQueueArns": "arn:aws:sqs:eu-west-1:123456789012:orders",
@@ -139,7 +140,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "KeeperFunction": {
         *((action, "logs /aws/lambda/postroom-KeeperFunction-*:*") for action in LOGS),
-        *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in LETTER_QUEUES),
+        *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in DEAD_LETTER_QUEUES),
         ("sqs:SendMessage", "sqs CourierQueue"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
@@ -345,7 +346,7 @@ def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
 # --- queues ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("queue", [*WORK_QUEUES, *LETTER_QUEUES])
+@pytest.mark.parametrize("queue", [*WORK_QUEUES, *DEAD_LETTER_QUEUES])
 def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(queue: str) -> None:
     said = resources("AWS::SQS::Queue")[queue]
     assert said["SqsManagedSseEnabled"] is True
@@ -353,13 +354,13 @@ def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(queue: s
 
 
 def test_there_are_no_other_queues() -> None:
-    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *LETTER_QUEUES}
+    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *DEAD_LETTER_QUEUES}
 
 
 @pytest.mark.parametrize("queue", WORK_QUEUES)
 def test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries(queue: str) -> None:
     policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
-    letters = "CourierLettersQueue" if queue == "CourierQueue" else "LettersQueue"
+    letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
     assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{letters}.Arn"}
     # The claims queue hands a claim over to the suspects after SUSPECT_AFTER receives: it must still be there then.
     # And Lambda may give messages back that no run has seen: AWS advises at least 5.
@@ -782,7 +783,7 @@ def test_the_template_holds_no_secret() -> None:
         # As many letters and digits as hold more than the 256 bits of a key.
         assert made["PasswordLength"] * 5.9 > 256
     assert {secret["SecretString"] for secret in secrets.values()} == {"{}"}
-    text = TEMPLATE.read_text(encoding="utf-8")
+    text = "".join(path.read_text(encoding="utf-8") for path in (TEMPLATE, *NESTED))
     assert not re.search(r"PRIVATE KEY|AKIA|[A-Za-z0-9+/]{40}", text)
 
 
@@ -813,3 +814,48 @@ def test_every_parameter_is_used() -> None:
     text = json.dumps({name: part for name, part in template().items() if name != "Parameters"})
     unused = [name for name in template()["Parameters"] if f'"{name}"' not in text and f"${{{name}}}" not in text]
     assert unused == []
+
+
+# --- nested stacks ----------------------------------------------------------------------------------------------------
+
+EACH_NESTED = pytest.mark.parametrize("path", NESTED, ids=lambda path: path.name)
+
+
+def stack_of(path: Path) -> Json:
+    """What the template says of the nested stack of a template."""
+    [said] = [
+        one["Properties"]
+        for one in read(TEMPLATE)["Resources"].values()
+        if one["Type"] == "AWS::CloudFormation::Stack" and TEMPLATE.parent / one["Properties"]["TemplateURL"] == path
+    ]
+    return dict(said)
+
+
+def test_there_are_no_other_nested_stacks() -> None:
+    stacks = [one for one in read(TEMPLATE)["Resources"].values() if one["Type"] == "AWS::CloudFormation::Stack"]
+    assert {TEMPLATE.parent / one["Properties"]["TemplateURL"] for one in stacks} == set(NESTED)
+
+
+@EACH_NESTED
+def test_a_nested_stack_is_told_all_that_it_asks_for_and_uses_it(path: Path) -> None:
+    declared = read(path)["Parameters"]
+    assert set(stack_of(path)["Parameters"]) == set(declared)
+    text = json.dumps({name: part for name, part in read(path).items() if name != "Parameters"})
+    assert [name for name in declared if f'"{name}"' not in text and f"${{{name}}}" not in text] == []
+    assert [name for name, said in declared.items() if not said["Description"].endswith(".")] == []
+
+
+@pytest.mark.parametrize("path", [path for path in NESTED if path.name != "hosts.yaml"], ids=lambda path: path.name)
+def test_a_default_stands_in_one_template(path: Path) -> None:
+    """But for that of hosts, of which operators make stacks of their own."""
+    assert [name for name, said in read(path)["Parameters"].items() if "Default" in said] == []
+
+
+@pytest.mark.parametrize("path", [TEMPLATE, *NESTED], ids=lambda path: path.name)
+def test_cloudformation_takes_a_template_of_this_size(path: Path) -> None:
+    """AWS CloudFormation quotas: of a template that is not in a bucket, and of what any may declare."""
+    assert path.stat().st_size <= 51_200
+    document = read(path)
+    assert len(document["Parameters"]) <= 200
+    assert len(document.get("Outputs", ())) <= 200
+    assert len(document["Resources"]) <= 500

@@ -51,7 +51,7 @@ def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int
 class _Claims:
     """Letters of the claims' queues."""
 
-    queue = settings.letters_queue_url
+    queue = settings.dead_letter_queue_url
 
     def __init__(self) -> None:
         self._seen = self._decided = self._unreadable = 0
@@ -79,7 +79,7 @@ class _Claims:
 class _Outbox:
     """Letters of the courier's queue."""
 
-    queue = settings.courier_letters_queue_url
+    queue = settings.courier_dead_letter_queue_url
 
     def __init__(self) -> None:
         self._given_up = 0

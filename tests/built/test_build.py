@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.aws import resources, template
+from tests.aws import NESTED, TEMPLATE, read, resources, template
 from tests.built.conftest import RUNTIME
 from tests.built.tools import ARCHITECTURE, LAYERS, ROOT, sam, version_of
 
@@ -30,8 +30,9 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_sam_finds_nothing_wrong_with_the_template(tmp_path: Path) -> None:
-    said = sam("validate", "--lint", "--template", str(ROOT / "template.yaml"), folder=ROOT, home=tmp_path)
+@pytest.mark.parametrize("path", [TEMPLATE, *NESTED], ids=lambda path: path.name)
+def test_sam_finds_nothing_wrong_with_a_template(path: Path, tmp_path: Path) -> None:
+    said = sam("validate", "--lint", "--template", str(path), folder=ROOT, home=tmp_path)
     assert "is a valid SAM Template" in said
 
 
@@ -200,13 +201,17 @@ def test_a_function_is_its_own_few_lines(built: Path, function: str) -> None:
     assert (found, copy.read_bytes()) == (name, (ROOT / said["CodeUri"] / name).read_bytes())
 
 
-def test_the_built_template_still_finds_the_jobs_scripts_and_the_hosts(built: Path) -> None:
+def test_the_built_template_still_finds_the_nested_ones_and_these_the_jobs_scripts(built: Path) -> None:
     """`sam deploy` uploads them from there."""
     text = (built / "template.yaml").read_text(encoding="utf-8")
-    said = re.findall(r"ScriptLocation: (\S+)", text)
-    assert {(built / script).resolve() for script in said} == set((ROOT / "glue_jobs").glob("*.py"))
-    [hosts] = re.findall(r"TemplateURL: (\S+)", text)
-    assert "nlweb.${DomainName}" in (built / hosts).read_text(encoding="utf-8")
+    nested = [built / said for said in re.findall(r"TemplateURL: (\S+)", text)]
+    assert {tuple(read(path)["Resources"]) for path in nested} == {tuple(read(path)["Resources"]) for path in NESTED}
+    scripts = [
+        (path.parent / script).resolve()
+        for path in nested
+        for script in re.findall(r"ScriptLocation: (\S+)", path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(scripts) == sorted((ROOT / "glue_jobs").glob("*.py"))
 
 
 def test_a_built_function_starts_from_the_built_layer_alone(running_build: Path, python: str, tmp_path: Path) -> None:

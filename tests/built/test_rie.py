@@ -235,7 +235,7 @@ def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(world
 
 
 def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(world: World) -> None:
-    sqs, url = world.deployed.clients.sqs, world.deployed.queues["LettersQueue"]
+    sqs, url = world.deployed.clients.sqs, world.deployed.queues["DeadLetterQueue"]
     for number, days in ((6, 7), (7, 1)):
         body = events(world.at - days * 86_400)["worker-claims.json"]["Records"][0]["body"]
         sqs.send_message(QueueUrl=url, MessageBody=body.replace(f"{1:032x}", f"{number:032x}"))

@@ -15,11 +15,11 @@ from postroom.cli.descriptor import Deployment, Descriptor
 from postroom.cli.exits import Exit
 from postroom.client import Mailbox
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.local import translate
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, Clients
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
+from postroom.local.template import read
 from postroom.local.zones import Mode, ZoneTree
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 
@@ -137,7 +137,7 @@ def rooms(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Rooms
 
 
 def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
-    document = translate.read(template_path())
+    document = read(template_path())
     kept = {
         name: resource
         for name, resource in document["Resources"].items()

@@ -158,7 +158,7 @@ def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, offices: Offices)
         "function InboxFunction", "function WorkerFunction", "function MailboxFunction", "function KeeperFunction",
         "function CourierFunction", "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
         "queue CourierQueue", "jobs library", "job compact", "job expire", "alarms",
-        "queue LettersQueue", "queue CourierLettersQueue",
+        "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
     ]  # fmt: skip
 
 
@@ -277,27 +277,31 @@ def test_no_key_is_shown(postroom: Postroom, offices: Offices) -> None:
 
 def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, offices: Offices, tmp_path: Path) -> None:
     told = json.loads((offices.folder / "local.json").read_text())
-    for name in ("TokenKeysSecret", "CourierLettersQueueUrl", "KeeperFunction"):
+    for name in ("TokenKeysSecret", "CourierDeadLetterQueueUrl", "KeeperFunction"):
         del told["deployments"]["complete"]["outputs"][name]
     (tmp_path / "local.json").write_text(json.dumps(told))
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert (code, ill(checks)) == (1, ["outputs"])
     assert str(checks["outputs"]["found"]).startswith(
-        "missing: KeeperFunction, CourierLettersQueueUrl, TokenKeysSecret;"
+        "missing: KeeperFunction, CourierDeadLetterQueueUrl, TokenKeysSecret;"
     )
-    assert ill(checks, "not checked") == ["token keys", "function KeeperFunction", "queue CourierLettersQueue"]
+    assert ill(checks, "not checked") == ["token keys", "function KeeperFunction", "queue CourierDeadLetterQueue"]
 
 
 def test_what_is_not_there_any_more_is_bad(status: Ask, offices: Offices, tmp_path: Path) -> None:
     told = json.loads((offices.folder / "local.json").read_text())
     outputs = told["deployments"]["complete"]["outputs"]
-    outputs |= {"KeeperFunction": "gone", "LettersQueueUrl": outputs["LettersQueueUrl"] + "-gone", "Bucket": "gone-9"}
+    outputs |= {
+        "KeeperFunction": "gone",
+        "DeadLetterQueueUrl": outputs["DeadLetterQueueUrl"] + "-gone",
+        "Bucket": "gone-9",
+    }
     outputs["WebhookKeysSecret"] = "gone"
     (tmp_path / "local.json").write_text(json.dumps(told))
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert code == 1
     assert ill(checks) == [
-        "webhook keys", "function KeeperFunction", "jobs library", "job compact", "job expire", "queue LettersQueue",
+        "webhook keys", "function KeeperFunction", "jobs library", "job compact", "job expire", "queue DeadLetterQueue",
     ]  # fmt: skip
     assert "it is not there any more" in str(checks["webhook keys"]["found"])
 
@@ -362,7 +366,7 @@ def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(status: Ask, o
 
 def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: Offices, world: World) -> None:
     cloudwatch = on_aws.client("cloudwatch")
-    alarms = cloudwatch.describe_alarms(AlarmNamePrefix="complete-LettersAlarm")["MetricAlarms"]
+    alarms = cloudwatch.describe_alarms(AlarmNamePrefix="complete-DeadLettersAlarm")["MetricAlarms"]
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="ALARM", StateReason="a test")
     # Another stack's, whose name begins with this one's.
     cloudwatch.put_metric_alarm(
@@ -373,8 +377,8 @@ def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: Offices, wo
     _, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="OK", StateReason="a test")
     cloudwatch.delete_alarms(AlarmNames=["complete-other-DoorAlarm-1"])
-    assert [name for name in ill(checks) if name.startswith("alarm ")] == ["alarm LettersAlarm"]
-    assert "Messages could not be processed" in str(checks["alarm LettersAlarm"]["found"])
+    assert [name for name in ill(checks) if name.startswith("alarm ")] == ["alarm DeadLettersAlarm"]
+    assert "Messages could not be processed" in str(checks["alarm DeadLettersAlarm"]["found"])
     _, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
     assert re.fullmatch(r"none of \d+ is on", str(checks["alarms"]["found"]))
 
@@ -399,7 +403,7 @@ DENIED = {
     "s3:GetObject": ["jobs library", "job compact", "job expire"],
     "sns:ListSubscriptionsByTopic": ["alarm topic"],
     "cloudwatch:DescribeAlarms": ["alarms"],
-    "sqs:GetQueueAttributes": ["queue LettersQueue", "queue CourierLettersQueue"],
+    "sqs:GetQueueAttributes": ["queue DeadLetterQueue", "queue CourierDeadLetterQueue"],
 }  # fmt: skip
 
 

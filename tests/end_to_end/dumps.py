@@ -9,9 +9,9 @@ QUEUES = (
     "ClaimsQueueUrl",
     "RetryQueueUrl",
     "SuspectsQueueUrl",
-    "LettersQueueUrl",
+    "DeadLetterQueueUrl",
     "CourierQueueUrl",
-    "CourierLettersQueueUrl",
+    "CourierDeadLetterQueueUrl",
 )
 
 

@@ -255,7 +255,7 @@ def planted(played: Strongroom, keys: dict[str, bytes]) -> Iterator[list[str]]:
     )
     client("s3").put_object(Bucket=outputs["Bucket"], Key="planted", Body=b"\x00" + key.hex().encode())
     client("sqs").send_message(
-        QueueUrl=outputs["LettersQueueUrl"], MessageBody=json.dumps({"k": base64.b64encode(key).decode()})
+        QueueUrl=outputs["DeadLetterQueueUrl"], MessageBody=json.dumps({"k": base64.b64encode(key).decode()})
     )
     logs.create_log_group(logGroupName=group)
     logs.create_log_stream(logGroupName=group, logStreamName="s")

@@ -77,7 +77,7 @@ class Flow:
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, town.call("WorkerFunction", event_of("ClaimsQueue", claims)))
         if self.function == "KeeperFunction":
-            queues.move("ClaimsQueue", "LettersQueue")
+            queues.move("ClaimsQueue", "DeadLetterQueue")
             run.ahead = _DEAD_FOR_SECONDS
         elif self.function not in ("InboxFunction", OWNERS):
             if self.hours_later is not None:
@@ -131,8 +131,8 @@ class Flow:
         if self.dns and answers and not self._waits(queues, answers):
             faults.append("DNS was in trouble, and nothing had to wait for it")
         if self.redriven:
-            queues.move(self.queue, "LettersQueue")
-            queues.move("LettersQueue", self.queue)
+            queues.move(self.queue, "DeadLetterQueue")
+            queues.move("DeadLetterQueue", self.queue)
         # Whoever was told that we have it does not send it again: what became of it hangs on us alone.
         replies = self._heard(town, run, answers)
         for letter in run.letters:
@@ -193,7 +193,7 @@ class Flow:
                 town.world.dns()
                 town.world.buffers({STRICT: 403})
             busy = queues.work_off()
-            if self.function == "KeeperFunction" and queues.holds("LettersQueue"):
+            if self.function == "KeeperFunction" and queues.holds("DeadLetterQueue"):
                 queues.release_received()
                 town.call("KeeperFunction", {})
                 busy = True

@@ -219,7 +219,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     days = 86_400
     for number, at in ((6, MADE_AT - 7 * days), (7, MADE_AT - days)):
         old = events(at)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
-        store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=old)
+        store.clients.sqs.send_message(QueueUrl=store.queues["DeadLetterQueue"], MessageBody=old)
     answer = running.invoke("KeeperFunction", sample("keeper-round.json"))
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
     told = metrics(capsys.readouterr().out)
@@ -229,7 +229,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     [row] = store.rows("PostTable")
     assert row["why"]["S"] == f"discarded:{Reason.UNDELIVERABLE}"
     assert f"{6:032x}" in row["sk"]["S"]
-    [letter] = store.bodies("LettersQueue")
+    [letter] = store.bodies("DeadLetterQueue")
     assert f"{7:032x}" in letter
     [notice] = store.bodies("CourierQueue")
     assert json.loads(notice)["reason"] == str(Reason.UNDELIVERABLE)

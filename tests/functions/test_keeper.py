@@ -33,7 +33,7 @@ def write_letters(running: Office, *numbers: int) -> None:
     store = running.deployed
     for number in numbers:
         body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
-        store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=body)
+        store.clients.sqs.send_message(QueueUrl=store.queues["DeadLetterQueue"], MessageBody=body)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: Offic
     calls, name, asked = running.start("KeeperFunction").sqs.meta.events, "provide-client-params.sqs.ReceiveMessage", []
 
     def note(params: Json, **_: object) -> None:
-        if params["QueueUrl"] == running.deployed.queues["LettersQueue"]:
+        if params["QueueUrl"] == running.deployed.queues["DeadLetterQueue"]:
             asked.append(params["MaxNumberOfMessages"])
 
     calls.register(name, note)
@@ -73,12 +73,12 @@ def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the
 
     def pass_by(params: Json, **_: object) -> None:
         nonlocal now
-        now += passing if params["QueueUrl"] == running.deployed.queues["LettersQueue"] else 0
+        now += passing if params["QueueUrl"] == running.deployed.queues["DeadLetterQueue"] else 0
 
     keeper.sqs.meta.events.register("provide-client-params.sqs.ReceiveMessage", pass_by)
     write_letters(running, *range(6, 6 + 2 * LETTERS_AT_ONCE + 1))
     assert running.invoke("KeeperFunction", {})["decided"] == receives * LETTERS_AT_ONCE
-    assert len(running.deployed.bodies("LettersQueue")) == (2 - receives) * LETTERS_AT_ONCE + 1
+    assert len(running.deployed.bodies("DeadLetterQueue")) == (2 - receives) * LETTERS_AT_ONCE + 1
     keeper.sqs.meta.events.unregister("provide-client-params.sqs.ReceiveMessage", pass_by)
 
 
@@ -102,7 +102,7 @@ def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
     assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0], "QuotaExhausted": [1.0]}
     assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{Reason.UNDELIVERABLE}"] * 2
-    assert len(store.bodies("LettersQueue")) == 2
+    assert len(store.bodies("DeadLetterQueue")) == 2
     assert {json.loads(notice)["reason"] for notice in store.bodies("CourierQueue")} == {str(Reason.UNDELIVERABLE)}
 
 
@@ -118,7 +118,7 @@ def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_t
         outbox.put(message, now=MADE_AT, forget_at=MADE_AT + 86_400)
         draft = Draft(message.mailbox, message.receiver, message.subject, correlation, at_ms, "hello", dialect=NLWEB)
         store.clients.sqs.send_message(
-            QueueUrl=store.queues["CourierLettersQueue"], MessageBody=Outgoing(draft, "one").encode()
+            QueueUrl=store.queues["CourierDeadLetterQueue"], MessageBody=Outgoing(draft, "one").encode()
         )
     assert running.invoke("KeeperFunction", {})["given_up"] == 1
     old, young = (outbox.find("receiver.example", str(UUID(int=number))) for number in (1, 2))
@@ -127,6 +127,6 @@ def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_t
     assert (old.state, old.end.reason) == (State.GIVEN_UP, "Undeliverable")
     assert young
     assert young.state is State.QUEUED
-    [left] = store.bodies("CourierLettersQueue")
+    [left] = store.bodies("CourierDeadLetterQueue")
     assert str(UUID(int=2)) in left
     assert metrics(capsys.readouterr().out)["OutboxGivenUp"] == [1.0]

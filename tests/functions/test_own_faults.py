@@ -150,7 +150,7 @@ def _queued(running: Office) -> Json:
 def _dead_letter(running: Office) -> Json:
     store = running.deployed
     body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"]
-    store.clients.sqs.send_message(QueueUrl=store.queues["LettersQueue"], MessageBody=body)
+    store.clients.sqs.send_message(QueueUrl=store.queues["DeadLetterQueue"], MessageBody=body)
     return {}
 
 
@@ -412,7 +412,7 @@ ROWS = [
     Row(QUEUE, DM3, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE, FORGED, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE, FORWARD, lambda _: None, "queue orders", "sqs:GetQueueUrl", Then.WAITS),
-    Row(QUEUE, DEAD, no_queue("LettersQueue"), "queue LettersQueue", "sqs:ReceiveMessage", Then.FAILS),
+    Row(QUEUE, DEAD, no_queue("DeadLetterQueue"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE, SEND, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
     Row(FUNCTION, SYNC, throttled("lambda", "ResourceNotFoundException", 404),
         "function orders", "lambda:Invoke", Then.NO_HANDLER),
@@ -442,7 +442,7 @@ ROWS = [
     Row(QUEUE_DENIED, DOOR, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE_DENIED, DM3, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE_DENIED, FORGED, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
-    Row(QUEUE_DENIED, DEAD, denied("sqs"), "queue LettersQueue", "sqs:ReceiveMessage", Then.FAILS),
+    Row(QUEUE_DENIED, DEAD, denied("sqs"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE_DENIED, SEND, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
     Row(QUOTA, DOOR, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
         "dynamodb:Query", Then.STORE),
@@ -479,7 +479,7 @@ SETTINGS = [
     ("InboxFunction", "DM3_KEYS_SECRET", ""),
     ("WorkerFunction", "SEEN_TABLE", ""),
     ("WorkerFunction", "RETAIN_SECONDS", "604800"),
-    ("KeeperFunction", "LETTERS_QUEUE_URL", ""),
+    ("KeeperFunction", "DEAD_LETTER_QUEUE_URL", ""),
     ("KeeperFunction", "HORIZON_SECONDS", "a week"),
     ("CourierFunction", "WEBHOOK_KEYS_SECRET", ""),
     ("CourierFunction", "OUTBOUND_PORT", "70000"),

@@ -135,7 +135,7 @@ def refusal(running: Office, function: str, wrong: dict[str, str]) -> str:
         ("InboxFunction", "ALLOW_RSA_1024", "perhaps"),
         ("WorkerFunction", "RETAIN_SECONDS", "604800"),
         ("WorkerFunction", "RETRY_QUEUE_URL", ""),
-        ("KeeperFunction", "LETTERS_QUEUE_URL", ""),
+        ("KeeperFunction", "DEAD_LETTER_QUEUE_URL", ""),
         ("CourierFunction", "SIGNING_KEYS_SECRET", ""),
         ("CourierFunction", "OUTBOUND_PORT", "70000"),
         ("CourierFunction", "OUTBOUND_ALLOW_PRIVATE", "yes"),

@@ -99,6 +99,12 @@ def test_nothing_here_starts_a_job(one) -> None:
     assert glue.get_triggers()["Triggers"] == []
 
 
+def test_a_job_of_a_nested_stack_is_told_what_the_template_says(one) -> None:
+    job = one.client("glue").get_job(JobName=one.outputs["Night"])["Job"]
+    assert job["DefaultArguments"] == {"--BUCKET": one.outputs["Things"], "--GREETING": "good day"}
+    assert job["Command"]["ScriptLocation"] == "jobs/night.py"
+
+
 def test_an_alarm_that_cannot_be_created_here_does_not_keep_the_rest_away(one) -> None:
     assert "NightAlarm" not in {resource.logical for resource in one.resources}
     assert one.client("cloudwatch").describe_alarms()["MetricAlarms"] == []

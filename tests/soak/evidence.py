@@ -23,8 +23,8 @@ from postroom.storage.mail.register import Register, read_row
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-_CLAIM_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "LettersQueueUrl")
-_NOTICE_QUEUES: Final = ("CourierQueueUrl", "CourierLettersQueueUrl")
+_CLAIM_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "DeadLetterQueueUrl")
+_NOTICE_QUEUES: Final = ("CourierQueueUrl", "CourierDeadLetterQueueUrl")
 _AT_ONCE: Final = 500
 """Rows whose messages are held at a time."""
 _SAID: Final = frozenset({"queued", "discarded"})

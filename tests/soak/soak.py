@@ -28,7 +28,7 @@ MOST_WAITING: Final = 2_000
 """Messages in the queues at which the senders wait: the embedded AWS slows down with its backlog."""
 LOOK_SECONDS: Final = 0.5
 DRAIN_SECONDS: Final = 1_200
-_DEAD_LETTERS: Final = {"LettersQueueUrl": "ClaimsQueueUrl", "CourierLettersQueueUrl": "CourierQueueUrl"}
+_DEAD_LETTERS: Final = {"DeadLetterQueueUrl": "ClaimsQueueUrl", "CourierDeadLetterQueueUrl": "CourierQueueUrl"}
 _RECEIVE: Final = 10
 _SEE_EVERY: Final = 50
 

@@ -241,7 +241,7 @@ def test_without_a_ledger_the_store_is_held_against_itself(office: Office) -> No
 def test_a_claim_without_an_end_waits_as_long_as_a_queue_holds_one(office: Office) -> None:
     record = office.post(office.house.envelope())
     assert office.audit().accepted == Counter({End.WAITING: 1})
-    for queue in ("RetryQueue", "SuspectsQueue", "LettersQueue"):
+    for queue in ("RetryQueue", "SuspectsQueue", "DeadLetterQueue"):
         office.deployed.empty("ClaimsQueue")
         sqs = office.deployed.clients.sqs
         sqs.send_message(QueueUrl=office.deployed.queues[queue], MessageBody=record.body, DelaySeconds=900)
@@ -694,10 +694,10 @@ def test_an_audit_only_reads(office: Office) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("ClaimsQueue", "RetryQueue"), ("ClaimsQueue", "SuspectsQueue"), ("ClaimsQueue", "LettersQueue"),
+        ("ClaimsQueue", "RetryQueue"), ("ClaimsQueue", "SuspectsQueue"), ("ClaimsQueue", "DeadLetterQueue"),
         ("RetryQueue", "SuspectsQueue"), ("SuspectsQueue", "RetryQueue"),
-        ("RetryQueue", "LettersQueue"), ("SuspectsQueue", "LettersQueue"),
-        ("LettersQueue", "ClaimsQueue"), ("LettersQueue", "RetryQueue"), ("LettersQueue", "SuspectsQueue"),
+        ("RetryQueue", "DeadLetterQueue"), ("SuspectsQueue", "DeadLetterQueue"),
+        ("DeadLetterQueue", "ClaimsQueue"), ("DeadLetterQueue", "RetryQueue"), ("DeadLetterQueue", "SuspectsQueue"),
     ],
 )  # fmt: skip
 def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(office: Office, old: str, new: str) -> None:

@@ -13,7 +13,7 @@ def test_what_the_tests_run_on_is_what_the_template_deploys(deployed: Deployed) 
     redrive = deployed.clients.sqs.get_queue_attributes(
         QueueUrl=deployed.queues["ClaimsQueue"], AttributeNames=["RedrivePolicy"]
     )["Attributes"]["RedrivePolicy"]
-    assert "LettersQueue" in redrive
+    assert "DeadLetterQueue" in redrive
     ttl = deployed.clients.dynamodb.describe_time_to_live(TableName=deployed.tables["SeenTable"])
     assert ttl["TimeToLiveDescription"]["AttributeName"] == "ttl"
     assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secrets["SigningKeys"])["SecretString"] == "{}"

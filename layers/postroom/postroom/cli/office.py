@@ -138,8 +138,8 @@ class Office:
         return Premises(
             self.dynamodb, self.s3, self.sqs,
             self.output("PostTable"), self.output("SeenTable"), self.output("Bucket"),
-            ClaimQueues(*(self.output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "Letters"))),
-            notice_queues=[self.output(f"{name}QueueUrl") for name in ("Courier", "CourierLetters")],
+            ClaimQueues(*(self.output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "DeadLetter"))),
+            notice_queues=[self.output(f"{name}QueueUrl") for name in ("Courier", "CourierDeadLetter")],
         )  # fmt: skip
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from postroom.core.errors import OurError
 from postroom.local.clients import REGION
-from postroom.local.translate import Template
+from postroom.local.template import Template
 
 NOTHING = object()
 """`AWS::NoValue`: the property that has it is not there."""

@@ -21,7 +21,6 @@ from types import FrameType
 from typing import NamedTuple, NoReturn
 
 from postroom.core.errors import OurError
-from postroom.local import translate
 from postroom.local.authority import Authority
 from postroom.local.clients import REGION, Clients
 from postroom.local.deploy import deploy
@@ -30,6 +29,7 @@ from postroom.local.door import Door, find_target
 from postroom.local.emulator import Emulator, Processes
 from postroom.local.intrinsics import Resource
 from postroom.local.ports import HOST, free_port, require_free
+from postroom.local.template import read
 from postroom.local.zones import ZoneTree
 
 FIRST_ACCOUNT = 100_000_000_001
@@ -143,7 +143,7 @@ class LocalStack:
         account = accounts.setdefault(name, FIRST_ACCOUNT + len(accounts))
         self._memory.remember("accounts", accounts)
         clients = self.emulator.clients(str(account))
-        declared = translate.read(self.template).get("Parameters", {})
+        declared = read(self.template).get("Parameters", {})
         own = {key: value for key, value in (self.parameters() | _everything_of(account)).items() if key in declared}
         deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
         deployment = Deployment(name, str(account), deployed.outputs, clients, deployed.resources, self.door)

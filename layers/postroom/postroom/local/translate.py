@@ -5,35 +5,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
-from samtranslator.yaml_helper import intrinsics_multi_constructor
 
-from postroom.core.errors import SettingsError
 from postroom.local.clients import clean_session
 from postroom.local.package import zip_folder
-
-Template = dict[str, Any]
-"""A CloudFormation template: JSON objects, arrays and scalars, as AWS documents them."""
+from postroom.local.template import Template, inline, read
 
 _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
-
-
-# PyYAML has the fast one only if it was built with libyaml.
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads `!Ref` and the like as SAM's own `yaml_parse` does, with libyaml in a tenth of its time."""
-
-
-_Loader.add_multi_constructor("!", intrinsics_multi_constructor)
-
-
-def read(path: Path) -> Template:
-    """Return the SAM template as it stands; raises SettingsError if it is no template."""
-    document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
-    if not isinstance(document, dict) or "Resources" not in document:
-        raise SettingsError(f"{path} is no SAM template: it has no Resources")
-    return cast("Template", document)
 
 
 def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], parameters: Mapping[str, str]) -> Template:
@@ -42,7 +21,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
     What SAM's `sam build` and `sam deploy` do, offline: the code is the working tree's. HTTP routes come out
     as resources of their own (`expand_routes`). Raises samtranslator's InvalidDocumentException.
     """
-    document = read(path)
+    document = inline(read(path), path.parent)
     for resource in document["Resources"].values():
         attribute = _CODE.get(resource["Type"])
         if attribute is None:

@@ -27,7 +27,12 @@ class Keepers(NamedTuple):
 def build_keepers(settings: Settings, own_faults: OwnFaults) -> Keepers:
     """What functions/worker/keeper.py runs."""
     settings.need(
-        "post_table", "outbox_table", "bucket", "courier_queue_url", "letters_queue_url", "courier_letters_queue_url"
+        "post_table",
+        "outbox_table",
+        "bucket",
+        "courier_queue_url",
+        "dead_letter_queue_url",
+        "courier_dead_letter_queue_url",
     )
     aws = Aws(own_faults)
     objects = Objects(late_client("s3", own_faults), settings.bucket)

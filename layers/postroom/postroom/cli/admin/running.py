@@ -17,8 +17,8 @@ SOURCES: Final = {
     "SuspectsQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
 }
-"""The queues, and who works each off."""
-LETTERS: Final = {"LettersQueue": "WorkerFunction", "CourierLettersQueue": "CourierFunction"}
+"""The queues, and who processes each."""
+DEAD_LETTERS: Final = {"DeadLetterQueue": "WorkerFunction", "CourierDeadLetterQueue": "CourierFunction"}
 """The queues of dead letters, and who could not process them."""
 JOBS: Final = {"compact": 1, "expire": 7}
 """After how many days each job runs again, as the template has it."""
@@ -148,12 +148,12 @@ def judge_alarms(place: Place, alarms: Sequence[Alarm], stack: Stack, now: float
             )
 
 
-def judge_letters(place: Place, queue: str, letters: int) -> Check:
+def judge_dead_letters(place: Place, queue: str, letters: int) -> Check:
     """The check of one queue of dead letters."""
-    name, function = f"queue {queue}", LETTERS[queue]
+    name, function = f"queue {queue}", DEAD_LETTERS[queue]
     if not letters:
         return good(name, "no dead letters")
-    fate = "the keeper decides them near the horizon" if queue == "LettersQueue" else "SQS drops them after 14 days"
+    fate = "the dead-letter handler discards them when they are about 7 days old" if queue == "DeadLetterQueue" else "SQS drops them after 14 days"
     return bad(
         name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not process them; {fate}",
         f"{place.log(function, '1 day ago')} says why; once that is mended, have SQS redrive them",

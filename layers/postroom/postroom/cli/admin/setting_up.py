@@ -21,7 +21,7 @@ NEEDED: Final = (
     "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction",
     "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable", "DirectoryTable",
     "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
-    "LettersQueueUrl", "CourierQueueUrl", "CourierLettersQueueUrl", "RetainSeconds", "CompactLagHours",
+    "DeadLetterQueueUrl", "CourierQueueUrl", "CourierDeadLetterQueueUrl", "RetainSeconds", "CompactLagHours",
     "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsASecond", "JobsWriteUnitsASecond", "MailboxMaxMessages",
     "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret",
     "OutboundPort", "NotifyTopicArn",
