@@ -31,7 +31,7 @@ from nacl.signing import VerifyKey
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey, PublicKey
 from postroom.pipeline.claims import Claim, Queued, unpack
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.verdicts import Accepted
 from postroom.pipeline.worker import Record, Worker
 from postroom.protocols.nlweb.envelope import read_envelope

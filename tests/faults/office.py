@@ -31,7 +31,7 @@ from tests.pipeline.ports import InTurn
 from tests.sessions import share_descriptions
 
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.runtime import dead_letters, inbox, worker
+from postroom.runtime import system
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
@@ -115,8 +115,7 @@ class Town:
         self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # One call after the other: only then does a call have a number.
-        for module in (inbox, worker, dead_letters):
-            setattr(module, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
+        setattr(system, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
         self.settle_by({})
         for function in FUNCTIONS:
             self._started(function)

@@ -22,7 +22,7 @@ from postroom.core.errors import NotNowError
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.reasons import Reason
 from postroom.storage.directory.notification_targets import Target
 from postroom.storage.keys import notify_group

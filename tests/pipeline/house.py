@@ -24,11 +24,13 @@ from postroom.outbound.postman import Postman
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claims import Claim, Protocol, unpack
 from postroom.pipeline.dead_letters import Keeper
-from postroom.pipeline.filing import Filing, Outcome
+from postroom.pipeline.discarding import Discarding
+from postroom.pipeline.filing import Filing
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor, Posted
 from postroom.pipeline.notify import Announcer
+from postroom.pipeline.outcomes import Outcome
 from postroom.pipeline.quota import Room
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 from postroom.pipeline.times import Times
@@ -211,7 +213,7 @@ class House:
             heads=Heads(at.dynamodb, self.deployed.tables["PostTable"]),
             outbox=Outbox(at.dynamodb, self.deployed.tables["OutboxTable"]),
             objects=Objects(at.s3, self.deployed.bucket),
-            courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
+            discarding=self.discarding(at),
             forwarding=self.forwarding,
             usages=self.usages(at),
             times=TIMES,
@@ -220,11 +222,21 @@ class House:
             pool=self.pool,
         )
 
+    def discarding(self, clients: Clients | None = None) -> Discarding:
+        at = clients or self.deployed.clients
+        return Discarding(
+            register=Register(at.dynamodb, self.deployed.tables["PostTable"]),
+            courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
+            retain_seconds=RETAIN,
+            clock=self.clock,
+        )
+
     def worker(self, clients: Clients | None = None, judge: NlwebJudge | None = None) -> Worker:
         at = clients or self.deployed.clients
         return Worker(
             judges={"nlweb": judge or self.judge(), **self.further_judges},
             filing=self.filing(at),
+            discarding=self.discarding(at),
             announcer=Announcer(self.directory, Queue(at.sqs, self.deployed.queues["CourierQueue"])),
             objects=Objects(at.s3, self.deployed.bucket),
             retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),
@@ -245,7 +257,7 @@ class House:
 
     def keeper(self, clients: Clients | None = None) -> Keeper:
         return Keeper(
-            filing=self.filing(clients),
+            discarding=self.discarding(clients),
             objects=self.objects,
             clock=self.clock,
             horizon_seconds=HORIZON,

@@ -11,8 +11,8 @@ from tests.aws import Clients, gate_calls, new_clients
 from tests.pipeline.dm3_house import BOB, DeliveryService
 from tests.pipeline.house import ASK, NOTIFY, ORDER, OTHER_KEY, SHOP, House, said
 
-from postroom.pipeline.filing import Fate
 from postroom.pipeline.nlweb_inbox import Posted
+from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.quota import ANEW_SECONDS
 from postroom.storage.limits.quotas import Quota, Usage
 

@@ -130,7 +130,7 @@ class Office:
     def targets(self) -> "TargetDesk":
         """Who is told that something waits: what the counter does for owners."""
         from postroom.http.notifications import Offer, TargetDesk
-        from postroom.runtime.shared import new_id
+        from postroom.runtime.system import new_id
         from postroom.storage.directory.notification_targets import Targets
         from postroom.storage.limits.codes import CodeLimits
         from postroom.storage.queues import Queue

@@ -147,13 +147,12 @@ class Settings:
                 "AWS Lambda takes requests of 6 MB"
             )
 
-    def need(self, *names: str) -> None:
-        """Raises SettingsError for the first of `names` that is empty."""
-        for name in names:
-            if not getattr(self, name):
-                raise SettingsError(
-                    f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew"
-                )
+    def given(self, name: str) -> str:
+        """The setting `name`, a text that has no default. Raises SettingsError where it is empty."""
+        value: str = getattr(self, name)
+        if not value:
+            raise SettingsError(f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew")
+        return value
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
