@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from postroom.core.errors import SettingsError
-from postroom.core.settings import DAY_SECONDS, Settings, read_settings
+from postroom.core.settings import DAY_SECONDS, Settings, read_outputs, read_settings
 from postroom.runtime.deployment import Deployment
 
 ROOT = Path(__file__).parents[2]
@@ -221,6 +221,23 @@ def test_a_setting_is_read_as_what_it_is(variable: str, text: str, value: object
 
 def test_other_variables_are_nobodys_settings() -> None:
     assert read_settings({"PATH": "/bin", "bucket": "x", "AWS_REGION": "y"}) == Settings()
+
+
+def test_what_the_outputs_of_the_stack_tell_is_read_as_the_functions_read_it() -> None:
+    told = {name for name, output in TEMPLATE["Outputs"].items() if isinstance(output["Value"], Ref)}
+    referred = {name: str(TEMPLATE["Outputs"][name]["Value"]) for name in told}
+    from_outputs = read_outputs({name: _value(refer) for name, refer in referred.items()})
+    variables = {v: ref for given in FUNCTIONS.values() for v, ref in given.items() if isinstance(ref, Ref)}
+    known = {v: _value(ref) for v, ref in variables.items() if ref in referred.values() and v not in POWERTOOLS}
+    assert {"POST_TABLE", "CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET", "RETAIN_SECONDS", "HORIZON_SECONDS"} <= known.keys()
+    assert from_outputs == read_settings(known)
+
+
+def _value(refer: str) -> str:
+    """What a parameter or a resource stands for in a deployment that is not as the defaults have it."""
+    return {"RetainSeconds": "2500000", "HorizonSeconds": "1200000"}.get(
+        refer, str(PARAMETERS[refer]["Default"]) if refer in PARAMETERS else f"the {refer}"
+    )
 
 
 # --- a wrong setting stops the start -----------------------------------------------------------------------------

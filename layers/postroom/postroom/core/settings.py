@@ -170,6 +170,19 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     return Settings(**given)
 
 
+def read_outputs(outputs: Mapping[str, str]) -> Settings:
+    """The settings that a stack's outputs tell; others take their defaults. Raises SettingsError.
+
+    An output is called as the parameter, or the resource, that the setting comes from.
+    """
+    return read_settings({field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(Settings)})
+
+
+def _output_of(setting: str) -> str:
+    name = "".join(part.capitalize() for part in setting.split("_"))
+    return {"Dm3KeysSecret": "DeliveryServiceKeysSecret"}.get(name, name)
+
+
 def _whole(text: str) -> int:
     # int and float read more than people write: 1_000, ٣, nan, 1e999.
     if not re.fullmatch(r"-?[0-9]{1,12}", text):
