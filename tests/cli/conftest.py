@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from postroom.cli import app
 from postroom.cli.descriptor import Deployment, Descriptor
 from postroom.client import Mailbox
+from postroom.core.settings import read_outputs
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local import translate
 from postroom.local.checkout import template_path
@@ -21,6 +22,8 @@ from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import Mode, ZoneTree
 from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.runtime import deployment as composition
+from postroom.runtime.storage_parts import StorageParts
 
 Postroom = Callable[..., Result]
 
@@ -115,6 +118,11 @@ class Rooms:
     clients: Clients
     outputs: Mapping[str, str]
     descriptor: Path
+
+    @property
+    def storage(self) -> StorageParts:
+        """What the deployment stores things in."""
+        return composition.Deployment(read_outputs(self.outputs), self.clients).storage
 
 
 @pytest.fixture(scope="session")

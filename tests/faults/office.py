@@ -33,8 +33,6 @@ from tests.sessions import share_descriptions
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime import system
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
 from postroom.storage.mail.replies import MAX_INLINE_BYTES
 from postroom.storage.secrets.signing_keys import SigningKeys
 
@@ -193,10 +191,10 @@ class Town:
 def _set_up(clients: Clients) -> dict[str, Any]:
     """What the template says, and what operators set; the names of it all."""
     deployed = deploy(clients)
-    operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
     owners_key = base64.b64encode(published_key().public.spki()).decode()
-    mailboxes = Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"])
+    mailboxes = deployed.storage.mailboxes
     mailboxes.set_keys(RECEIVER, [owners_key])
     # More than any run holds: counted, and never full.
     mailboxes.set_quota(BOB, messages=1_000_000)

@@ -26,7 +26,6 @@ from postroom.pipeline.outcomes import Fate
 from postroom.reasons import Reason
 from postroom.storage.directory.notification_targets import Target
 from postroom.storage.keys import notify_group
-from postroom.storage.queues import Queue
 
 URL, OTHER = "https://hook.example/a", "https://hook.example/b"
 Json = Any
@@ -396,7 +395,7 @@ def befall(house: House, clients: Clients, follower: Waiting, number: int, strik
     try:
         house.notifier(clients).call(follower)
     except Died:
-        Queue(house.deployed.clients.sqs, house.deployed.queues["CourierQueue"]).send(follower.encode())
+        house.deployed.storage.courier_queue.send(follower.encode())
     assert calls[: number + 1] == CALLS_OF_A_TURN[: number + 1]
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from postroom.http.containers import Storing
     from postroom.http.cors import Cors
-    from postroom.http.handlers import BearerTokens, MailHandlers, SignInHandlers
+    from postroom.http.handlers import BearerTokens, ContainerHandlers, MailHandlers, SignInHandlers
     from postroom.http.message_listing import Shelves
     from postroom.http.notifications import TargetDesk
     from postroom.http.outbox import Sending
@@ -44,7 +44,6 @@ class MailboxParts:
         """What functions/mailbox responds with."""
         from postroom.http.handlers import (
             AboutHandlers,
-            ContainerHandlers,
             NotificationHandlers,
             OutboxHandlers,
             SettingsHandlers,
@@ -57,7 +56,7 @@ class MailboxParts:
                 self.mail,
                 OutboxHandlers(self.sending),
                 NotificationHandlers(self.targets),
-                ContainerHandlers(self.containers),
+                self.container_handlers,
                 SettingsHandlers(self.preferences),
                 AboutHandlers(),
             ],
@@ -225,6 +224,13 @@ class MailboxParts:
         from postroom.http.containers import Storing
 
         return Storing(self._storage.containers, self._system.clock)
+
+    @cached_property
+    def container_handlers(self) -> "ContainerHandlers":
+        """Putting and getting it."""
+        from postroom.http.handlers import ContainerHandlers
+
+        return ContainerHandlers(self.containers)
 
     @cached_property
     def preferences(self) -> "Preferences":
