@@ -69,6 +69,10 @@ check: $(VENV)/.installed ## ruff, mypy --strict, and the walls between the room
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+.PHONY: unasync
+unasync: $(VENV)/.installed ## the client's sync.py, written from its aio.py
+	@$(BIN)/python -m tests.client.unasync
+
 TEMPLATES := template.yaml functions/inbox/hosts.yaml
 .PHONY: review
 review: $(SAM_VENV)/.installed $(REVIEW_VENV)/.installed ## the templates under cfn-lint, sam validate and checkov; what they ask for and is not here is reasoned in template.yaml
@@ -87,11 +91,11 @@ sam-local: $(VENV)/.installed $(SAM_VENV)/.installed ## the door in AWS's own im
 	@$(BIN)/pytest -n 0 -v tests/built/sam_local.py
 
 .PHONY: bench
-bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/benchmarks.md
+bench: $(VENV)/.installed ## the benchmarks, as ratios measured side by side in one run; WRITE=1 writes docs/evidence/benchmarks.md
 	@$(BIN)/python -m benchmarks $(if $(WRITE),--write)
 
 .PHONY: soak
-soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/soak.md
+soak: $(VENV)/.installed ## the flow through crashes and faults, its ledger audited; MESSAGES=n MINUTES=n SEED=n, WRITE=1 writes docs/evidence/soak.md
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
 

@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [NAME …]` prints tables; `--write` puts them into docs/benchmarks.md."""
+"""Benchmarks: `python -m benchmarks [NAME …]` prints tables, `--write` puts them into docs/evidence/benchmarks.md."""
 
 import argparse
 import re
@@ -25,6 +25,7 @@ from benchmarks import (
     bench_verify,
 )
 from benchmarks.harness import NORMAL, Benchmark, Effort
+from tests.contents import with_contents
 
 BENCHMARKS: Final = tuple(
     module.BENCHMARK
@@ -47,20 +48,23 @@ BENCHMARKS: Final = tuple(
         bench_jobs,
     )
 )
-PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.md"
 
 _INTRODUCTION: Final = """\
 # Benchmarks
 
+How fast postroom is compared with the libraries below it and with alternatives, and how many AWS requests a message
+takes, for anyone who changes the code or plans a deployment.
+
     make bench
 
-prints these tables, measured anew on your machine, which takes about an hour; `make bench WRITE=1` writes this
-page, and `.venv/bin/python -m benchmarks verify --write` does so for one of them.
+measures these tables on your machine, which takes about an hour; `make bench WRITE=1` writes this page, and
+`.venv/bin/python -m benchmarks verify --write` writes one section.
 
-Every number is a ratio of two things measured side by side in one run, but those of `requests` and `pickup`, which are
-counted, those of `fairness`, which are simulated, and the milliseconds of `start`, which are its ratios once more: all
-ways take short turns, round after round; each round keeps the best turn of each way, and the median over the rounds is
-what stands here; for `verify` and `dm3`, the median over seven fresh processes (for `peers`, `flow` and `dnssec`
+Every number is a ratio of two things measured side by side in one run, except those of `requests` and `pickup`, which
+are counted, those of `fairness`, which are simulated, and the milliseconds of `start`, which repeat its ratios. All
+variants take short turns, round after round; each round keeps the best turn of each variant, and the tables show the
+median over the rounds; for `verify` and `dm3`, the median over seven fresh processes (for `peers`, `flow` and `dnssec`
 three, for `throughput` two), for these move with the place of things in memory. A round of `throughput` has one turn
 of each way, and `jobs` has one round. Ratios of such small times still differ between machines and Python versions,
 and by some hundredths from run to run.
@@ -103,7 +107,7 @@ def _with(page: str, name: str, section: str) -> str:
     sections = {each[1]: each[0] for each in found}
     sections[name] = section
     in_order = [sections[benchmark.name] for benchmark in BENCHMARKS if benchmark.name in sections]
-    return "\n\n".join(part.strip() for part in (_INTRODUCTION, *in_order)) + "\n"
+    return with_contents("\n\n".join(part.strip() for part in (_INTRODUCTION, *in_order)) + "\n")
 
 
 def _printed(lines: Iterable[str]) -> str:

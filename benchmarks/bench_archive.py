@@ -17,7 +17,7 @@ from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
 
 NOTES = """\
-100,000 letters of 200 characters in 100 conversations, sealed in a folder; the index is built. *Search* is what
+100,000 messages of 200 characters in 100 conversations, encrypted in a folder; the index is built. *Search* is what
 `postroom archive search` does then: bring the index up to date, where nothing changed, and find the 50 newest; the best
 of as many turns as there are rounds. *Reading* is what it does with `--no-index`: open every conversation. *After a
 letter* is the search after one letter came into one of the conversations, of which all chunks are read again.

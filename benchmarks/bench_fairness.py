@@ -25,7 +25,7 @@ _LOUD_NETWORK: Final = "198.51.100.1"
 
 NOTES: Final = f"""\
 Simulated: no emulator has SQS's fair queues, so the queue is a model of what their documentation says
-(`benchmarks/fair_queue.py`), and time is the model's; the groups are those that the door computes. {WORKERS} workers
+(`benchmarks/fair_queue.py`), and time is the model's; the groups are those that the inbox computes. {WORKERS} workers
 take {BATCH} messages a batch. For the time of {LASTS} batches twice as many messages come as they can do, 90 % of them
 from one network; {QUIET} quiet senders share the rest. In half of its messages the loud one uses a name of its own, in
 the other half that of one quiet sender: a forger, who is not found out before the worker judges. Each number is the
@@ -34,7 +34,7 @@ mean time that a message waits, in times of a batch. By name alone the forged se
 In the last row the loud one makes up a name for each message, and groups do not help: none of them is noisy, and the
 quiet ones wait as without. That a name has no key is found out by the worker, and in a zone of one's own any number of
 names have one. Grouped by the network alone they would be one sender; but so would all who share the addresses of a
-cloud, and any of those could hold up the rest. What is left is the door's throttle: it bounds what all send together,
+cloud, and any of those could hold up the rest. What is left is the API's throttle: it limits what all send together,
 and so how fast a backlog can grow.
 """
 INVENTED: Final = "the quiet senders, beside invented names"

@@ -215,8 +215,8 @@ class Batch:
                     data, is_ours=bool, received_at_ms=at_ms, window=window, max_bytes=len(data)
                 ),
                 lambda: door._intake.take(
-                    "nlweb", claim.mailbox, claim.envelope, received_at_ms=at_ms, sender=SENDER, source=claim.source,
-                    rule=claim.rule,
+                    claim.mailbox, claim.envelope, received_at_ms=at_ms, sender=SENDER, source=claim.source,
+                    details=claim.details,
                 ),
                 lambda: function.logger.info(function.QUEUED, extra=line),
                 metric,

@@ -43,21 +43,21 @@ _BODY: Final = "x" * 1_450
 _ACCOUNT: Final = "100000000001"
 
 NOTES: Final = f"""\
-An owner's whole pass through a mailbox, in pages of a hundred, over the counter as it is deployed and AWS in memory;
-{MESSAGES:,} messages of 2,000 bytes lie in segments of {SEGMENT}, as a worker that is not busy files them, and then in
-a chunk, as compaction will leave them. *Requests* are of S3; *units* are read units of DynamoDB, reckoned by the size
-of what is read consistently, and 1 for each head; *bytes* are those of all answers by those of the messages, receipts
-included, as they are filed. Then they are acknowledged, by one write unit each.
+An owner's whole pass through a mailbox, in pages of a hundred, over the mailbox API as it is deployed and AWS in
+memory; {MESSAGES:,} messages of 2,000 bytes lie in segments of {SEGMENT}, as a worker that is not busy files them,
+and then in a chunk, as compaction will leave them. *Requests* are of S3; *units* are read units of DynamoDB, reckoned
+by the size of what is read consistently, and 1 for each head; *bytes* are those of all answers by those of the
+messages, receipts included, as they are filed. Then they are acknowledged, by one write unit each.
 
 Below that: one look into a mailbox in which nothing waits, behind the {TOMBSTONES:,} tombstones of mail that was picked
-up within three weeks, without the head hint and with it. Whoever waits for messages looks once a second.
+up within three weeks, without the head hint and with it. A client that waits for messages looks once a second.
 
 *Milliseconds of a processor* are of the function's own handler, on the machine that wrote this page, with all that
 botocore does to ask S3 and DynamoDB over HTTP in another process: of the best of {PASSES} passes, by the message; units
 are by 1,000 messages.
 
-The last table is a ratio of times: what the counter does with a line between S3 and the network, by bare `orjson` that
-reads the line and writes it again.
+The last table is a ratio of times: what the mailbox API does with a line between S3 and the network, by bare `orjson`
+that reads the line and writes it again.
 
 Wanted: ≤ 120 requests from segments of ten, ≤ 15 from chunks, bytes ≤ 1.1.
 """

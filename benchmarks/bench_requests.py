@@ -18,15 +18,15 @@ T = TypeVar("T")
 NOTES: Final = f"""\
 The functions as they are deployed, over the embedded AWS; requests are counted where botocore sends them, units are
 those that DynamoDB is said to have consumed. Each number is of one message: what the batch asked for, divided by its
-messages, once all that is read now and then is in memory. *SQS* is what the functions send beyond the door's own
+messages, once all that is read now and then is in memory. *SQS* is what the functions send beyond the inbox's own
 message; Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or hold a few words (dm3), the large ones
 1,000,000: no queue message holds them, and a batch of them is worked off, and put into segments, in several parts.
 
-The bill is what `postroom cost` says: US dollars for a million messages of 2,000 bytes, from the door until they are
+The bill is what `postroom cost` says: US dollars for a million messages of 2,000 bytes, from the inbox until they are
 filed and acknowledged, in us-east-1, without what costs the same when there is no mail. It reckons with the requests
-and units above, and with {counted.DOOR_CPU_MS} ms of a processor at the door and {counted.WORKER_CPU_MS} at the worker:
-the least that any run has shown, for this machine shares its processors, and takes up to twice as long when others are
-at work. What others take stands in [cost.md](cost.md).
+and units above, and with {counted.DOOR_CPU_MS} ms of a processor at the inbox and {counted.WORKER_CPU_MS} at the
+worker: the least that any run has shown, for this machine shares its processors, and takes up to twice as long when
+others are at work. What others take stands in [cost.md](../operate/cost.md).
 
 Wanted at a batch of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost hold all of this.
 

@@ -26,7 +26,7 @@ Wanted: of the inbox at most 350 ms are left, and of the client of a mailbox, wh
 *Without Powertools*: nothing stands in its place. *Every client late*: the first event waits for them, with less of a
 processor than Lambda gives a start. *No garbage collected*: nor is it looked for while there is hardly any. *Nothing
 compiled*: there are no .pyc files beside what the layer brings, boto3 among it, as where the layer is built by another
-Python than the runtime's ([deploy.md](deploy.md)): Lambda cannot keep those that it makes.
+Python than the runtime's ([deploy.md](../operate/deploy.md)): Lambda cannot keep those that it makes.
 
 The second table tells where the time goes: shares of what `-X importtime` says of a whole start. To make clients is
 part of the function's own. For each module there is `python -X importtime -c "import app"`, in a function's folder and

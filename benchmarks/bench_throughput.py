@@ -43,8 +43,8 @@ makes calls of the same kind and number with boto3 as it comes, and nothing else
 each batch a conditional PutItem for each message, one PutObject of the same size, and again a conditional PutItem for
 each, these in {THREADS} threads. Time is that of the clock here; the embedded AWS shares the machine with both.
 
-The numbers are ours : bare, in messages a second. Wanted: ≥ {LEAST_TO_BARE} from the door to filed; what is not reached
-is marked ✗.
+The numbers are ours : bare, in messages a second. Wanted: ≥ {LEAST_TO_BARE} from the inbox to filed; what is not
+reached is marked ✗.
 """
 
 

@@ -30,7 +30,7 @@ NOTES = f"""\
 schema code, the form of every member, is it for us, time window, canonical text, Hash, signature. It is the same
 message again and again, so the names of its sender and receiver are remembered, too. *Bare* is `orjson.loads`, one
 SHA-256, and the signature check by the same library over the same text, and nothing else; *bare, jiter* has
-`jiter.from_json` at its defaults instead. *Our parts apart* are the door's part in a loop of its own and the
+`jiter.from_json` at its defaults instead. *Our parts apart* are the inbox's part in a loop of its own and the
 signature's in another, added up. One after the other they take longer: most likely Python's code and OpenSSL's push
 each other out of the processor's first cache, and the little that *bare* does fits into it. *dkimpy* is
 `dkim.verify` of a mail of {SIZE} bytes with seven headers, relaxed/relaxed, signed with the same key, its record

@@ -31,6 +31,7 @@ from botocore.hooks import HierarchicalEmitter
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
+from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim, Queued
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
@@ -123,8 +124,8 @@ def claims(key: PrivateKey, many: int, *, first: int = 0) -> list[Claim]:
     at_ms = int(time.time() * 1000)
     return [
         Claim(
-            claim_id, at_ms, "nlweb", RECEIVER, row_key(RECEIVER, 1, at_ms, claim_id), "203.0.113.7",
-            message(key, number, at_ms), RULE,
+            claim_id, at_ms, RECEIVER, row_key(RECEIVER, 1, at_ms, claim_id), "203.0.113.7",
+            message(key, number, at_ms), NlwebDetails(RULE),
         )
         for number in range(first, first + many)
         if (claim_id := f"{number:032x}")

@@ -33,6 +33,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.answers import answer
 from postroom.local.zones import ZoneTree
 from postroom.names.dns import Answer, Ask, Question
+from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim, pack
 from postroom.protocols.nlweb.key_record import record_text
 from postroom.protocols.nlweb.sign import Draft, sign
@@ -104,7 +105,7 @@ class LoneWorker:
         draft = Draft(sender(number), _RECEIVER, "Notify@Host", str(UUID(int=number)), now_ms, _BODY)
         envelope = json.dumps(sign(draft, self._senders.key))
         row = row_key(_RECEIVER, 1, now_ms, claim_id)
-        claim = Claim(claim_id, now_ms, "nlweb", _RECEIVER, row, "192.0.2.1", envelope, _RULE)
+        claim = Claim(claim_id, now_ms, _RECEIVER, row, "192.0.2.1", envelope, NlwebDetails(_RULE))
         return {
             "messageId": claim_id,
             "body": pack(claim, _no_large_claims),

@@ -87,17 +87,17 @@ def _receives(queue: str) -> int:
 
 def _counter() -> Iterator[Bound]:
     yield Bound(
-        "a challenge, and a token", _n(tokens.MAX_TOKEN_CHARACTERS, "characters"), "parsed for whoever sends one",
+        "a challenge, and a token", _n(tokens.MAX_TOKEN_CHARACTERS, "characters"), "parsed for anyone who sends one",
         "`ChallengeInvalid`, `TokenInvalid`", "nginx large_client_header_buffers: 8 kB a header",
         "http/test_sign_in.py::test_what_is_no_token_is_none",
     )  # fmt: skip
     yield Bound(
-        "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "whoever saw it has so long to get it signed",
+        "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "so long a stolen one can be signed",
         "`ChallengeInvalid`", "dm3's reference: 900 s",
         "http/test_sign_in.py::test_a_challenge_counts_for_two_minutes",
     )  # fmt: skip
     yield Bound(
-        "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "whoever stole it has so long",
+        "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "so long a stolen one can be used",
         "`TokenInvalid`", "dm3's reference: 3,600 s", "http/test_sign_in.py::test_a_token_counts_for_an_hour",
     )  # fmt: skip
     yield Bound(
@@ -131,7 +131,8 @@ def _counter() -> Iterator[Bound]:
         "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
     )  # fmt: skip
     yield Bound(
-        "runs of the counter at once", _n(_parameter("CounterRuns")), "they are not taken from door and workers",
+        "concurrent executions of the mailbox API", _n(_parameter("CounterRuns")),
+        "they are not taken from inbox and workers",
         "API Gateway says to come again", "Lambda: 1,000 in an account",
         "test_template.py::test_who_waits_at_the_counter_takes_no_run_from_door_or_worker",
     )  # fmt: skip
@@ -157,14 +158,14 @@ def _counter() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "what an owner sets for messages of NLWeb", _n(own_settings.MAX_OWN_BYTES, "bytes"),
-        "the door and the worker read it, and keep it in memory", "`SettingInvalid`",
+        "the inbox and the worker read it, and cache it", "`SettingInvalid`",
         "Gmail API: 1,000 filters",
         "http/test_own_settings.py::test_so_many_settings_are_kept_and_no_more",
     )  # fmt: skip
     yield Bound(
         "openings of a mailbox, and profiles submitted", f"{registration.OF_A_NAME_A_SECOND} a second of a name, "
         f"{registration.A_SECOND} of all, at an instance, saved up for {rate_limit.BURST_SECONDS} s",
-        "strangers make us look names up; whoever does so all the time keeps others from it", "`TooManyRequests`",
+        "strangers cause look-ups of names; one who does so all the time blocks others", "`TooManyRequests`",
         "Let's Encrypt: 10 accounts of an address in 3 h",
         "http/test_registration.py::test_all_names_together_are_looked_up_so_often_and_no_more",
     )  # fmt: skip
@@ -176,19 +177,19 @@ def _counter() -> Iterator[Bound]:
 
 
 def sections() -> dict[str, list[Bound]]:
-    """All bounds, by the section of docs/bounds.md."""
+    """All bounds, by the section of docs/reference/bounds.md."""
     return {
-        "The door": list(_door()),
+        "The inbox": list(_door()),
         "JSON": list(_json()),
         "NLWeb's members": list(_members()),
-        "The dm3 door": list(_dm3()),
+        "The dm3 inbox": list(_dm3()),
         "Keys": list(_keys()),
         "DNS and DNSSEC": list(_dns()),
         "Going out over HTTPS": list(_https()),
         "Queues and the worker": list(_worker()),
         "Dead letters": list(_keeper()),
         "Telling of discards": list(_courier()),
-        "The counter": list(_counter()),
+        "The mailbox API": list(_counter()),
         "Sending for owners": list(_outbox()),
         "Notifications": list(_notifications()),
         "Storage for owners": list(_storage()),
@@ -222,12 +223,12 @@ def _door() -> Iterator[Bound]:
         "pipeline/test_nlweb_inbox.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
     )  # fmt: skip
     yield Bound(
-        "a run of the door", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
+        "a run of the inbox", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
         "503 by API Gateway; nothing was promised", "API Gateway: 30 s",
         "test_template.py::test_the_door_ends_before_api_gateway_gives_it_up",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the door", _memory("InboxFunction"), "the largest body, parsed",
+        "memory of a run of the inbox", _memory("InboxFunction"), "the largest body, parsed",
         "the run ends; 500 by API Gateway", "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_the_costliest_bodies_leave_the_door_most_of_its_memory",
     )  # fmt: skip
@@ -260,7 +261,7 @@ def _door() -> Iterator[Bound]:
 
 def _json() -> Iterator[Bound]:
     yield Bound(
-        "depth", _n(ijson.MAX_DEPTH, "levels"), "whoever walks it later may recurse", "`NotIJson`",
+        "depth", _n(ijson.MAX_DEPTH, "levels"), "later code may recurse", "`NotIJson`",
         ".NET System.Text.Json: 64", "core/test_ijson.py::test_a_text_may_be_nested_so_deep_and_no_deeper",
     )  # fmt: skip
     yield Bound(
@@ -352,7 +353,7 @@ def _dm3() -> Iterator[Bound]:
         "net/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
     )  # fmt: skip
     yield Bound(
-        "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the door", "`ProfileInvalid`",
+        "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the inbox", "`ProfileInvalid`",
         "RFC 2397 §2: data URIs are for short values",
         "protocols/dm3/test_profile.py::test_a_uri_may_be_so_long_and_no_longer",
     )  # fmt: skip
@@ -528,7 +529,7 @@ def _https() -> Iterator[Bound]:
         "net/test_https.py::test_a_server_has_the_time_to_connect_to_shake_hands",
     )  # fmt: skip
     yield Bound(
-        "addresses tried of a host", _n(https.MAX_ADDRESSES), "a zone must not have us knock on a thousand doors",
+        "addresses tried of a host", _n(https.MAX_ADDRESSES), "a zone must not make us try a thousand addresses",
         "`OutboundFailed`", "Postfix smtp_mx_address_limit: 5",
         "net/test_https.py::test_so_many_addresses_of_a_host_are_tried_and_no_more",
     )  # fmt: skip
@@ -663,12 +664,12 @@ def _keeper() -> Iterator[Bound]:
         "test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next",
     )  # fmt: skip
     yield Bound(
-        "a run of the keeper", _run("KeeperFunction"), "a round, and the letters received last",
+        "a run of the dead-letter handler", _run("KeeperFunction"), "a round, and the dead letters received last",
         "what is not decided waits for the next round", "Lambda: 900 s",
         "test_template.py::test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the keeper", _memory("KeeperFunction"), "ten letters of the largest size",
+        "memory of a run of the dead-letter handler", _memory("KeeperFunction"), "ten dead letters of the largest size",
         "what is not decided waits for the next round", "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory",
     )  # fmt: skip
@@ -679,7 +680,7 @@ def _keeper() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "rounds", function("KeeperFunction")["Events"]["Round"]["Properties"]["ScheduleExpression"],
-        "letters are few; each round costs a run",
+        "dead letters are rare; each round costs a run",
         "decided a round later", "Postfix queue_run_delay: 300 s",
         "test_template.py::test_the_keeper_goes_round_often_enough",
     )  # fmt: skip
@@ -878,7 +879,7 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",
-        leaves, "the same", "storage/test_directory.py::test_strangers_cannot_make_the_cache_grow",
+        leaves, "the same", "core/test_loading_cache.py::test_strangers_cannot_make_it_grow",
     )  # fmt: skip
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,

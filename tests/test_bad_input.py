@@ -1,4 +1,4 @@
-"""Bad input: one table, one test. docs/bad-input.md is that table; `python -m tests.test_bad_input` writes it."""
+"""Bad input: one table, one test. `python -m tests.test_bad_input` writes it into docs/reference/bad-input.md."""
 
 import json
 import re
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from moto import mock_aws
 from tests.aws import Clients, deploy
 from tests.aws import clients as clients
+from tests.contents import with_contents
 from tests.functions import bad_dm3, bad_dm3_rows
 from tests.functions import bad_requests as bad
 from tests.functions.bad_requests import Row, Sent, Then
@@ -36,7 +37,7 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Kind, Reason, reason_of
 from postroom.storage.directory.domains import Domain
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "bad-input.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
 SAID_ELSEWHERE = {Reason.MESSAGE_INVALID, Reason.MESSAGE_TYPE_UNSUPPORTED, Reason.POSTMARK_INVALID}
 """Said by clients of dm3: a delivery service cannot look into messages, and makes the postmarks."""
@@ -47,21 +48,23 @@ LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
 
 
 def document() -> str:
-    """docs/bad-input.md as it follows from the table."""
+    """docs/reference/bad-input.md as it follows from the table."""
     lines = [
         "# Bad input",
         "",
-        "What nobody should send, and what becomes of it. `tests/test_bad_input.py` sends each row to the real",
-        "handlers, and compares everything that is stored before and after. A refusal is a problem document",
-        "(RFC 9457) whose member `reason` is the code below; it repeats nothing that the sender wrote, but for the DNS",
-        "names that were looked up for a synchronous request. What is queued is answered 200; the code is then that of",
-        "the discard: a tombstone in the mailbox's register, and nothing else of the message.",
+        "The answer to each kind of invalid request, for anyone who writes a sender or reviews the inbox.",
+        "`tests/test_bad_input.py` sends each row to the real handlers, and compares everything that is stored before",
+        "and after. A refusal is a problem document (RFC 9457) whose member `reason` is the code below; it repeats",
+        "nothing that the sender wrote, except for the DNS names that were looked up for a synchronous request. A",
+        "message that is queued is answered 200; the code is then that of the discard: a tombstone in the mailbox's",
+        "register, and nothing else of the message.",
         "",
-        "At /dm3 and /rpc, what JSON-RPC refuses is answered 200 with an error object: its `code` as below, the reason",
-        "in `data.reason`; nothing that the sender wrote is repeated but the `id`. What was accepted is always filed.",
+        "At /dm3 and /rpc, a JSON-RPC refusal is answered 200 with an error object: its `code` as below, the reason in",
+        "`data.reason`; nothing that the sender wrote is repeated but the `id`. An accepted message is always filed.",
         "",
-        "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS door of the local stack: a Content-Length",
-        "that is shorter or longer than the body, or no number; chunks that end early; compressed bodies; odd paths.",
+        "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS server of the local stack: a",
+        "Content-Length that is shorter or longer than the body, or not a number; chunks that end early; compressed",
+        "bodies; unusual paths.",
     ]
     section, rpc = "", False
     for row in ROWS:
@@ -73,7 +76,7 @@ def document() -> str:
         reason = f"`{row.reason}`" if row.reason else ""
         cells = [row.what.replace("|", "&#124;"), row.status, *[row.code] * rpc, reason, row.then]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) + "\n"
+    return with_contents("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Every bound has a reason, a precedent and a test; `python -m tests.test_bounds` writes docs/bounds.md."""
+"""Every bound has a reason, a precedent and a test; `python -m tests.test_bounds` writes docs/reference/bounds.md."""
 
 import ast
 import re
@@ -6,11 +6,12 @@ from functools import cache
 from pathlib import Path
 
 from tests.bounds import Bound, sections
+from tests.contents import with_contents
 
 from postroom.reasons import Reason
 
 TESTS = Path(__file__).parent
-DOCUMENT = TESTS.parent / "docs" / "bounds.md"
+DOCUMENT = TESTS.parent / "docs" / "reference" / "bounds.md"
 SECTIONS = sections()
 ROWS = [(section, row) for section, rows in SECTIONS.items() for row in rows]
 HEAD = ("What", "At most", "Because", "Beyond", "Precedent", "Test")
@@ -18,23 +19,24 @@ REASONS = {str(reason) for reason in Reason}
 
 
 def document() -> str:
-    """docs/bounds.md as it follows from the code."""
+    """docs/reference/bounds.md as it follows from the code."""
     lines = [
         "# Bounds",
         "",
-        "What others send, publish or answer costs us time, memory, requests and storage. Here stands how much of",
-        "each we take, why, what becomes of more, who else draws such a line, and the test (below `tests/`) that holds",
-        "it. The figures are read from the code, from the settings' defaults and from the template; the reasons are",
-        "those of [reasons.md](reasons.md).",
+        "Every limit on what strangers and owners can make larger, for reviewers and operators. What others send,",
+        "publish or answer costs time, memory, requests and storage. The tables show how much of each is accepted,",
+        "why, what happens beyond it, who else has such a limit, and the test (below `tests/`) that holds it. The",
+        "figures are read from the code, the settings' defaults and the template; the reasons are those of",
+        "[reasons.md](../reasons.md).",
         "",
-        "Not here is what AWS refuses before us (API Gateway takes 10,240 bytes of headers), and what operators write",
-        "themselves: rules, mailboxes, wallets. One thing has no bound yet: how much a sender whose signature holds",
-        "may have filed in a mailbox, but for the requests a second at the door.",
+        "Not listed are the limits that AWS applies before us (API Gateway accepts 10,240 bytes of headers), and what",
+        "operators write themselves: rules, mailboxes, wallets. One thing has no limit yet: how much a verified sender",
+        "may have stored in a mailbox, except for the requests per second at the inbox.",
     ]
     for section, rows in SECTIONS.items():
         lines += ["", f"## {section}", "", f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
         lines += [f"| {' | '.join((*row[:-1], f'`{row.test}`'))} |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return with_contents("\n".join(lines) + "\n")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""docs/guarantees.md argues from the code, and names the tests of each promise: what it names is there.
+"""docs/design/guarantees.md argues from the code, and names the tests of each promise: what it names is there.
 
 That every call of AWS in the code is struck, tests/faults/test_places.py shows, and that every crash point is played.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent.parent
 LIBRARY = HERE / "layers" / "postroom" / "postroom"
-PAGE = (HERE / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PAGE = (HERE / "docs" / "design" / "guarantees.md").read_text(encoding="utf-8")
 
 
 @cache

@@ -184,6 +184,47 @@ def test_a_function_is_a_thin_skin(path: Path) -> None:
             assert first in sys.stdlib_module_names or first in {"aws_lambda_powertools", "boto3"}, name
 
 
+# --- one table codec -----------------------------------------------------------------------------------------------
+
+CODEC = PACKAGE / "storage" / "aws" / "attributes.py"
+WIRE_TYPES = {"B", "BOOL", "BS", "L", "M", "N", "NS", "NULL", "S", "SS"}
+"""The types of DynamoDB, under which values stand on the wire."""
+
+
+def wire_values(tree: ast.AST) -> Iterator[str]:
+    """Where values of DynamoDB are built or taken apart by hand: `{"S": …}`, `…["S"]`, `….get("S")`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Dict(keys=[ast.Constant(value=name)]) if name in WIRE_TYPES:
+                yield f"line {node.lineno}: {name}"
+            case ast.Subscript(slice=ast.Constant(value=name)) if name in WIRE_TYPES:
+                yield f"line {node.lineno}: {name}"
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=name), *_]) if name in WIRE_TYPES:
+                yield f"line {node.lineno}: {name}"
+
+
+def test_only_the_table_codec_knows_how_dynamodb_writes_values() -> None:
+    files = {*PACKAGE.rglob("*.py"), *FUNCTIONS, *(ROOT / "glue_jobs").rglob("*.py")} - {CODEC}
+    found = {file_id(path): list(wire_values(ast.parse(path.read_text()))) for path in sorted(files)}
+    assert {file: places for file, places in found.items() if places} == {}
+    assert list(wire_values(ast.parse(CODEC.read_text())))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'row = {"ttl": {"N": str(now)}}',
+        'values = {":live": {"S": LIVE}}',
+        'flag = {"BOOL": True}',
+        'state = row["st"]["S"]',
+        'state = row.get("st", {}).get("S")',
+        'pieces = [each["M"] for each in row["pieces"]["L"]]',
+    ],
+)
+def test_a_value_as_dynamodb_writes_it_is_noticed(code: str) -> None:
+    assert list(wire_values(ast.parse(code)))
+
+
 # --- public names ------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What others' licences let us hand on and use; `python -m tests.test_licences` writes docs/licences.md."""
+"""What others' licences let us hand on and use; `python -m tests.test_licences` writes docs/reference/licences.md."""
 
 import re
 from importlib.metadata import metadata
@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import pytest
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from tests.contents import with_contents
 from tests.distributions import (
     ANYWHERE,
     BASE,
@@ -21,7 +22,7 @@ from tests.distributions import (
     pins,
 )
 
-DOCUMENT = ROOT / "docs" / "licences.md"
+DOCUMENT = ROOT / "docs" / "reference" / "licences.md"
 LAYER: Final = "The layer"
 BASE_ONLY: Final = "The base, beyond the layer"
 HEADINGS: Final = {
@@ -146,17 +147,17 @@ def identifiers(expression: str) -> list[str]:
 
 
 def document() -> str:
-    """docs/licences.md as it follows from the locks and the distributions' metadata."""
+    """docs/reference/licences.md as it follows from the locks and the distributions' metadata."""
     lines = [
         "# Licences",
         "",
-        "postroom is under [Apache-2.0](../LICENSE); its wheel holds nobody else's code. What it needs has these",
-        "licences, at the versions of the locks, as each distribution says of itself; what a wheel has compiled into",
-        "it is told by the notices within. Tools of tests and of development are not listed: nothing of them is",
-        "handed on.",
+        "The licences of all dependencies, for anyone who distributes postroom. postroom itself is under",
+        "[Apache-2.0](../../LICENSE), and its wheel contains no other people's code. The dependencies have these",
+        "licences at the versions of the lock files, by their own metadata; the notices in a wheel name what is",
+        "compiled into it. Tools for tests and development are not listed, because they are not distributed.",
         "",
-        "A licence that is not in the first table makes a test fail (`tests/test_licences.py`), and so does a",
-        "distribution whose metadata leaves a doubt, until somebody has read its licence.",
+        "A test (`tests/test_licences.py`) fails for a licence that is not in the first table, and for a distribution",
+        "with unclear metadata, until somebody has read its licence.",
         "",
         "## Why they go together",
         "",
@@ -173,7 +174,7 @@ def document() -> str:
             for row in ROWS
             if row.section == section
         ]
-    return "\n".join(lines) + "\n"
+    return with_contents("\n".join(lines) + "\n")
 
 
 def test_no_metadata_leaves_a_doubt() -> None:

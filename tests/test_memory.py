@@ -35,7 +35,8 @@ from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDir
 from postroom.net.https import MAX_RESPONSE_BYTES, Response
 from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.pipeline import dm3_inbox
-from postroom.pipeline.claims import Claim, Protocol, pack
+from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
+from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, Letter
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
@@ -137,12 +138,12 @@ def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_m
     assert memory.peak < memory_bytes("WorkerFunction") / 4
 
 
-@pytest.mark.parametrize("protocol", ["nlweb", "dm3"])
+@pytest.mark.parametrize("details", [NlwebDetails(), Dm3Details(b"\1" * 32)], ids=["nlweb", "dm3"])
 def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
-    deployed: Deployed, protocol: Protocol
+    deployed: Deployed, details: Details
 ) -> None:
     house, at = House(deployed), Settings()
-    if protocol == "nlweb":  # the keeper reads who is to be told
+    if isinstance(details, NlwebDetails):  # the keeper reads who is to be told
         values = ",".join(["{}"] * (MAX_VALUES // 2 - 20))
         envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
     else:
@@ -150,7 +151,7 @@ def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
     letters = []
     for number in range(LETTERS_AT_ONCE):
         row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
-        claim = Claim(f"c{number}", int(NOW * 1000), protocol, SHOP, row, "192.0.2.1", envelope)
+        claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
         letters.append(Letter(f"letter {number}", pack(claim, house.objects.put)))
     house.clock.now += HORIZON
     keeper = house.keeper()

@@ -1,4 +1,4 @@
-"""docs/parameters.md explains each parameter of template.yaml, in the order in which `sam deploy --guided` asks.
+"""docs/operate/parameters.md explains each parameter of template.yaml, in the order of `sam deploy --guided`.
 
 `python -m tests.test_parameters` writes it.
 """
@@ -7,15 +7,17 @@ import re
 from pathlib import Path
 
 from tests.aws import TEMPLATE, template
+from tests.contents import with_contents
 
-PAGE = Path(__file__).parent.parent / "docs" / "parameters.md"
+PAGE = Path(__file__).parent.parent / "docs" / "operate" / "parameters.md"
 HEAD = """# Parameters
 
-What `sam deploy --guided` asks for, in its order; return takes what is in the second column. The answers stand in
-samconfig.toml, in the line `parameter_overrides`. To change one later, change it there, or be guided anew, and deploy:
-what is said on the command line alone the next deployment takes back. The functions take it at their next start, which
-the deployment brings about. A value that is no good stops the deployment, or the start of a function with a sentence
-that names it.
+What each parameter of the template does, for operators, in the order in which `sam deploy --guided` asks for them.
+Press Enter for the defaults in the second column. The answers are saved in samconfig.toml, in the line
+`parameter_overrides`. To change one later, change it there, or run `sam deploy --guided` again, and deploy: the next
+deployment resets a value that was given on the command line only. Functions read the values when they start, and a
+deployment restarts them. An invalid value stops the deployment, or the start of a function with a sentence that names
+the value.
 
 (This page is written by `python -m tests.test_parameters`, from the template.)
 """
@@ -28,10 +30,10 @@ def page() -> str:
     for line in declared.splitlines():
         if group := re.match(r"  # --- (.*) ---$", line):
             title = group[1][0].upper() + group[1][1:]
-            lines += ["", f"## {title}", "", "| Parameter | Unless you say | What it is |", "|---|---|---|"]
+            lines += ["", f"## {title}", "", "| Parameter | Default | What it is |", "|---|---|---|"]
         elif name := re.match(r"  (\w+):", line):
             lines.append(_row(name[1]))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+    return with_contents(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n")
 
 
 def _row(name: str) -> str:

@@ -13,7 +13,7 @@ from postroom.cost import counted
 from postroom.cost.prices import OURS
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "cost.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "operate" / "cost.md").read_text(encoding="utf-8")
 Bill = dict[str, Any]
 
 
@@ -306,7 +306,7 @@ def test_what_cannot_be_reckoned_with_is_usage(postroom: Postroom, options: tupl
     assert sentence in result.stderr
 
 
-# --- docs/cost.md -----------------------------------------------------------------------------------------------------
+# --- docs/operate/cost.md ---------------------------------------------------------------------------------------------
 
 
 def test_the_page_shows_what_the_command_prints(postroom: Postroom) -> None:
@@ -325,7 +325,7 @@ def test_the_page_has_the_sums_from_door_to_filed(bill: Any) -> None:
 
 
 def test_the_store_protocol_has_the_same_sums(bill: Any) -> None:
-    protocol = (DOCS / "store-protocol.md").read_text(encoding="utf-8")
+    protocol = (DOCS / "design" / "store-protocol.md").read_text(encoding="utf-8")
     told = bill("--batch", "100")
     door, worker, logs = (
         sum(item["usd"] for item in told["items"] if not item["standing"] and re.match(name, item["name"]))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.pipeline.house import NOW, House
 from postroom.client.dm3 import Answer, Dm3Sender, Letter, Post, Sent, attach, delivering, reply
 from postroom.client.sending import Fate
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.steps import drive
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.net.https import HttpsClient, Response
@@ -95,6 +97,31 @@ def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net, alice:
 def test_a_coroutine_does_the_same(net: Net, alice: Writer) -> None:
     sent = asyncio.run(alice.sender.send_async(Letter(BOB, "hello")))
     assert (sent.fate, net.opened().verdict) == (Fate.TAKEN, "accepted")
+
+
+def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
+    asked, began, cancelled = [], threading.Event(), threading.Event()
+
+    class Hanging(HttpsClient):
+        def post(self, url: str, body: bytes, content_type: str) -> Response:
+            asked.append(json.loads(body)["method"])
+            began.set()
+            assert cancelled.wait(60)
+            return result(OPEN)
+
+    https = Hanging(lambda _: pytest.fail("no host is looked up"))
+    sender = Dm3Sender(ALICE, ALICES, Profiles(registry(), lambda: 0.0), https)
+
+    async def cancel() -> None:
+        sending = asyncio.create_task(sender.send_async(Letter(BOB, "hello")))
+        await asyncio.to_thread(began.wait, 60)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        cancelled.set()
+
+    asyncio.run(cancel())  # ends when its threads have
+    assert asked == ["dm3_getProfileExtension"]
 
 
 def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Writer) -> None:
@@ -234,13 +261,7 @@ class Service:
 
     def send(self, letter: Letter) -> Sent:
         steps = delivering(letter, ALICE, ALICES, Profiles(registry(), lambda: 0.0), NOW_MS)
-        try:
-            post = next(steps)
-            while True:
-                post = steps.send(self.answer(post))
-        except StopIteration as ended:
-            sent: Sent = ended.value
-            return sent
+        return drive(steps, self.answer)
 
     def answer(self, post: Post) -> Answer:
         call = json.loads(post.body)

@@ -1,4 +1,4 @@
-"""docs/client.md: every block is run, as it stands there, against the real counter; only the network is not there."""
+"""docs/receive/client.md: every block is run as printed, against the real mailbox API; only the network is missing."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.storage.directory.domains import Domain
 from postroom.storage.directory.mailboxes import read_own_settings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "client.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 FIVE_LINES, WAITING, ASYNC, MANY, SETTING, SENDING, ERRORS, KEYS, LOCAL, NOTEBOOK = BLOCKS
 NAME = "receiver.example"
@@ -54,7 +54,7 @@ def run(code: str) -> dict[str, object]:
     names: dict[str, object] = {"__name__": "__main__"}
     # Every block may use what the first one imports, as the page's readers do.
     exec(FIVE_LINES.splitlines()[0], names)
-    exec(compile(code, "docs/client.md", "exec"), names)
+    exec(compile(code, "docs/receive/client.md", "exec"), names)
     return names
 
 

@@ -1,4 +1,4 @@
-"""docs/jobs.md reckons with a billion messages a day, and with what others would do: its arithmetic, done again.
+"""docs/design/scale.md reckons with a billion messages a day, and with other designs: its arithmetic, done again.
 
 `python -m tests.cost.test_billion` prints the tables.
 """
@@ -14,7 +14,7 @@ from postroom.cost.model import MILLION, Item, Mail, bill
 from postroom.cost.nights import Nights, Run, run_of
 from postroom.cost.prices import OURS, Prices, read_prices
 
-PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "design" / "scale.md").read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())
 A_DAY, SIZE, BATCH, DAYS = 10**9, 2_000, 100, 30
 PRICES = read_prices(OURS, "us-east-1")

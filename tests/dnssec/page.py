@@ -1,4 +1,4 @@
-"""docs/dnssec.md: the table of cases, like ones in one row."""
+"""docs/evidence/dnssec.md: the table of cases, like ones in one row."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.dnssec.case import Case, Peer, Status
 from tests.dnssec.ground import Verdicts
 from tests.dnssec.programs import version
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "dnssec.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "dnssec.md"
 MARK = "<!-- written by python -m tests.dnssec --write -->\n"
 _HEAD = "| Asked | Zones | Expected | unbound | delv | ours | Why |\n|---|---|---|---|---|---|---|\n"
 

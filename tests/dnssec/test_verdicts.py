@@ -1,4 +1,4 @@
-"""unbound, delv and we say of every case what the table of cases says, and docs/dnssec.md repeats it."""
+"""unbound, delv and we say of every case what the table of cases says, and docs/evidence/dnssec.md repeats it."""
 
 from collections.abc import Mapping
 from concurrent.futures import Future

@@ -1,4 +1,4 @@
-"""docs/archive.md, followed by a shell: letters and mail from the town's post office come home, and are kept there."""
+"""docs/receive/archive.md, followed by a shell: mail from the local post office is pulled home, and kept there."""
 
 import json
 import re
@@ -21,7 +21,7 @@ __all__ = ["https"]
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "archive.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "archive.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 LETTERS, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCKS
 

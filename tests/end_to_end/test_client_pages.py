@@ -1,4 +1,4 @@
-"""docs/client.md and docs/outbox.md, their shell blocks, followed by an owner at the town's post office."""
+"""docs/receive/client.md and docs/send/outbox.md: an owner runs their shell blocks at the local post office."""
 
 import json
 import re
@@ -31,8 +31,8 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```sh\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-READ, SETTINGS = blocks("client.md")
-[SEND] = blocks("outbox.md")
+READ, SETTINGS = blocks("receive/client.md")
+[SEND] = blocks("send/outbox.md")
 
 
 @pytest.fixture(scope="module")

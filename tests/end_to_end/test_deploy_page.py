@@ -1,4 +1,4 @@
-"""docs/deploy.md, followed by a shell as far as it goes without an account: a local stack stands for the deployed one.
+"""docs/operate/deploy.md, followed by a shell as far as it goes without an account; a local stack replaces AWS.
 
 What `sam build` makes is looked at, and run, in tests/built.
 """
@@ -22,7 +22,7 @@ from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 
 ROOT = TEMPLATE.parent
-PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "operate" / "deploy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 (
     INSTALL, ACCOUNT, KEYGEN, ZONE, CERTIFICATE, BUILD, DEPLOY, STATUS, PROOF, SERVE, LOOK, SEND, READ, MORE, UPGRADE,

@@ -1,4 +1,4 @@
-"""docs/jobs.md, followed by a shell, at the town's post office: the jobs of the night on what other tests have left."""
+"""docs/operate/jobs.md, followed by a shell: the nightly jobs run on what other tests have left."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from postroom.storage.mail.past import Stand
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "jobs.md").read_text(encoding="utf-8")
 HERE, ON_AWS, HOLD = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 

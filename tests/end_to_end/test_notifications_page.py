@@ -1,4 +1,4 @@
-"""docs/notifications.md, followed: a webhook is verified, and told over real HTTPS that real mail came in."""
+"""docs/receive/notifications.md, followed: a webhook is verified, and told over real HTTPS that real mail came in."""
 
 import re
 import threading
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.shells import Shell
-from tests.end_to_end.test_counter_page import BLOCKS as COUNTER
-from tests.end_to_end.test_counter_page import shell
+from tests.end_to_end.test_mailbox_api_page import BLOCKS as COUNTER
+from tests.end_to_end.test_mailbox_api_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.demo.office import until
@@ -25,7 +25,7 @@ __all__ = ["shell", "tools"]
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "notifications.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 [PYTHON] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 KEYS = COUNTER[0]

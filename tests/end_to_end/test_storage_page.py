@@ -1,4 +1,4 @@
-"""docs/storage.md, followed by a shell and by Python, at the town's post office: real HTTPS, real function, real S3."""
+"""docs/receive/storage.md, followed by a shell and by Python: real HTTPS, a real function, an S3 API."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.client.archive.mail import STORAGE_KEY, USERS, filled
 from tests.end_to_end.shells import Shell
-from tests.end_to_end.test_counter_page import BLOCKS as SIGNING_IN
-from tests.end_to_end.test_counter_page import shell
+from tests.end_to_end.test_mailbox_api_page import BLOCKS as SIGNING_IN
+from tests.end_to_end.test_mailbox_api_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
 from tests.protocols.dm3.stored_mail import ALICE, BOB
 
@@ -26,7 +26,7 @@ __all__ = ["shell", "tools"]
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "storage.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "storage.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 ARCHIVE, KEY = "archive.example", PrivateKey.generate("ed25519")
 KEEPER = "keeper.example"

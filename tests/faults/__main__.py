@@ -25,7 +25,7 @@ from tests.tiers import Tier
 
 from postroom.local.emulator import Emulator
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "faults.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "faults.md"
 MARK = "<!-- written by python -m tests.faults --write -->\n"
 HEAD = "| Flow | AWS calls | Runs | What befell each call | Wrong afterwards |"
 RULE = "|---|--:|--:|---|--:|"

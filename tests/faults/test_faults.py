@@ -1,7 +1,7 @@
 """Whatever befalls any call of AWS: nothing is lost, nothing is doubled, and nobody is told twice.
 
-What is played, and what came of it, stands in docs/faults.md: `python -m tests.faults --write` writes it there, from a
-run of everything. A tier plays a share of it (tests/faults/rotation.py), and each flow undisturbed.
+What is played, and what comes of it, is in docs/evidence/faults.md: `python -m tests.faults --write` writes it there,
+from a run of everything. A tier plays a share of it (tests/faults/rotation.py), and each flow undisturbed.
 """
 
 import re

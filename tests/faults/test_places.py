@@ -68,7 +68,7 @@ def test_every_call_of_aws_in_the_code_is_made_by_a_flow(places: set[Place]) -> 
 
 
 def test_every_crash_point_is_played_through(places: set[Place]) -> None:
-    page = (HERE / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    page = (HERE / "docs" / "design" / "guarantees.md").read_text(encoding="utf-8")
     [table] = re.findall(r"## Every crash point\n(.*?)\n## ", page, re.DOTALL)
     named = set(re.findall(r"`([a-z_/]+\.py)` `([A-Za-z_.]+)`", table))
     seen = {(place.path, place.name) for place in places}

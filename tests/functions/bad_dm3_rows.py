@@ -1,4 +1,4 @@
-"""The rows of the table behind docs/bad-input.md that are posted to the dm3 delivery service."""
+"""The rows of the table behind docs/reference/bad-input.md that are posted to the dm3 delivery service."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Requests that nobody should send, and what becomes of each: the table behind docs/bad-input.md.
+"""Requests that nobody should send, and what becomes of each: the table behind docs/reference/bad-input.md.
 
 MARK stands in every member that a sender controls: no refusal may repeat it.
 """

@@ -27,6 +27,7 @@ from postroom.local import gateway
 from postroom.local.clients import REGION
 from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Waiting
+from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim, Queued
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
@@ -179,7 +180,7 @@ def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
         rule = HELLO
     claim_id = f"{number:032x}"
     row = row_key(RECEIVER, 1, at * 1000, claim_id)
-    return Claim(claim_id, at * 1000, "nlweb", RECEIVER, row, "203.0.113.7", message, rule)
+    return Claim(claim_id, at * 1000, RECEIVER, row, "203.0.113.7", message, NlwebDetails(rule))
 
 
 def notice_row(at: int) -> RowKey:

@@ -14,7 +14,7 @@ EVERYWHERE = {
     "postroom.api", "postroom.core", "postroom.crypto", "postroom.net", "postroom.net.aws",
     "postroom.outbound", "postroom.pipeline", "postroom.protocols",
     "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
-    "postroom.storage.mail", "postroom.storage.secrets",
+    "postroom.storage.aws", "postroom.storage.mail", "postroom.storage.secrets",
 }  # fmt: skip
 MESSAGES = {
     "coincurve", "postroom.http", "postroom.protocols.dm3", "postroom.storage.directory", "postroom.storage.limits",

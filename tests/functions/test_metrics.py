@@ -1,4 +1,4 @@
-"""docs/metrics.md names every metric that functions and jobs can write, which of them does, and every alarm."""
+"""docs/operate/metrics.md names every metric that functions and jobs can write, which of them does, and every alarm."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from postroom.outbound.notifier import Notified
 from postroom.pipeline.outcomes import Fate
 
 ROOT = TEMPLATE.parent
-DOCUMENT = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "operate" / "metrics.md").read_text(encoding="utf-8")
 FUNCTIONS = {
     "inbox": "inbox/app.py", "worker": "worker/app.py", "keeper": "worker/keeper.py", "courier": "courier/app.py",
     "mailbox": "mailbox/app.py",

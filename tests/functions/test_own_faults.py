@@ -1,4 +1,4 @@
-"""Failures of our own: one table, one test. docs/own-faults.md is that table; `python -m …test_own_faults` writes it.
+"""Failures of our own: one table, one test. `python -m …test_own_faults` writes it into docs/operate/own-faults.md.
 
 Each row runs a real handler from its cold start, with one thing wrong around it: a resource is really gone (moto), or
 AWS refuses every call of a service in its own words.
@@ -16,6 +16,7 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import ClientError
+from tests.contents import with_contents
 from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import Json, Office
 from tests.functions.logs import log_lines, metrics
@@ -45,7 +46,7 @@ from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.operators import Operators
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "own-faults.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operate" / "own-faults.md"
 LONG_AGO = MADE_AT - 7 * 86_400
 TARGET = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
@@ -496,37 +497,37 @@ _MUST = {
 
 
 INTRODUCTION = """\
-# Failures of our own
+# Faults of the deployment
 
-What is wrong with us, not with a message nor with its sender, and what becomes of it then. In no case is anything
-answered well that was not done, and in no case is an accepted message discarded for it: it waits, a week at most, as
-it does for anything else ([store-protocol.md](store-protocol.md)). `tests/functions/test_own_faults.py` plays each
-row with the real handlers.
+What operators find in the logs when something is wrong with the deployment, not with a message or its sender, and
+what happens to messages meanwhile. No request is answered as done that was not done, and no accepted message is
+discarded because of such a fault: it waits, for a week at most, as for any other reason ([store
+protocol](../design/store-protocol.md)). `tests/functions/test_own_faults.py` runs each row with the real handlers.
 
-The function's log has one line at level ERROR for each failure that a run met, however many messages it befell: the
-sentence below. It names the resource, never a message, a mailbox, or what a secret holds. And the run counts it: as
-`OwnFault`, or as `QuotaExhausted` where nothing is broken and AWS gives no more just now. What is denied or gone for
-good is not asked again by the SDK; what is throttled was asked three times by then.
+The function's log has one line at level ERROR for each fault that a run met, however many messages it affected: the
+sentence below. It names the resource, never a message, a mailbox, or the content of a secret. The run also counts it:
+as `OwnFault`, or as `QuotaExhausted` if nothing is broken and AWS is throttling. The SDK does not repeat a request
+that was denied or whose resource is gone; it has tried a throttled one three times by then.
 
-A secret is read once by an instance that needs it, and again after 45 seconds at the earliest: so long at most a
-mended one goes unnoticed. A rule or a mailbox of the directory is known for half a minute.
+An instance reads a secret when it first needs it, and again after 45 seconds at the earliest: so long at most it does
+not notice that a secret was repaired. A rule or a mailbox of the directory is cached for half a minute.
 
-Of filed bytes S3 says the same to our roles where they are gone and where they are denied. An owner's page then names
-the message among `unreadable`, and it is counted as `CounterUnreadable`, which has an alarm of its own. And a
-registry of names that is denied reads like one that was never put: look at the role, if names that are in it are not
-known. (Roles that may list the bucket are told apart; ours may not, for it has the names of owners in it.)
+S3 answers our roles the same whether stored bytes are gone or access is denied. An owner's page then lists the
+message under `unreadable`, and it is counted as `CounterUnreadable`, which has an alarm of its own. A registry of
+names that is denied looks like one that was never set: check the role, if names that are in it are not known. (Roles
+that may list the bucket get different answers; ours may not, because the bucket holds the names of owners.)
 
 ## A setting is wrong, or missing
 
-The function does not start: API Gateway answers 500, SQS hands the batch out again. The sentence is the last line of
-the error that AWS Lambda logs, and the start counts as one of the function's `Errors`. Set the template's parameter
-right, and deploy it.
+The function does not start: API Gateway answers 500, SQS delivers the batch again. The sentence is the last line of
+the error that AWS Lambda logs, and the start counts as one of the function's `Errors`. Correct the template's
+parameter, and deploy.
 
 """
 
 
 def document() -> str:
-    """docs/own-faults.md as it follows from the tables."""
+    """docs/operate/own-faults.md as it follows from the tables."""
     lines = [
         *INTRODUCTION.splitlines(),
         "| Function | Logged |",
@@ -541,7 +542,7 @@ def document() -> str:
         lines += ["| Function | at work on | What | Then |", "|---|---|---|---|"]
         told = (f"| {_short(row.work.function)} | {row.work.what} | {row.what} | {row.then} |" for row in rows)
         lines += dict.fromkeys(told)
-    return "\n".join(lines) + "\n"
+    return with_contents("\n".join(lines) + "\n")
 
 
 def _short(function: str) -> str:

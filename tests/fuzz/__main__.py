@@ -1,7 +1,7 @@
 """Search for inputs that break parsers: `make fuzz`, or `python -m tests.fuzz [NAME …] --minutes N [--keep]`.
 
-`--keep` puts a small part of what was found to lead somewhere into the repository; `--write` writes docs/fuzz.md by
-what all searches in build/fuzz came to, and searches no more if no minutes are given.
+`--keep` puts a small part of what was found to lead somewhere into the repository; `--write` writes
+docs/evidence/fuzz.md by what all searches in build/fuzz came to, and searches no more if no minutes are given.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests.contents import with_contents
 from tests.fuzz.corpus import CORPUS, Reached, keep
 from tests.fuzz.entries import ENTRIES
 from tests.fuzz.page import PAGE, page, table
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="entries; without: all of them")
     parser.add_argument("--minutes", type=float, default=0, help="for all entries together")
     parser.add_argument("--keep", action="store_true", help="keep what leads somewhere in tests/fuzz/corpus")
-    parser.add_argument("--write", action="store_true", help="write docs/fuzz.md")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/fuzz.md")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in ENTRIES]
     if unknown:
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes = {name: _outcome(name) for name in names}
     print("\n".join(table(outcomes)))
     if chosen.write:
-        PAGE.write_text(page({name: _outcome(name) for name in ENTRIES}))
+        PAGE.write_text(with_contents(page({name: _outcome(name) for name in ENTRIES})))
     return 1 if found else 0
 
 

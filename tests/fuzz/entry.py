@@ -1,7 +1,7 @@
 """What is fuzzed: an entry takes any bytes, and raises only where a property is broken.
 
 An entry hands its bytes to a parser, and what the parser gives to a second reader, or to the writer and back. What it
-holds is its docstring's first line; docs/fuzz.md repeats it.
+holds is its docstring's first line; docs/evidence/fuzz.md repeats it.
 """
 
 from collections.abc import Callable

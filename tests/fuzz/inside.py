@@ -12,8 +12,7 @@ from postroom.core.settings import read_settings
 from postroom.http.cors import Cors
 from postroom.names.dns import parse_servers
 from postroom.names.dnssec import IANA_ROOT, TrustAnchors
-from postroom.outbound.discards import Notice, SummaryDue
-from postroom.outbound.queue_messages import read_queue_message
+from postroom.outbound.queue_messages import READERS, read_queue_message
 from postroom.pipeline.claims import Claim, Queued, read_claim, unpack
 from postroom.storage.mail.segments import Line, Objects, decode_line, lay_out
 
@@ -54,21 +53,21 @@ def queued_claims(data: bytes) -> None:
     assert found.pointer or read_claim(json.loads(found.body())["claim"]) == found.claim
 
 
-NOTICES = tuple(
+QUEUE_MESSAGES = tuple(
     record["body"].encode()
-    for name in ("notice", "summary")
-    for record in json.loads((EVENTS / f"courier-{name}.json").read_bytes())["Records"]
+    for path in sorted(EVENTS.glob("courier-*.json"))
+    for record in json.loads(path.read_bytes())["Records"]
 )
 
 
-@fuzzed("outbound.queue_messages", seeds=(*NOTICES, b"[]", b"1", b"{}"), is_json=True)
-def notices(data: bytes) -> None:
-    """A notice, or one of the errors that mean: none of ours; sent again it is the same notice."""
+@fuzzed("outbound.queue_messages", seeds=(*QUEUE_MESSAGES, b"[]", b"1", b"{}"), is_json=True)
+def queue_messages(data: bytes) -> None:
+    """A message of the courier's queue, or one of the errors that mean: none of ours; sent again it is the same one."""
     try:
         found = read_queue_message(text_of(data))
     except ValueError:
         return
-    assert isinstance(found, Notice | SummaryDue)
+    assert found.kind in READERS
     assert read_queue_message(found.encode()) == found
 
 
@@ -114,4 +113,4 @@ def operators_settings(data: bytes) -> None:
             assert str(error)
 
 
-ENTRIES: tuple[Entry, ...] = (queued_claims, notices, stored_lines, operators_settings)
+ENTRIES: tuple[Entry, ...] = (queued_claims, queue_messages, stored_lines, operators_settings)

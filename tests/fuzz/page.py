@@ -1,4 +1,4 @@
-"""docs/fuzz.md: what is fuzzed, what holds, what a search came to, and what was mended."""
+"""docs/evidence/fuzz.md: what is fuzzed, what holds, what a search came to, and what was mended."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,15 +9,18 @@ from tests.fuzz.entries import ENTRIES
 from tests.fuzz.mutate import CHANGES, REPETITIONS
 from tests.fuzz.search import MEMORY_MB, TIMEOUT_SECONDS, Outcome
 
-PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "fuzz.md"
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "evidence" / "fuzz.md"
 
 _INTRODUCTION: Final = f"""\
-# Fuzz
+# Fuzzing
+
+Which parsers are fuzzed, which properties hold for each, and what was found, for anyone who reviews the security of
+postroom or changes a parser.
 
     make fuzz MINUTES=60
 
-searches for inputs that break a parser, by [atheris](https://github.com/google/atheris), which is led by the lines an
-input reaches. `ENTRY=name` searches one entry; `KEEP=1` puts a small part of what led somewhere into
+searches for inputs that break a parser, with [atheris](https://github.com/google/atheris), which is guided by code
+coverage. `ENTRY=name` searches one entry; `KEEP=1` adds a small part of the inputs that reached new code to
 `tests/fuzz/corpus`.
 
 Every entry takes any bytes, and holds for them: an answer or a named refusal, never another exception. A search gives
@@ -46,8 +49,8 @@ _MENDED: Final = """\
 - **One claim with a member of another type took its whole batch along**: an id that is a list is no key of a dict. A
   claim is now none of ours unless its members have their types (`queued_claims`).
 - **Other errors were raised than was said**: for queue messages that are no objects or nest very deeply, and for keys
-  of a delivery service that are no text. A secret without any encryption key was taken (`queued_claims`, `notices`,
-  `stored_keys`).
+  of a delivery service that are no text. A secret without any encryption key was taken (`queued_claims`,
+  `queue_messages`, `stored_keys`).
 - **131 kB of YAML took longer than ten seconds** under the instruments; without them 1.3 s, in proportion to its
   length. Nothing was to be mended: the registry is stored as JSON. The entry takes 32 kB now (`registry_document`).
 - **NaN was `NotJson` where a name occurs twice behind it, and `NotIJson` by itself**: the whole text was tried once

@@ -1,7 +1,6 @@
 """Variants of compaction with one fault each, of the kind that the tests of its kills are there to find."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from postroom.jobs import survey
 from postroom.jobs.evidence import Evidence
 from postroom.jobs.moving import Mover
 from postroom.jobs.registers import Registers
-from postroom.net.aws import RefusedError, conditional
+from postroom.storage.aws.attributes import primary_key
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.chunks import Kept
 from postroom.storage.mail.past import Stand, stand_of
@@ -29,17 +28,15 @@ def swings_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
     """Without `o = :src`: who sleeps moves rows back to what was collected meanwhile."""
 
     def swing(self: Any, key: RowKey, _source: str, place: Place) -> bool:
-        with suppress(RefusedError), conditional():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
-                UpdateExpression="SET o = :o, off = :off, len = :len",
-                ConditionExpression="st = :live",
-                ExpressionAttributeValues={
-                    ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
-                    ":live": {"S": "L"},
-                },
-            )  # fmt: skip
+        self._table.update(
+            primary_key(key.pk, key.sk),
+            "SET o = :o, off = :off, len = :len",
+            {
+                ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
+                ":live": {"S": "L"},
+            },
+            "st = :live",
+        )  # fmt: skip
         return True
 
     patch.setattr(Registers, "swing", swing)
@@ -49,11 +46,10 @@ def swings_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
     """Without any condition: what was acknowledged meanwhile is live again."""
 
     def swing(self: Any, key: RowKey, _source: str, place: Place) -> bool:
-        self._dynamodb.update_item(
-            TableName=self._table,
-            Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
-            UpdateExpression="SET st = :live, o = :o, off = :off, len = :len, c = :c",
-            ExpressionAttributeValues={
+        self._table.update(
+            primary_key(key.pk, key.sk),
+            "SET st = :live, o = :o, off = :off, len = :len, c = :c",
+            {
                 ":live": {"S": "L"}, ":c": {"S": "a.com"},
                 ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
             },

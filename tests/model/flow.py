@@ -5,7 +5,7 @@ is), or one Feedback sent. An actor may be overtaken by any other between two of
 likes, or die there. SQS may deliver a message again at any time, also to two workers at once, also after it was
 deleted. All schedules are explored.
 
-`Rules()` is the protocol: every field's default is what docs/store-protocol.md says, a variant changes one. Messages
+`Rules()` is the protocol: each default is what docs/design/store-protocol.md says; a variant changes one. Messages
 are numbered by the time at which the door mints their claims. Taken as given: of a message whose every claim is past
 its horizon, and of which no copy is left, none comes any more (RETAIN is the horizon and a copy's longest life). Left
 out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are one

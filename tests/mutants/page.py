@@ -1,4 +1,4 @@
-"""docs/mutants.md: the table of mutants, and which tests found them."""
+"""docs/evidence/mutants.md: the table of mutants, and which tests found them."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from tests.mutants.listed import ROOMS, ROOT, Mutant
 from tests.mutants.results import BEFORE, Results, found
 from tests.tiers import Tier
 
-PAGE = ROOT / "docs" / "mutants.md"
+PAGE = ROOT / "docs" / "evidence" / "mutants.md"
 MARK = "<!-- written by python -m tests.mutants --write -->\n"
 _RUNS = (BEFORE, Tier.QUICK, Tier.ALL)
 _HEAD = (
@@ -53,7 +53,7 @@ def _row(mutant: Mutant, results: Results) -> str:
 
 
 def _link(mutant: Mutant) -> str:
-    return f"../{mutant.patch.relative_to(ROOT)}"
+    return f"../../{mutant.patch.relative_to(ROOT)}"
 
 
 def _test(nodeid: str) -> str:

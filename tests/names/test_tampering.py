@@ -15,11 +15,12 @@ from dns.rdatatype import RRSIG, TXT
 from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
+from postroom.core.steps import drive
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Answer, Malformed, Question
 from postroom.names.dns.wire import make_query
-from postroom.names.dnssec import Absent, Bogus, Indeterminate, Insecure, Secure, TrustAnchors, Verdict, drive, walk
+from postroom.names.dnssec import Absent, Bogus, Indeterminate, Insecure, Secure, TrustAnchors, Verdict, walk
 from postroom.reasons import Reason
 
 NOW = int(time.time())

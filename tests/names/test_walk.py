@@ -18,6 +18,7 @@ from tests.names.messages import answer_of, message_of
 from tests.tiers import examples
 
 from postroom.core.errors import NotNowError
+from postroom.core.steps import drive
 from postroom.local.zones import Mode
 from postroom.names.dns import Answer, Malformed, Question
 from postroom.names.dnssec import (
@@ -30,9 +31,6 @@ from postroom.names.dnssec import (
     KnownZones,
     Secure,
     TrustAnchors,
-    drive,
-    drive_async,
-    look_up,
     validate,
     walk,
 )
@@ -909,10 +907,10 @@ def test_the_signatures_of_an_answer_may_come_before_its_records(judge, meddle):
     assert isinstance(judge(ask=meddle(turn)), Secure)
 
 
-# --- drivers -------------------------------------------------------------------------------------------------
+# --- from asyncio ----------------------------------------------------------------------------------------------
 
 
-def test_look_ups_of_asyncio_go_on_at_once_and_end_as_those_of_a_thread(ask, anchors, judge):
+def test_look_ups_of_asyncio_go_on_at_once_in_threads(ask, judge):
     """Each waits in its first question until the others have asked, too."""
     names = (KEY, "none.sender.example", "pk1.wild.sender.example")
     meeting = threading.Barrier(len(names))
@@ -923,16 +921,6 @@ def test_look_ups_of_asyncio_go_on_at_once_and_end_as_those_of_a_thread(ask, anc
         return ask(question)
 
     async def look_all_up():
-        now = time.time()
-        each = [drive_async(look_up(dns.name.from_text(name), TXT, anchors, now), ask_together) for name in names]
-        return await asyncio.gather(*each)
+        return await asyncio.gather(*(asyncio.to_thread(judge, name, ask=ask_together) for name in names))
 
     assert asyncio.run(look_all_up()) == [judge(name) for name in names]
-
-
-def test_a_look_up_of_asyncio_that_nobody_answers_is_indeterminate(anchors):
-    def nobody(question):
-        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "nobody")
-
-    verdict = asyncio.run(drive_async(look_up(dns.name.from_text(KEY), TXT, anchors, time.time()), nobody))
-    assert verdict == Indeterminate(Reason.KEY_LOOKUP_FAILED, "nobody")

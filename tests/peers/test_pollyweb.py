@@ -24,7 +24,7 @@ SENDER, RECEIVER = "polly.example", "receiver.example"
 WALLET = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"
 KEY = PrivateKey.generate("ed25519")
 RSA_KEY = PrivateKey.generate("rsa")
-DOCS = Path(__file__).parents[2] / "docs" / "peers.md"
+DOCS = Path(__file__).parents[2] / "docs" / "evidence" / "peers.md"
 
 # Sends each message of {name: {"as": who, …fields of Msg}}; tells {name: what became of it}.
 SEND = """
@@ -160,7 +160,7 @@ def test_a_byte_changed_on_the_way_is_noticed(town):
     assert caught.value.reason is Reason.HASH_MISMATCH
 
 
-# As docs/peers.md has them, row by row.
+# As docs/evidence/peers.md has them, row by row.
 REFUSED = {
     "the number 1.0": ({"Body": {"n": 1.0}}, Reason.HASH_MISMATCH),
     "the number 1e16": ({"Body": {"n": 1e16}}, Reason.HASH_MISMATCH),

@@ -22,7 +22,8 @@ from postroom.outbound.outbox import Dispatch
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.postman import Postman
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.pipeline.claims import Claim, Protocol, unpack
+from postroom.pipeline.claim_details import Protocol
+from postroom.pipeline.claims import Claim, unpack
 from postroom.pipeline.dead_letters import Keeper
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge

@@ -1,11 +1,13 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.pipeline.claims import Claim, Dm3Found, Queued, pack, read_claim, unpack
+from postroom.pipeline.claim_details import Dm3Details, NlwebDetails
+from postroom.pipeline.claims import Claim, Queued, pack, read_claim, unpack
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail.segments import Objects
@@ -13,7 +15,7 @@ from postroom.storage.queues import MAX_BODY_BYTES
 
 
 def claim(envelope: str) -> Claim:
-    return Claim("id", 1000, "nlweb", "a.com", row_key("a.com", 1, 1000, "id"), "192.0.2.1", envelope, None)
+    return Claim("id", 1000, "a.com", row_key("a.com", 1, 1000, "id"), "192.0.2.1", envelope, NlwebDetails())
 
 
 @given(st.text())
@@ -76,7 +78,7 @@ def test_a_body_that_is_none_of_ours_is_a_value_error(body: str) -> None:
         unpack(body, Nowhere())
 
 
-@pytest.mark.parametrize("member", ["id", "at", "protocol", "mailbox", "pk", "sk", "source", "envelope", "rule", "dm3"])
+@pytest.mark.parametrize("member", ["id", "at", "protocol", "mailbox", "pk", "sk", "source", "envelope", "rule"])
 @pytest.mark.parametrize("value", [["list"], {"an": "object"}, True, 1.5, [1, "mailbox", 2], [1, 2]], ids=str)
 def test_a_claim_with_a_member_of_another_type_is_none_of_ours(member: str, value: Any) -> None:
     """Else it fails later, where its neighbours fail with it: ids, for one, are looked up in a dict."""
@@ -84,21 +86,27 @@ def test_a_claim_with_a_member_of_another_type_is_none_of_ours(member: str, valu
         read_claim({**claim("").as_json(), member: value})
 
 
+@pytest.mark.parametrize("value", [None, ["list"], ["no base64", ""], {"an": "object"}, True, [1, 2]], ids=str)
+def test_a_claim_without_what_its_protocol_needs_is_none_of_ours(value: Any) -> None:
+    with pytest.raises(ValueError):
+        read_claim({**replace(claim(""), details=Dm3Details(b"\1" * 32)).as_json(), "dm3": value})
+
+
 RELEASE_BEFORE = {
     b'{"claim":{"form":1,"id":"c1","at":1700000000000,"protocol":"dm3","mailbox":"bob.eth","pk":"bob.eth#0",'
     b'"sk":"m#1700000000000#c1","source":"192.0.2.1","envelope":"{}","rule":null,"dm3":'
     b'["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=","SHA256:x"],"counted":true},"tries":2}': Queued(
         Claim(
-            "c1", 1_700_000_000_000, "dm3", "bob.eth", RowKey("bob.eth#0", "m#1700000000000#c1"), "192.0.2.1", "{}",
-            None, Dm3Found(b"\1" * 32, "SHA256:x"), counted=True,
+            "c1", 1_700_000_000_000, "bob.eth", RowKey("bob.eth#0", "m#1700000000000#c1"), "192.0.2.1", "{}",
+            Dm3Details(b"\1" * 32, "SHA256:x"), counted=True,
         ), tries=2,
     ),
     b'{"claim":{"form":1,"id":"c1","at":1700000000000,"protocol":"nlweb","mailbox":"a.com","pk":"a.com#0",'
     b'"sk":"m#1700000000000#c1","source":"192.0.2.1","envelope":"{}","rule":["Hello@Host","forward","arn:x"]},'
     b'"tries":0}': Queued(
         Claim(
-            "c1", 1_700_000_000_000, "nlweb", "a.com", RowKey("a.com#0", "m#1700000000000#c1"), "192.0.2.1", "{}",
-            SubjectRule("Hello@Host", Treatment.FORWARD, "arn:x"),
+            "c1", 1_700_000_000_000, "a.com", RowKey("a.com#0", "m#1700000000000#c1"), "192.0.2.1", "{}",
+            NlwebDetails(SubjectRule("Hello@Host", Treatment.FORWARD, "arn:x")),
         )
     ),
 }  # fmt: skip
@@ -107,3 +115,8 @@ RELEASE_BEFORE = {
 @pytest.mark.parametrize("body", RELEASE_BEFORE, ids=["dm3", "nlweb"])
 def test_a_claim_of_the_release_before_is_read(body: bytes) -> None:
     assert unpack(body.decode(), Nowhere()) == RELEASE_BEFORE[body]
+
+
+@pytest.mark.parametrize("body", RELEASE_BEFORE, ids=["dm3", "nlweb"])
+def test_a_claim_is_written_as_the_release_before_reads_it(body: bytes) -> None:
+    assert RELEASE_BEFORE[body].body().encode() == body

@@ -15,6 +15,7 @@ from tests.pipeline.house import House
 from postroom.core.errors import NotNowError
 from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.names.registry import FRESH_SECONDS
+from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_BESIDE_BYTES, MAX_BODY_BYTES
 from postroom.protocols.dm3.envelope import DeliveryInformation, read_envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
@@ -51,9 +52,9 @@ def test_accepted_is_said_once_the_claim_is_queued(service: DeliveryService) -> 
     claim = service.claim(service.queued(envelope))
     assert (claim.protocol, claim.mailbox, claim.source) == ("dm3", BOB, "192.0.2.1")
     assert read_envelope(json.loads(claim.envelope)) == envelope
-    assert claim.dm3
-    assert claim.dm3.receiver_key == service.users[BOB].encryption.public
-    assert claim.dm3.sender_key == service.users[ALICE].signing.public.fingerprint
+    assert isinstance(claim.details, Dm3Details)
+    assert claim.details.receiver_key == service.users[BOB].encryption.public
+    assert claim.details.sender_key == service.users[ALICE].signing.public.fingerprint
 
 
 def test_an_envelope_may_come_as_json_text_and_is_queued_as_it_came(service: DeliveryService) -> None:
@@ -216,8 +217,8 @@ def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, 
     service.registry.away = away
     service.queued(service.envelope(sender=MALLORY))
     claim = service.claim(service.house.record(service.house.deployed.bodies("ClaimsQueue")[-1]))
-    assert claim.dm3
-    assert claim.dm3.sender_key == ""
+    assert isinstance(claim.details, Dm3Details)
+    assert claim.details.sender_key == ""
 
 
 def test_but_not_whoever_is_proven_to_be_somebody_else(service: DeliveryService) -> None:

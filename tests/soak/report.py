@@ -20,7 +20,7 @@ from tests.soak.town import VISIBILITY_SECONDS
 from postroom.storage.audit.findings import End
 from postroom.storage.audit.problems import Problem as StoreProblem
 
-PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "soak.md"
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "evidence" / "soak.md"
 
 
 @contextmanager
@@ -111,30 +111,32 @@ def _section(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]
 
 
 INTRODUCTION: Final = f"""\
-# The soak
+# Soak test
+
+The result of the soak test, for anyone who wants to know whether mail survives crashes and faults.
 
     make soak MESSAGES=2000
 
-drives the whole flow through crashes and faults, and then holds every answer of the door against what is stored. Its
-exit code is 0 only if every number under "Problems" is 0, and every problem of the audit's, too, and if the audit has
-no more notes than there were posts that the door gave no final answer: a claim that it queued before it died, or before
-it said "not now", is filed without a line in the ledger, and the post that follows is the copy. `MINUTES` ends the
-sending early, `SEED` chooses messages, victims and faults (when one strikes also hangs on the machine's speed),
+sends messages while processes are killed and AWS calls fail, and then compares every answer of the inbox with what is
+stored. The exit code is 0 only if every number under "Problems" is 0, the audit finds no problem, and the audit has no
+more notes than there were requests without a final answer: a claim that the inbox queued before it died, or before it
+answered 503, is filed without a line in the ledger, and the repeated request is the copy. `MINUTES` ends the sending
+early, `SEED` chooses messages, victims and faults (when a fault occurs also depends on the machine's speed), and
 `WRITE=1` writes this page.
 
-Three loud senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} quiet ones the rest. Whoever gets no answer, or "not
-now", posts the same message again. Processes are killed (SIGKILL) in the middle of whatever they do; one call of AWS in
-{ONE_CALL_IN} fails, and one in {1 / STUBBORN:.0f} of those in all of botocore's tries; the queues hand out one
-message in {1 / DUPLICATED:.0f} twice, at the same time or up to {LATEST_SECONDS} s later, and every batch out of order.
+Three senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} others the rest. A sender that gets no answer, or 503, sends
+the same message again. Processes are killed (SIGKILL) in the middle of their work; one AWS call in {ONE_CALL_IN} fails,
+and one in {1 / STUBBORN:.0f} of those in all of botocore's attempts; the queues deliver one message in
+{1 / DUPLICATED:.0f} twice, at the same time or up to {LATEST_SECONDS} s later, and every batch in random order.
 
-Real: the template's tables, queues and bucket in the local stack; the functions' own handlers with the environment that
-the template gives them, in processes of their own; batches of up to {BATCH}; signed DNS with the stack's trust anchor;
-TLS to the senders' post offices. What stands in: for API Gateway, a loop that gives the door its events; for the event
-source mappings, pollers that receive, call the handler, and delete; for the senders' post offices, a server that counts
-Feedback, and fails now and then. What is set otherwise: the queues' visibility time-outs are {VISIBILITY_SECONDS} s, so
-that what a killed process held comes again in the same run; look-ups have more time; Feedback is not limited (summaries
-wait for the end of the hour). The keeper runs when the emulator's schedule says so, every 15 minutes; dead letters are
-redriven at the end, as an operator would.
+These parts are real: the template's tables, queues and bucket in the local stack; the functions' own handlers with the
+environment that the template gives them, in processes of their own; batches of up to {BATCH}; signed DNS with the
+stack's trust anchor; TLS to the senders' post offices. These are replaced: API Gateway by a loop that passes events to
+the inbox; the event source mappings by pollers that receive, call the handler, and delete; the senders' post offices by
+a server that counts Feedback, and fails from time to time. These settings differ: the queues' visibility time-outs are
+{VISIBILITY_SECONDS} s, so that messages of a killed process are delivered again in the same run; look-ups have more
+time; Feedback is not limited (summaries wait for the end of the hour). The dead-letter handler runs when the emulator's
+schedule says so, every 15 minutes; dead letters are redriven at the end, as an operator would.
 """
 
 _MEMORY: Final = """\

@@ -819,6 +819,6 @@ def test_a_line_that_stands_in_the_ledger_twice_is_one_message(office: Office) -
 
 
 def test_the_page_for_operators_says_what_each_problem_means_and_what_to_do() -> None:
-    page = (TEMPLATE.parent / "docs" / "audit.md").read_text(encoding="utf-8")
+    page = (TEMPLATE.parent / "docs" / "operate" / "audit.md").read_text(encoding="utf-8")
     told = [line for line in page.splitlines() if line.startswith("| `")]
     assert told == [f"| `{problem}` | {problem.sentence} | {problem.remedy} |" for problem in Problem]

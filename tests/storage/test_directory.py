@@ -5,7 +5,6 @@ import pytest
 from tests.aws import Deployed
 from tests.pipeline.ports import Clock
 
-from postroom.core import loading_cache
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime.system import System
@@ -96,7 +95,7 @@ def test_of_many_who_ask_at_once_one_reads(
         asked.set()
         assert {each.result(60) for each in (first, *others)} == {Mailbox("a.com", ("key",))}
     assert reads == ["a.com"]
-    assert directory._mailboxes._reading == {}
+    assert directory._mailboxes._loading == {}
 
 
 def test_a_read_that_failed_is_made_by_the_next(
@@ -108,15 +107,6 @@ def test_a_read_that_failed_is_made_by_the_next(
         with pytest.raises(ZeroDivisionError):
             directory.mailbox("a.com")
     assert directory.mailbox("a.com").keys == ("key",)
-
-
-def test_strangers_cannot_make_the_cache_grow(
-    operators: Operators, directory: Directory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loading_cache, "MAX_CACHED", 3)
-    for number in range(8):
-        assert directory.domain(f"{number}.com") is None
-    assert list(directory._domains._entries) == ["5.com", "6.com", "7.com"]
 
 
 def test_a_removed_domain_takes_its_subjects_along(operators: Operators, deployed: Deployed) -> None:

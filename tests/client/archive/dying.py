@@ -15,7 +15,7 @@ from typing import Any
 from tests.protocols.dm3.stored_mail import ALICE, deletion, letter
 
 from postroom.client.archive import FolderHome
-from postroom.client.archive.filing import Filing, drive
+from postroom.client.archive.filing import Filing, run
 from postroom.protocols.dm3.containers import root_key
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import StoredEnvelope
@@ -33,7 +33,7 @@ filing = Filing(root_key(b"bob's signature"), StorageKey(bytes(32)), partial(os.
 
 
 def store(home: FolderHome, brought: list[StoredEnvelope], *, partner: str = ALICE) -> None:
-    drive(filing.store({partner: brought}), home)
+    run(filing.store({partner: brought}), home)
 
 
 def store_all(home: FolderHome) -> None:

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
 
 from postroom.client.archive import ConflictError, Home, MemoryHome
-from postroom.client.archive.filing import Call, Filing, Put, Steps, drive
+from postroom.client.archive.filing import Call, Filing, Put, Steps, run
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key, read_chunk, root_key
 from postroom.protocols.dm3.settling import settle
 from postroom.protocols.dm3.storage_key import StorageKey
@@ -48,7 +48,7 @@ def chunks_of(home: OpenHome, partner: str) -> dict[ChunkIdentifier, Chunk]:
     """What lies in the listed chunks of a conversation, as it lies there."""
     reading = filing(1)
     at = conversation_key(reading.root, partner)
-    conversation, _ = drive(reading.read_conversation(at), home)
+    conversation, _ = run(reading.read_conversation(at), home)
     chunks = {}
     for identifier in conversation.chunks:
         key = chunk_key(at, identifier)
@@ -76,16 +76,16 @@ def expected(envelopes: Iterable[StoredEnvelope], *, keep_history: bool) -> dict
 
 
 def opened(home: OpenHome, reading: Filing) -> dict[str, list[str]]:
-    return {partner: told(drive(reading.open(partner), home)) for partner in drive(reading.conversations(), home)}
+    return {partner: told(run(reading.open(partner), home)) for partner in run(reading.conversations(), home)}
 
 
 def check_archive(home: OpenHome, devices: Iterable["Device"], written: Iterable[StoredEnvelope]) -> None:
     """What was acknowledged is there, and nothing that nobody wrote; each message once, in order."""
     there: set[str] = set()
     reading = filing(1)
-    for partner in drive(reading.conversations(), home):
+    for partner in run(reading.conversations(), home):
         check_chunks(chunks_of(home, partner))
-        there |= {entry.message_hash for entry in drive(reading.open(partner), home)}
+        there |= {entry.message_hash for entry in run(reading.open(partner), home)}
     for device in devices:
         assert device.acknowledged <= there
     assert there <= {envelope.message_hash for envelope in written}
@@ -99,12 +99,12 @@ def check_end(home: OpenHome, written: list[StoredEnvelope], *, keep_history: bo
     reading = filing(1, keep_history=keep_history)
     named = {reading.root}
     for partner, texts in expected(written, keep_history=keep_history).items():
-        assert told(drive(reading.open(partner), home)) == texts
+        assert told(run(reading.open(partner), home)) == texts
         chunks = chunks_of(home, partner)
         check_chunks(chunks)
         assert told(sorted((entry for chunk in chunks.values() for entry in chunk.entries), key=place)) == texts
         at = conversation_key(reading.root, partner)
-        conversation, _ = drive(reading.read_conversation(at), home)
+        conversation, _ = run(reading.read_conversation(at), home)
         assert not set(conversation.discarded) & set(chunks)
         named |= {at, *(chunk_key(at, identifier) for identifier in (*chunks, *conversation.discarded))}
     assert len(home.containers().keys() - named) <= unlisted
@@ -304,7 +304,7 @@ def test_wherever_one_device_stops_the_other_may_stop_anywhere(scene: str, first
         if calls[0] > longest[0] + 1 or calls[1] > longest[1] + 1:
             continue
         home = MemoryHome()
-        drive(filing(size).store(by_partner(there)), home)
+        run(filing(size).store(by_partner(there)), home)
         devices = [Device(filing(size), {envelope.message_hash: envelope for envelope in each}) for each in brought]
         for number, device in enumerate(devices):
             longest[number] = max(longest[number], device.run(home, calls[number]))
@@ -314,6 +314,6 @@ def test_wherever_one_device_stops_the_other_may_stop_anywhere(scene: str, first
         for device in devices:
             device.finish(home)
             check_archive(home, devices, written)
-        drive(filing(size).store(by_partner([last])), home)
+        run(filing(size).store(by_partner([last])), home)
         check_end(home, [*written, last], keep_history=True, unlisted=first_dies)
     assert min(longest) > 4

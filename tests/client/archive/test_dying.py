@@ -8,7 +8,7 @@ from tests.client.archive.dying import ALICE, BEFORE, BROUGHT, CAROL, FROM_CAROL
 from tests.protocols.dm3.stored_mail import told
 
 from postroom.client.archive import FolderHome
-from postroom.client.archive.filing import drive
+from postroom.client.archive.filing import run
 from postroom.protocols.dm3.containers import chunk_key, conversation_key
 from postroom.protocols.dm3.settling import settle
 from postroom.protocols.dm3.stored import place
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def messages(home: FolderHome, partner: str) -> list[str]:
-    return told(drive(filing.open(partner), home))
+    return told(run(filing.open(partner), home))
 
 
 def unnamed(home: FolderHome, folder: Path) -> set[str]:
@@ -25,7 +25,7 @@ def unnamed(home: FolderHome, folder: Path) -> set[str]:
     named = {filing.root, ".lock", ".unfinished"}
     for partner in (ALICE, CAROL):
         at = conversation_key(filing.root, partner)
-        conversation, _ = drive(filing.read_conversation(at), home)
+        conversation, _ = run(filing.read_conversation(at), home)
         named |= {at, *(chunk_key(at, identifier) for identifier in (*conversation.chunks, *conversation.discarded))}
     return {path.name for path in folder.iterdir()} - named
 
@@ -37,13 +37,13 @@ def test_wherever_a_process_dies_what_was_stored_is_there_and_the_next_one_store
     assert len(folders) > 100
     for folder in folders:
         home = FolderHome(folder)
-        left = [entry.message_hash for entry in drive(filing.open(ALICE), home)]
+        left = [entry.message_hash for entry in run(filing.open(ALICE), home)]
         assert {entry.message_hash for entry in BEFORE} <= set(left)
         assert len(set(left)) == len(left)
         assert len(unnamed(home, folder)) <= 1
         store_all(home)
         assert messages(home, ALICE) == whole
         assert messages(home, CAROL) == told(FROM_CAROL)
-        assert drive(filing.conversations(), home) == (ALICE, CAROL)
+        assert run(filing.conversations(), home) == (ALICE, CAROL)
         assert unnamed(home, folder) == set()
         assert not (folder / ".unfinished").exists()

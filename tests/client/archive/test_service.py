@@ -31,7 +31,7 @@ from postroom.api import schemas
 from postroom.client.archive import Archive, ConflictError, FolderHome, MemoryHome, copy, home, verify
 from postroom.client.archive.deed import KEY as DEED
 from postroom.client.archive.deed import NotThisHomeError, check_deed, take_home
-from postroom.client.archive.filing import drive
+from postroom.client.archive.filing import run
 from postroom.client.archive.moving import move, vacate
 from postroom.client.archive.service import ServiceHome
 from postroom.client.mailbox import (
@@ -52,7 +52,7 @@ from postroom.protocols.dm3.stored import Entry
 from postroom.reasons import Reason
 from postroom.storage.containers import Use
 
-PAGE = Path(__file__).parents[3] / "docs" / "storage.md"
+PAGE = Path(__file__).parents[3] / "docs" / "receive" / "storage.md"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
 LARGE = bytes(range(256))
 
@@ -194,7 +194,7 @@ def test_wherever_one_device_stops_the_other_stores_and_then_the_first_goes_on(
         service = OpenService(mailbox)
         for key in service.containers():
             service.delete(key)
-        drive(filing(size).store(by_partner(there)), service)
+        run(filing(size).store(by_partner(there)), service)
         devices = [Device(filing(size), {envelope.message_hash: envelope for envelope in each}) for each in brought]
         stopped = devices[0].run(service, calls) == calls
         stops += stopped

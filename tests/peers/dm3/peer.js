@@ -1,4 +1,4 @@
-// dm3's reference libraries, as published, behind lines of JSON. docs/peers.md says how tests call it.
+// dm3's reference libraries, as published, behind lines of JSON. docs/evidence/peers.md says how tests call it.
 //
 // A line of standard input, {"call": NAME, "args": [...]}, is answered by a line of standard output,
 // {"result": ...} or {"error": "..."}. NAME is LIBRARY.FUNCTION of a package, called as it is, or one of `ours` below:

@@ -1,6 +1,6 @@
 """Real clients send to us and read from us: dm3's reference libraries at our door, and our envelopes at theirs.
 
-All keys are of Ed25519: the reference knows no others. What the two make of each other's is in docs/peers.md.
+All keys are of Ed25519: the reference knows no others. What the two make of each other's is in docs/evidence/peers.md.
 """
 
 import json
@@ -202,13 +202,13 @@ def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(town: T
     assert set(body) == {"jsonrpc", "method", "params"}
     assert [type(param) for param in body["params"]] == [str, str]
     answer = town.service.post(body)
-    assert (answer.status, answer.body, town.queued()) == (204, "", 1)
+    assert (answer.status, answer.body, town.queued()) == (204, b"", 1)
 
     # So nobody hears of a refusal either; our log has its reason.
     envelope = json.loads(body["params"][0])
     envelope["metadata"]["signature"] = changed(envelope["metadata"]["signature"])
     answer = town.service.post(town.reference.call("messaging.createJsonRpcCallSubmitMessage", envelope, TOKEN))
-    assert (answer.status, answer.body, town.queued()) == (204, "", 1)
+    assert (answer.status, answer.body, town.queued()) == (204, b"", 1)
     assert [part.reason for part in answer.parts] == [Reason.SENDER_SIGNATURE_INVALID]
 
 

@@ -59,7 +59,7 @@ def audit(
     It only reads: both tables whole, and each message that is filed. On AWS that is some 2 cents for a million
     messages that came in a hundred at a time, 40 where they came one by one; --quick spares the messages.
 
-    Exit code 4: something is wrong. docs/audit.md says what each problem means.
+    Exit code 4: something is wrong. docs/operate/audit.md says what each problem means.
     """
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both say what was accepted; say one of them")

@@ -213,7 +213,7 @@ def release(
     deployment: DeploymentName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a mailbox no longer: what has had its time meanwhile goes when the jobs come to it (docs/jobs.md)."""
+    """End a legal hold: expired mail is deleted by the nightly jobs (docs/operate/jobs.md)."""
     open_office(stack_name, local, deployment).mailboxes().release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 

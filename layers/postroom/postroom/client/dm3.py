@@ -20,6 +20,7 @@ from postroom.client.sending import Fate
 from postroom.core.canonical import stringify
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.steps import drive
 from postroom.net.https import HttpsClient, Response
 from postroom.protocols.dm3.dialect import rpc_url
 from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, message_hash, write_envelope
@@ -248,20 +249,21 @@ class Dm3Sender:
 
     def send(self, letter: Letter) -> Sent:
         """Deliver a letter. Raises as `delivering` does."""
-        steps = self._begin(letter)
-        done = _go_on(steps)
-        while isinstance(done, Post):
-            done = _go_on(steps, self._make(done))
-        return done
+        return drive(self._begin(letter), self._make)
 
     async def send_async(self, letter: Letter) -> Sent:
-        """The same, with nothing that takes time in the event loop: looking up, sealing and asking go to a thread."""
-        steps = self._begin(letter)
-        done = await asyncio.to_thread(_go_on, steps)
-        while isinstance(done, Post):
-            answer = await asyncio.to_thread(self._make, done)
-            done = await asyncio.to_thread(_go_on, steps, answer)
-        return done
+        """The same in a thread: looking up, sealing and asking take time. Where it is cancelled, no request follows."""
+        ended = False
+
+        def make(post: Post) -> Answer:
+            if ended:
+                raise asyncio.CancelledError
+            return self._make(post)
+
+        try:
+            return await asyncio.to_thread(drive, self._begin(letter), make)
+        finally:
+            ended = True
 
     def _begin(self, letter: Letter) -> Delivering:
         return delivering(letter, self._name, self._keys, self._profiles, int(self._clock() * 1000))
@@ -271,12 +273,3 @@ class Dm3Sender:
             return self._https.post(post.url, post.body, "application/json")
         except NotNowError as error:
             return error
-
-
-def _go_on(steps: Delivering, answer: Answer | None = None) -> Post | Sent:
-    """The next request, or the end; `answer`: to the one before, None at first."""
-    try:
-        return next(steps) if answer is None else steps.send(answer)
-    except StopIteration as ended:
-        sent: Sent = ended.value
-        return sent

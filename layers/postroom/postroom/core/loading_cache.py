@@ -1,58 +1,104 @@
-"""A bounded, thread-safe cache that loads missing values, each for a fixed time."""
+"""A bounded, thread-safe cache that loads missing values.
 
-from collections import OrderedDict
-from collections.abc import Callable
+Look-ups of keys (`names/keys.py`) have a cache of their own: there, a failure is one of a whole domain, and a key that
+is proven stays when a later answer is not.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from math import inf
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-T = TypeVar("T")
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.expiring_cache import Cache, Kept
+
+V = TypeVar("V")
+E = TypeVar("E", bound=BaseException)
 
 MAX_CACHED: Final = 10_000
 """Strangers choose the names that are asked for: the cache must not grow with them."""
 
 
-class Cached(Generic[T]):
-    """Values by key; of those who ask for one at the same moment, one reads. `clock`: epoch seconds; `seconds`: how
-    long a value counts."""
+class LoadingCache(Generic[V]):
+    """Values by key; of those who ask for one at the same moment, one loads it, and all have its value or its error.
 
-    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
-        self._clock, self._seconds, self._lock = clock, seconds, Lock()
-        self._entries: OrderedDict[str, tuple[float, T]] = OrderedDict()
-        self._reading: dict[str, Lock] = {}
+    `clock`: epoch seconds. `seconds`: how long a value is kept from when its loading began. `errors`: how long an error
+    of which class is kept; others are not. At most `most` values, which weigh at most `most_weight` together, and as
+    many errors.
+    """
 
-    def get(self, key: str, load: Callable[[], T]) -> T:
-        """The value of a key; where there is none that counts, what `load` answers, whose errors go through."""
-        known = self._known(key)
-        if known is None:
-            with self._lock:
-                turn = self._reading.setdefault(key, Lock())
-            with turn:
-                known = self._known(key) or self._load(key, load)
-        return known[1]
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        seconds: float | Callable[[V], float],
+        *,
+        most: int = MAX_CACHED,
+        weigh: Callable[[V], int] = lambda _: 0,
+        most_weight: float = inf,
+        errors: Mapping[type[TheirError | NotNowError], float] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._weigh = weigh
+        self._error_seconds = errors or {}
+        self._values: Cache[V] = Cache(most, most_weight)
+        # Apart, as anybody can make up names without a value: they must not push values out.
+        self._errors: Cache[TheirError | NotNowError] = Cache(most)
+        self._loading: dict[tuple[str, float], Future[V]] = {}
+        self._lock = Lock()
 
-    def _known(self, key: str) -> tuple[float, T] | None:
+    def get(self, key: str, load: Callable[[], V], *, max_age: float = inf) -> V:
+        """The value of a key; where none is kept that is younger than `max_age` seconds, what `load` gives.
+
+        Raises what `load` raises, or raised a moment ago.
+        """
+        now = self._clock()
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry[0] <= self._clock():
-                return None
-            self._entries.move_to_end(key)
-            return entry
-
-    def _load(self, key: str, load: Callable[[], T]) -> tuple[float, T]:
+            kept = self._values.get(key, now)
+            if kept is not None and now < kept.fetched_at + max_age:
+                return kept.value
+            failed = self._errors.get(key, now)
+            if failed is not None:
+                raise _anew(failed.value)
+            mine: Future[V] = Future()
+            loading = self._loading.setdefault((key, max_age), mine)
+        if loading is mine:
+            return self._load(key, load, max_age, now, mine)
         try:
-            value = load()
-            entry = self._clock() + self._seconds, value
-            with self._lock:
-                self._entries[key] = entry
-                self._entries.move_to_end(key)
-                while len(self._entries) > MAX_CACHED:
-                    self._entries.popitem(last=False)
-            return entry
-        finally:
-            with self._lock:
-                self._reading.pop(key, None)
+            return loading.result()
+        except Exception as error:
+            raise _anew(error) from None
 
     def drop(self, key: str) -> None:
         """Forget the value of a key."""
         with self._lock:
-            self._entries.pop(key, None)
+            self._values.drop(key)
+
+    def _load(self, key: str, load: Callable[[], V], max_age: float, now: float, loading: Future[V]) -> V:
+        try:
+            value = load()
+            seconds = self._seconds(value) if callable(self._seconds) else self._seconds
+            weight = self._weigh(value)
+        except BaseException as error:
+            with self._lock:
+                self._keep_error(key, error)
+                del self._loading[key, max_age]
+            loading.set_exception(_anew(error))
+            raise
+        with self._lock:
+            self._values.put(key, Kept(value, now, now + seconds), weight)
+            del self._loading[key, max_age]
+        loading.set_result(value)
+        return value
+
+    def _keep_error(self, key: str, error: BaseException) -> None:
+        for kind, seconds in self._error_seconds.items():
+            if isinstance(error, kind):
+                now = self._clock()
+                self._errors.put(key, Kept(_anew(error), now, now + seconds))
+
+
+def _anew(error: E) -> E:
+    """The same error without a traceback, which holds the frames of all who raised it; a fault of ours as it is."""
+    return type(error)(error.reason, error.detail) if isinstance(error, TheirError | NotNowError) else error

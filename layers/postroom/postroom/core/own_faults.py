@@ -1,7 +1,7 @@
 """Faults of the deployment itself, in words for its operator.
 
 It is met deep inside, where a message only has to wait, or whoever asks to come again. A function tells what it met at
-the end of its run: in its log, each sentence once, and in a metric for an alarm to rest on (docs/own-faults.md).
+the end of its run: in its log, each sentence once, and in a metric that an alarm watches (docs/operate/own-faults.md).
 """
 
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ SENT_SENDS: Final = 1
 SENT_WRITES: Final = 7
 """Write units: four of the table, and of the index, in which the message is listed by time, three."""
 SENT_READS: Final = 1
-SENT_BYTES_BESIDE: Final = 286
+SENT_BYTES_BESIDE: Final = 306
 """Of the queue message, beside what is sent."""
 SENT_ANSWER_BYTES: Final = 71
 SENT_ROWS: Final = 3

@@ -110,7 +110,7 @@ def parts(batch: float, size: int) -> float:
 
 
 def bill(mail: Mail, prices: Prices) -> list[Item]:
-    """Every line of a month's bill. What was not counted or is under a cent a month is not in it (docs/cost.md)."""
+    """Every line of a month's bill, without what was not counted or is under a cent a month (docs/operate/cost.md)."""
     return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
             *_told(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
             *_standing(mail, prices)]  # fmt: skip

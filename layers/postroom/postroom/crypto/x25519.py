@@ -1,9 +1,12 @@
 """Key pairs of X25519, to which values are sealed."""
 
+from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Final
 
 from nacl.bindings import crypto_kx_keypair, crypto_kx_seed_keypair, crypto_scalarmult_base
+
+from postroom.crypto.encodings import decode_base64
 
 KEY_BYTES: Final = 32
 
@@ -29,10 +32,19 @@ class EncryptionKey:
         return cls(private, public)
 
     @classmethod
+    def decode(cls, text: str) -> "EncryptionKey":
+        """Read what `encode` wrote. Raises ValueError, which does not show the key."""
+        return cls.from_private(decode_base64(text))
+
+    @classmethod
     def from_private(cls, private: bytes) -> "EncryptionKey":
         """Complete a private key of 32 bytes. Raises ValueError."""
         _check_length(private, "a private encryption key")
         return cls(private, crypto_scalarmult_base(private))
+
+    def encode(self) -> str:
+        """The key in a form to store: base64 of its private half."""
+        return b64encode(self.private).decode()
 
 
 def _check_length(key: bytes, what: str) -> None:

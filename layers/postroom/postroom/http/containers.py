@@ -4,7 +4,6 @@ What comes here is sealed. An answer of Lambda holds 6 MB, in base64 four thirds
 are read by Range, and come in parts that are joined.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -19,6 +18,7 @@ from postroom.api.schemas import (
     StorageUse,
 )
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.encodings import is_hex
 from postroom.http.conditions import check_match, check_write
 from postroom.http.private_responses import not_modified, respond_bytes
 from postroom.http.ranges import whole_or_part
@@ -32,7 +32,6 @@ PART_SECONDS: Final = 3600
 """So long a part may wait to be joined."""
 _READ_TRIES: Final = 5
 """Each time a container is gone while it is read, somebody wrote it anew."""
-_KEY: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 
 T = TypeVar("T")
 
@@ -52,7 +51,7 @@ class Storing:
     def page(self, mailbox: str, after: str, limit: int) -> Containers:
         """Containers by key. Raises TheirError(CURSOR_INVALID)."""
         # A cursor is the key it stands behind.
-        if after and not _KEY.fullmatch(after):
+        if after and not is_hex(after, 32):
             raise TheirError(Reason.CURSOR_INVALID)
         found, more = self._storage.page(mailbox, after, limit)
         return Containers([_told(each) for each in found], found[-1].key if found else after, more)
@@ -160,7 +159,7 @@ class Storing:
 
 
 def _check_key(key: str) -> str:
-    if not _KEY.fullmatch(key):
+    if not is_hex(key, 32):
         raise TheirError(Reason.NOT_A_REQUEST, "the key of a container is 0x and the lower-case hex of a SHA-256")
     return key
 

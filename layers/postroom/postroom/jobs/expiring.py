@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from postroom.core.errors import OurError
 from postroom.jobs.patience import Patience
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Tally
-from postroom.storage.directory.mailboxes import DM3, Mailbox, Mailboxes
+from postroom.storage.aws.attributes import PK
+from postroom.storage.directory.mailboxes import CLOSED, DM3, TTL_DAYS, Mailbox, Mailboxes
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
 from postroom.storage.keys import partition
 from postroom.storage.limits.quotas import Usages
@@ -43,15 +45,15 @@ class Candidates:
 
     def names(self, segment: int, segments: int) -> Iterator[str]:
         """Their names, each once: of one of so many parts of the directory."""
-        own = "begins_with(pk, :mailbox) AND (attribute_exists(ttl_days) OR attribute_exists(closed))"
+        own = f"begins_with({PK}, :mailbox) AND (attribute_exists({TTL_DAYS}) OR attribute_exists({CLOSED}))"
         rows = self._table.rows(
             segment=segment,
             segments=segments,
-            only=f"begins_with(pk, :dm3) OR ({own})",
-            values={":dm3": {"S": DM3}, ":mailbox": {"S": MAILBOX}},
+            only=f"begins_with({PK}, :dm3) OR ({own})",
+            values={":dm3": PK.encode(DM3), ":mailbox": PK.encode(MAILBOX)},
         )
         for row in rows:
-            kind, _, name = row["pk"]["S"].partition("#")
+            kind, _, name = PK.read(row).partition("#")
             # A mailbox of the delivery service has a row there, by which alone it is found.
             if f"{kind}#" == DM3 or not self._is_of_dm3(name):
                 yield name
@@ -148,5 +150,5 @@ class Expirer:
         """A mailbox as it is now; None: its row is of no form that this release knows."""
         try:
             return self._reads.ask(lambda: self._mailboxes.find(name))
-        except (KeyError, TypeError, ValueError):
+        except (OurError, TypeError, ValueError):
             return None

@@ -11,7 +11,7 @@ import orjson
 
 from postroom.storage.keys import ROW_PREFIX, RowKey
 from postroom.storage.mail.past import Copy
-from postroom.storage.mail.segments import Place
+from postroom.storage.mail.segments import Place, StoredLine
 
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """In bytes; the door takes 5 MB at most. More is not held in memory."""
@@ -92,19 +92,11 @@ def read_line(source: str, offset: int, data: bytes | int) -> Read | Damaged:
     return Read(copy, line.c, moved)
 
 
-class _Line(msgspec.Struct):
-    pk: str
-    sk: str
-    src: str | None
-    c: str
-    receipt: msgspec.Raw
-    envelope: msgspec.Raw
+_RawLine = StoredLine[msgspec.Raw, msgspec.Raw]
+_decode: Final = msgspec.json.Decoder(_RawLine).decode
 
 
-_decode: Final = msgspec.json.Decoder(_Line).decode
-
-
-def _moved(line: _Line, data: bytes, source: str) -> bytes:
+def _moved(line: _RawLine, data: bytes, source: str) -> bytes:
     """The line as it is, but for where it came from: what a newer release may have put into it stays."""
     before, found, after = data.partition(b'"src":' + orjson.dumps(line.src))
     if found and before == b'{"pk":%b,"sk":%b,' % (orjson.dumps(line.pk), orjson.dumps(line.sk)):

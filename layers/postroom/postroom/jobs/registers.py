@@ -8,21 +8,28 @@ from postroom.core.errors import NotNowError, OurError
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
 from postroom.jobs.tally import Tally
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.net.aws import passing_faults
 from postroom.reasons import Reason
+from postroom.storage.aws.attributes import PK, SK, Item, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey
 from postroom.storage.mail.head import Heads
-from postroom.storage.mail.register import LIVE, Register, Row, read_row
+from postroom.storage.mail.register import (
+    LENGTH,
+    LIVE,
+    OBJECT,
+    OFFSET,
+    STATE,
+    Register,
+    Row,
+    read_key,
+    read_row,
+)
 from postroom.storage.mail.segments import Place
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import (
-        AttributeValueTypeDef,
-        KeysAndAttributesTypeDef,
-        QueryInputTypeDef,
-        QueryOutputTypeDef,
-    )
+    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
 
 MOST_READ: Final = 100
 """By one BatchGetItem."""
@@ -44,7 +51,7 @@ class Registers:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
         self._register = Register(dynamodb, table)
         self._heads = Heads(dynamodb, table)
         self._reading = Patience("read", reads, tally, sleep)
@@ -56,13 +63,13 @@ class Registers:
         # DynamoDB refuses a key that is asked for twice.
         wanted = list(dict.fromkeys(keys))
         found: dict[RowKey, Row | OurError | None] = dict.fromkeys(wanted)
-        asked: list[Mapping[str, AttributeValueTypeDef]] = [_key(key) for key in wanted]
+        asked: list[Item] = [primary_key(key.pk, key.sk) for key in wanted]
 
         def read() -> None:
             nonlocal asked
             rows, asked = self._read(asked)
             for item in rows:
-                found[RowKey(item["pk"]["S"], item["sk"]["S"])] = _row(item)
+                found[read_key(item)] = _row(item)
             if asked:
                 raise NotNowError(Reason.STORE_UNAVAILABLE)
 
@@ -71,11 +78,7 @@ class Registers:
 
     def swing(self, key: RowKey, source: str, place: Place) -> bool:
         """Point a row that is live at `source` to `place`; False: it has moved on meanwhile (and never comes back)."""
-        try:
-            self._writing.ask(lambda: self._swing(key, source, place))
-        except RefusedError:
-            return False
-        return True
+        return self._writing.ask(lambda: self._swing(key, source, place))
 
     def live_before(self, pk: str, before: int) -> Iterator[Sequence[Row]]:
         """The live rows of a partition that were received before a time (epoch milliseconds), page by page.
@@ -85,18 +88,20 @@ class Registers:
         begin, end = self._reading.ask(lambda: self._heads.read(pk)).sk, f"{ROW_PREFIX}{before:013d}"
         if begin >= end:
             return
-        query: QueryInputTypeDef = {
-            "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :begin AND :end",
-            "FilterExpression": "st = :live",
-            "ExpressionAttributeValues": {
-                ":pk": {"S": pk}, ":begin": {"S": begin}, ":end": {"S": end}, ":live": {"S": LIVE},
+        query = self._table.to_query(
+            f"{PK} = :pk AND {SK} BETWEEN :begin AND :end",
+            {
+                ":pk": PK.encode(pk),
+                ":begin": SK.encode(begin),
+                ":end": SK.encode(end),
+                ":live": STATE.encode(LIVE),
             },
-            "Limit": _PAGE_ROWS,
-            "ReturnConsumedCapacity": "TOTAL",
-        }  # fmt: skip
+            only=f"{STATE} = :live",
+        )
+        query["Limit"] = _PAGE_ROWS
+        query["ReturnConsumedCapacity"] = "TOTAL"
         while True:
-            page = self._reading.ask(lambda: self._query(query))
+            page = self._reading.ask(lambda: self._table.page(query))
             self._reading.owe(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
             rows = [row for item in page["Items"] if isinstance(row := _row(item), Row)]
             self._tally.add("rows.unreadable", len(page["Items"]) - len(rows))
@@ -109,42 +114,33 @@ class Registers:
         """Let a message go that is live. How many bytes left; 0: it was gone. `forget_at`: epoch seconds."""
         return self._writing.ask(lambda: self._register.expire(key, why, forget_at))
 
-    def _swing(self, key: RowKey, source: str, place: Place) -> None:
-        with conditional():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(key),
-                UpdateExpression="SET o = :o, off = :off, len = :len",
-                ConditionExpression="st = :live AND o = :src",
-                ExpressionAttributeValues={
-                    ":o": {"S": place.object}, ":off": {"N": str(place.offset)}, ":len": {"N": str(place.length)},
-                    ":live": {"S": LIVE}, ":src": {"S": source},
-                },
-            )  # fmt: skip
+    def _swing(self, key: RowKey, source: str, place: Place) -> bool:
+        return self._table.update(
+            primary_key(key.pk, key.sk),
+            f"SET {OBJECT} = :o, {OFFSET} = :off, {LENGTH} = :len",
+            {
+                ":o": OBJECT.encode(place.object),
+                ":off": OFFSET.encode(place.offset),
+                ":len": LENGTH.encode(place.length),
+                ":live": STATE.encode(LIVE),
+                ":src": OBJECT.encode(source),
+            },
+            f"{STATE} = :live AND {OBJECT} = :src",
+        )
 
-    def _query(self, query: "QueryInputTypeDef") -> "QueryOutputTypeDef":
-        with passing_faults():
-            return self._dynamodb.query(**query)
-
-    def _read(
-        self, keys: "Sequence[Mapping[str, AttributeValueTypeDef]]"
-    ) -> "tuple[Sequence[Mapping[str, AttributeValueTypeDef]], list[Mapping[str, AttributeValueTypeDef]]]":
+    def _read(self, keys: Sequence[Item]) -> tuple[Sequence[Item], list[Item]]:
         request: KeysAndAttributesTypeDef = {"Keys": keys, "ConsistentRead": True}
         with passing_faults():
-            answer = self._dynamodb.batch_get_item(RequestItems={self._table: request})
-        left = answer.get("UnprocessedKeys", {}).get(self._table, {"Keys": []})["Keys"]
+            answer = self._dynamodb.batch_get_item(RequestItems={self._table.name: request})
+        left = answer.get("UnprocessedKeys", {}).get(self._table.name, {"Keys": []})["Keys"]
         # A consistent read of a row, which is under 4 kB, is one unit.
         self._tally.add("units.read", len(keys) - len(left))
         self._tally.add("dynamodb.read")
-        return answer["Responses"].get(self._table, []), list(left)
+        return answer["Responses"].get(self._table.name, []), list(left)
 
 
-def _row(item: "Mapping[str, AttributeValueTypeDef]") -> Row | OurError:
+def _row(item: Item) -> Row | OurError:
     try:
         return read_row(item)
-    except (OurError, KeyError, ValueError):
-        return OurError(f"row {item['pk']['S']} {item['sk']['S']} is of no form that this release knows")
-
-
-def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+    except OurError:
+        return OurError(f"row {PK.read(item)} {SK.read(item)} is of no form that this release knows")

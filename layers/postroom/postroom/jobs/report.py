@@ -60,7 +60,7 @@ class Report:
         }
 
     def as_emf(self, namespace: str) -> "dict[str, JsonValue]":
-        """The metrics of docs/metrics.md, in CloudWatch's embedded metric format."""
+        """The metrics of docs/operate/metrics.md, in CloudWatch's embedded metric format."""
         values = self._metrics()
         return {
             "_aws": {

@@ -1,15 +1,16 @@
 """A scan of a table, or a part of it, page by page within a rate limit."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from postroom.jobs.patience import Patience
 from postroom.net.aws import passing_faults
+from postroom.storage.aws.attributes import PK, Item
+from postroom.storage.aws.table import DynamoTable, Values, names_in
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import (
-        AttributeValueTypeDef,
         QueryInputTypeDef,
         QueryOutputTypeDef,
         ScanInputTypeDef,
@@ -25,7 +26,7 @@ class Table:
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, reads: Patience) -> None:
         self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
         self._reads = reads
 
     def rows(
@@ -34,14 +35,14 @@ class Table:
         segment: int = 0,
         segments: int = 1,
         only: str = "",
-        values: "Mapping[str, AttributeValueTypeDef] | None" = None,
-    ) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
+        values: Values | None = None,
+    ) -> Iterator[Item]:
         """The rows, read consistently, in no order. `segment`: which of so many parts of the table.
 
         `only`: those of which this holds, an expression of DynamoDB with these `values`.
         """
         scan: ScanInputTypeDef = {
-            "TableName": self._table,
+            "TableName": self._table.name,
             "ConsistentRead": True,
             "Segment": segment,
             "TotalSegments": segments,
@@ -50,27 +51,25 @@ class Table:
         }
         if only:
             scan["FilterExpression"] = only
+        if names := names_in(only):
+            scan["ExpressionAttributeNames"] = names
         if values:
             scan["ExpressionAttributeValues"] = values
         return self._pages(scan, lambda: self._dynamodb.scan(**scan))
 
-    def partition(self, pk: str) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
+    def partition(self, pk: str) -> Iterator[Item]:
         """The rows of one partition, read consistently, by their sort keys."""
-        query: QueryInputTypeDef = {
-            "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": {":pk": {"S": pk}},
-            "ConsistentRead": True,
-            "Limit": _PAGE_ROWS,
-            "ReturnConsumedCapacity": "TOTAL",
-        }
+        query = self._table.to_query(f"{PK} = :pk", {":pk": PK.encode(pk)})
+        query["ConsistentRead"] = True
+        query["Limit"] = _PAGE_ROWS
+        query["ReturnConsumedCapacity"] = "TOTAL"
         return self._pages(query, lambda: self._dynamodb.query(**query))
 
     def _pages(
         self,
         request: "ScanInputTypeDef | QueryInputTypeDef",
         ask: "Callable[[], ScanOutputTypeDef | QueryOutputTypeDef]",
-    ) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
+    ) -> Iterator[Item]:
         while True:
             page = self._reads.ask(passing_faults()(ask))
             self._reads.owe(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)

@@ -1,13 +1,12 @@
 """Other domains' manifests, which name where Feedback goes (settlement NLWeb 10)."""
 
 from collections.abc import Callable
-from threading import Lock
 from typing import NamedTuple, Protocol
 
 import yaml
 
 from postroom.core.errors import NotNowError
-from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.loading_cache import LoadingCache
 from postroom.names.documents import FAULTS, Strings
 from postroom.net.https import NoSuchHostError, Response, can_be_reached
 from postroom.protocols.nlweb.names import read_host_name
@@ -91,12 +90,12 @@ class ManifestDirectory:
         most: int = MAX_DOMAINS,
     ) -> None:
         self._https = https
-        self._clock = clock
-        self._keep_seconds = keep_seconds
-        self._keep_none_seconds = keep_none_seconds
-        self._cache: Cache[Feedback] = Cache(most)
-        self._failing: Cache[NotNowError] = Cache(most)
-        self._lock = Lock()
+        self._cache: LoadingCache[Feedback] = LoadingCache(
+            clock,
+            lambda found: keep_seconds if found.domain else keep_none_seconds,
+            most=most,
+            errors={NotNowError: keep_none_seconds},
+        )
 
     def feedback_domain_of(self, domain: str) -> str | None:
         """Whom to tell about messages of this domain (lower-case host name), or None: nobody.
@@ -107,26 +106,7 @@ class ManifestDirectory:
 
     def feedback_of(self, domain: str) -> Feedback:
         """Tell the same, with the why. Raises as `feedback_domain_of` does."""
-        now = self._clock()
-        with self._lock:
-            kept = self._cache.get(domain, now)
-            failing = self._failing.get(domain, now)
-        if kept is not None:
-            return kept.value
-        if failing is not None:
-            # Anew: a raised one would gather the tracebacks of all its readers.
-            raise NotNowError(failing.value.reason, failing.value.detail)
-        try:
-            found = self._fetch(domain)
-        except NotNowError as failed:
-            again, ended = NotNowError(failed.reason, failed.detail), self._clock()
-            with self._lock:
-                self._failing.put(domain, Kept(again, ended, ended + self._keep_none_seconds))
-            raise
-        seconds = self._keep_none_seconds if found.domain is None else self._keep_seconds
-        with self._lock:
-            self._cache.put(domain, Kept(found, now, now + seconds))
-        return found
+        return self._cache.get(domain, lambda: self._fetch(domain))
 
     def _fetch(self, domain: str) -> Feedback:
         if not can_be_reached(domain):

@@ -1,12 +1,12 @@
 """Profiles of users and delivery services by name: looked up, read, cached (dm3 §2.1; settlement dm3 10)."""
 
 from collections.abc import Callable
-from threading import Lock
-from typing import Final, Generic, TypeVar
+from math import inf
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from postroom.core.errors import TheirError
-from postroom.core.expiring_cache import Cache, Kept
 from postroom.core.ijson import JsonValue
+from postroom.core.loading_cache import LoadingCache
 from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.profile import (
@@ -27,7 +27,7 @@ MAX_CACHED_BYTES: Final = 4 << 20
 
 
 class Profiles:
-    """Finds profiles. Safe to share among threads; a look-up that others wait for too is made by each of them.
+    """Finds profiles. Safe to share among threads; one look-up at a time per name, shared by all who wait for it.
 
     `clock`: epoch seconds. A profile is kept for `keep_seconds`; that there is none, or that it is malformed, for
     `keep_none_seconds`, as it is often about to be repaired. That a look-up failed is not kept: the registry knows
@@ -44,11 +44,11 @@ class Profiles:
         keep_none_seconds: float = 30,
         most: int = MAX_PROFILES,
     ) -> None:
-        def shelf(key: str, read: Callable[[JsonValue], P]) -> _Shelf[P]:
-            return _Shelf(registry, key, read, clock, keep_seconds, keep_none_seconds, most)
+        def kind(key: str, read: Callable[[JsonValue], P]) -> _ProfilesOfKind[P]:
+            return _ProfilesOfKind(registry, key, read, clock, keep_seconds, keep_none_seconds, most)
 
-        self._users = shelf(PROFILE_KEY, read_user_profile)
-        self._services = shelf(SERVICE_KEY, read_service_profile)
+        self._users = kind(PROFILE_KEY, read_user_profile)
+        self._services = kind(SERVICE_KEY, read_service_profile)
 
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
         """The profile of a user; `fresh`: as it is published now, or was two seconds ago.
@@ -63,7 +63,7 @@ class Profiles:
         return self._services.find(name)
 
 
-class _Shelf(Generic[P]):
+class _ProfilesOfKind(Generic[P]):
     """The profiles of one kind."""
 
     def __init__(
@@ -79,40 +79,30 @@ class _Shelf(Generic[P]):
         self._registry = registry
         self._key = key
         self._read = read
-        self._clock = clock
-        self._keep_seconds = keep_seconds
-        self._keep_none_seconds = keep_none_seconds
-        self._known: Cache[P] = Cache(most, MAX_CACHED_BYTES)
-        # Apart, as anybody can make up names without a profile: they must not push profiles out.
-        self._refused: Cache[TheirError] = Cache(most)
-        self._lock = Lock()
+        self._cache: LoadingCache[_Published[P]] = LoadingCache(
+            clock,
+            keep_seconds,
+            most=most,
+            weigh=lambda published: published.size,
+            most_weight=MAX_CACHED_BYTES,
+            errors={TheirError: keep_none_seconds},
+        )
 
     def find(self, written: str, *, fresh: bool = False) -> P:
         name = normalize(written)
-        now = self._clock()
-        with self._lock:
-            known = self._known.get(name, now)
-            refused = self._refused.get(name, now)
-        if known is not None and not (fresh and now >= known.fetched_at + FRESH_SECONDS):
-            return known.value
-        if refused is not None:
-            # Anew: a raised one would gather the tracebacks of all its readers.
-            raise TheirError(refused.value.reason, refused.value.detail)
-        try:
-            profile, size = self._look_up(name, fresh=fresh)
-        except TheirError as error:
-            kept = TheirError(error.reason, error.detail)
-            with self._lock:
-                self._refused.put(name, Kept(kept, now, now + self._keep_none_seconds))
-            raise
-        with self._lock:
-            self._known.put(name, Kept(profile, now, now + self._keep_seconds), weight=size)
-        return profile
+        max_age = FRESH_SECONDS if fresh else inf
+        return self._cache.get(name, lambda: self._look_up(name, fresh=fresh), max_age=max_age).profile
 
-    def _look_up(self, name: str, *, fresh: bool) -> tuple[P, int]:
-        """The profile, and how long it was."""
+    def _look_up(self, name: str, *, fresh: bool) -> "_Published[P]":
         uri = self._registry.text(name, self._key, fresh=fresh)
         # ENS has no other way to take a text back than to make it empty.
         if not uri:
             raise TheirError(Reason.PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
-        return self._read(profile_of_uri(uri)), len(uri)
+        return _Published(self._read(profile_of_uri(uri)), len(uri))
+
+
+class _Published(NamedTuple, Generic[P]):
+    """A profile, and how long its URI is."""
+
+    profile: P
+    size: int

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.expiring_cache import Cache, Kept
 from postroom.core.ijson import parse
+from postroom.core.loading_cache import LoadingCache
 from postroom.names.manifest import ManifestDirectory, read_feedback_domain
 from postroom.net.https import Response
 from postroom.outbound.ports import Clock
@@ -54,16 +54,11 @@ class Graph:
         self._keys = keys
         self._clock = clock
         self._new_uuid = new_uuid
-        self._cache: Cache[str | None] = Cache(MAX_DOMAINS)
+        self._cache: LoadingCache[str | None] = LoadingCache(clock, _KEEP_SECONDS, most=MAX_DOMAINS)
 
     def feedback_domain_of(self, domain: str) -> str | None:
         """The buffer that the graph knows for a domain. Raises NotNowError."""
-        now = self._clock()
-        kept = self._cache.get(domain, now)
-        if kept is None:
-            kept = Kept(self._ask(domain), now, now + _KEEP_SECONDS)
-            self._cache.put(domain, kept)
-        return kept.value
+        return self._cache.get(domain, lambda: self._ask(domain))
 
     def _ask(self, domain: str) -> str | None:
         asker = self._keys.first()

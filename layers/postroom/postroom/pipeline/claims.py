@@ -1,57 +1,44 @@
 """Claims: accepted messages that are not judged yet. The inbox makes them, so that all workers agree."""
 
 import json
-from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Final
 
 import orjson
 
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
-from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.pipeline.claim_details import Details, Protocol, read_details
 from postroom.storage.keys import RowKey, claim_name
 from postroom.storage.mail.ledger import Accepted, text_of
 from postroom.storage.mail.segments import Objects
 from postroom.storage.queues import MAX_BODY_BYTES
 
-Protocol = Literal["nlweb", "dm3"]
-_PROTOCOLS: Final = get_args(Protocol)
 _FORM: Final = 1
 """The version of the form below: a queue may hold claims of the release before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dm3Found:
-    """What the dm3 door found out. `receiver_key`: what the postmark is sealed to (X25519, 32 bytes).
-
-    `sender_key`: the fingerprint of the key that the sender's signature holds by; empty: it was not verified.
-    """
-
-    receiver_key: bytes
-    sender_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`id`: our own, never the queue's. `envelope`: the message as it came, bit for bit. `source`: an IP.
 
-    `rule` (NLWeb): what the door found the subject registered as (None: not at all). The worker follows it, whatever
-    the registry says by then: the row stands in the mailbox that this rule named. `dm3`: what its door found.
-    `counted`: its mailbox has a quota, so that its usage is counted.
+    `details`: what its protocol's inbox found out. `counted`: its mailbox has a quota, so that its usage is counted.
     """
 
     id: str
     received_at_ms: int
-    protocol: Protocol
     mailbox: str
     row: RowKey
     source: str
     envelope: str
-    rule: SubjectRule | None = None
-    dm3: Dm3Found | None = None
+    details: Details
     counted: bool = False
+
+    @property
+    def protocol(self) -> Protocol:
+        """By which it came."""
+        return self.details.protocol
 
     def as_json(self) -> dict[str, JsonValue]:
         """The claim as it is queued, or stored in the bucket."""
@@ -65,8 +52,7 @@ class Claim:
             "sk": self.row.sk,
             "source": self.source,
             "envelope": self.envelope,
-            "rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None,
-            **({"dm3": [b64encode(self.dm3.receiver_key).decode(), self.dm3.sender_key]} if self.dm3 else {}),
+            **self.details.as_json(),
             **({"counted": True} if self.counted else {}),
         }
 
@@ -79,27 +65,14 @@ def read_claim(value: object) -> Claim:
     """The claim in its JSON form. Raises ValueError for anything else."""
     members = Members(value, "a claim")
     members.check_form(_FORM)
-    rule = None
-    if members.any("rule") is not None:
-        pattern, treatment, target = members.texts("rule", 3)
-        rule = SubjectRule(pattern, Treatment(treatment), target)
-    dm3 = None
-    if "dm3" in members:
-        receiver_key, sender_key = members.texts("dm3", 2)
-        dm3 = Dm3Found(b64decode(receiver_key), sender_key)
-    protocol = members.any("protocol")
-    if protocol not in _PROTOCOLS:
-        raise ValueError(f"protocol of a claim must be one of {', '.join(_PROTOCOLS)}")
     return Claim(
         members.text("id"),
         members.whole("at"),
-        protocol,
         members.text("mailbox"),
         RowKey(members.text("pk"), members.text("sk")),
         members.text("source"),
         members.text("envelope"),
-        rule,
-        dm3,
+        read_details(members.text("protocol"), members),
         members.flag("counted"),
     )
 

@@ -16,7 +16,7 @@ from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 from postroom.net.aws import our_own_fault
 from postroom.net.timebox import TimeBox
 from postroom.outbound.ports import Clock
-from postroom.pipeline.claims import Dm3Found
+from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import open_for_us
 from postroom.pipeline.ports import Dm3Directory, ProfileSource, ServiceKeySource
@@ -141,13 +141,12 @@ class Dm3Door:
         # A name that nobody has proven is on nobody's list of friends.
         check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
         claim = self._intake.take(
-            "dm3",
             receiver,
             submitted.text,
             received_at_ms=received_at_ms,
             sender=sender,
             source=source,
-            dm3=Dm3Found(receiver_key, sender_key),
+            details=Dm3Details(receiver_key, sender_key),
         )
         key = seen_key_dm3(receiver, sender, message_hash(envelope), verified=bool(sender_key))
         return claim.accepted(key).as_log()

@@ -2,10 +2,10 @@
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.ports import NewId, SendQueue
-from postroom.pipeline.claims import Claim, Dm3Found, Protocol, pack
+from postroom.pipeline.claim_details import Details
+from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.ports import Directory
 from postroom.pipeline.quota import Room
-from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 from postroom.storage.keys import row_key, sender_group
 from postroom.storage.mail.segments import Objects
@@ -23,15 +23,13 @@ class Intake:
 
     def take(
         self,
-        protocol: Protocol,
         mailbox: str,
         envelope: str,
         *,
         received_at_ms: int,
         sender: str,
         source: str,
-        rule: SubjectRule | None = None,
-        dm3: Dm3Found | None = None,
+        details: Details,
     ) -> Claim:
         """The claim, once it is queued: only then may the sender be told. Raises TheirError(MAILBOX_FULL),
         NotNowError(NOT_QUEUED, STORE_UNAVAILABLE).
@@ -39,12 +37,10 @@ class Intake:
         `sender`: who the message says wrote it, not proven yet; `source`: the IP that it came from.
         """
         known = self._directory.mailbox(mailbox)
-        # What is handed on is not filed.
-        handed_on = rule is not None and rule.treatment is Treatment.FORWARD
-        counted = not handed_on and self._room.take(known, envelope)
+        counted = details.is_filed and self._room.take(known, envelope)
         claim_id = self._new_id()
         row = row_key(mailbox, known.shards, received_at_ms, claim_id)
-        claim = Claim(claim_id, received_at_ms, protocol, mailbox, row, source, envelope, rule, dm3, counted)
+        claim = Claim(claim_id, received_at_ms, mailbox, row, source, envelope, details, counted)
         try:
             body = pack(claim, self._objects.put)
         except NotNowError as error:

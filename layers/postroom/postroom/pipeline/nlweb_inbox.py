@@ -7,6 +7,7 @@ from typing import Final
 from postroom.core.errors import NotNowError, TheirError
 from postroom.http.response import HttpResponse, json_response, problem, text_response
 from postroom.outbound.ports import Clock
+from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.ports import Directory
 from postroom.pipeline.synchronous import Sync
@@ -104,13 +105,12 @@ class NlwebDoor:
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
         claim = self._intake.take(
-            "nlweb",
             mailbox_of(envelope, rule),
             posted.body.decode(),
             received_at_ms=received_at_ms,
             sender=envelope.sender,
             source=posted.source,
-            rule=rule,
+            details=NlwebDetails(rule),
         )
         response = json_response({"Correlation": envelope.correlation, "Status": "Queued"})
         key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Final
 
 from postroom.core.errors import TheirError
-from postroom.core.loading_cache import Cached
+from postroom.core.loading_cache import LoadingCache
 from postroom.reasons import Reason
 from postroom.storage.directory.mailboxes import Mailbox
 from postroom.storage.limits.quotas import Quota, Usage, Usages
@@ -32,14 +32,14 @@ class Room:
 
     Refused is what finds the mailbox full of messages that are filed. What is on its way may be forged: counted here,
     it would close a mailbox to everybody, by the hand of strangers who need no key for that. So the bound is passed by
-    what is on its way (docs/counter.md, How much a mailbox may hold).
+    what is on its way (docs/receive/mailbox-api.md, How much a mailbox may hold).
     """
 
     def __init__(self, usages: Usages, quota: Quota, *, clock: Callable[[], float], cache_seconds: float) -> None:
         self._usages = usages
         self._quota = quota
         self._clock = clock
-        self._held: Cached[_Held] = Cached(clock, cache_seconds)
+        self._held: LoadingCache[_Held] = LoadingCache(clock, cache_seconds)
         self._lock = Lock()
 
     def take(self, mailbox: Mailbox, envelope: str) -> bool:

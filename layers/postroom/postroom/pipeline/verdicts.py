@@ -4,11 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from postroom.core.errors import TheirError
-from postroom.core.ijson import parse
-from postroom.outbound.discards import Telling, telling_of
+from postroom.outbound.discards import Telling
 from postroom.pipeline.claims import Claim
-from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.reasons import Reason
 from postroom.storage.outbox import Reported
 
@@ -77,11 +74,5 @@ class Judge(Protocol):
 
 def given_up(claim: Claim, reason: Reason) -> Discarded:
     """The discard of a claim that was not judged, and whoever can be told of it."""
-    if claim.protocol != "nlweb":
-        return Discarded(reason)
-    data = claim.envelope.encode()
-    try:
-        envelope = read_envelope(parse(data, max_bytes=len(data)))
-    except TheirError:
-        return Discarded(reason)
-    return Discarded(reason, "", envelope.correlation, telling_of(envelope))
+    correlation, telling = claim.details.told_of_discard(claim.envelope)
+    return Discarded(reason, "", correlation, telling)

@@ -14,7 +14,8 @@ from typing import Final
 from postroom.core.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
 from postroom.net.aws import stack_of
 from postroom.outbound.ports import Clock, SendQueue
-from postroom.pipeline.claims import Claim, Protocol, Queued, unpack
+from postroom.pipeline.claim_details import Protocol
+from postroom.pipeline.claims import Claim, Queued, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.notify import Announcer

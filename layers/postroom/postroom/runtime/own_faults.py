@@ -1,4 +1,4 @@
-"""The report of a function's run on faults of the deployment (docs/own-faults.md)."""
+"""The report of a function's run on faults of the deployment (docs/operate/own-faults.md)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from postroom.http.cors import Cors
     from postroom.http.router import Router
-    from postroom.pipeline.claims import Protocol
+    from postroom.pipeline.claim_details import Protocol
     from postroom.pipeline.dead_letters import Keeper
     from postroom.pipeline.discarding import Discarding
     from postroom.pipeline.dm3_inbox import Dm3Door

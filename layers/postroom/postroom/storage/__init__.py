@@ -1,8 +1,9 @@
 """DynamoDB and S3: where messages are stored, and what is remembered of them.
 
-The protocol is docs/store-protocol.md; each of its steps is a module of `mail`:
+The protocol is docs/design/store-protocol.md; each of its steps is a module of `mail`:
 
     keys.py             the key layout of tables and bucket
+    aws/                the table codec, and the requests for rows
     mail/seen.py        step 2: who is this message, and where does it live?
     mail/segments.py    step 3: one object for the lines of a batch
     mail/register.py    steps 4 and 5, acknowledge: the row of a claim, absent → live → gone

@@ -7,7 +7,8 @@ uses change in one transaction, so that the count is that of the rows whatever h
 2. the row is written and counted, on condition that it is as it was read and that there is room,
 3. the objects that the row named before are deleted.
 
-Who dies in between leaves objects that no row names: nobody sees them, and they are deleted by age (docs/storage.md).
+A process that dies in between leaves objects that no row names. Nobody sees them, and they are deleted by age
+(docs/receive/storage.md).
 What is larger than a request comes in parts, each a row of its own that is counted, and step 2 joins them.
 """
 
@@ -17,20 +18,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, OurError, TheirError
-from postroom.net.aws import CancelledError, passing_faults, transacting
+from postroom.net.aws import CancelledError, transacting
 from postroom.reasons import Reason
+from postroom.storage.aws.attributes import (
+    ABSENT,
+    PK,
+    PRESENT,
+    SK,
+    Item,
+    MalformedRowError,
+    Maps,
+    Number,
+    Text,
+    item,
+    primary_key,
+)
+from postroom.storage.aws.table import DynamoTable, Values
 from postroom.storage.mail.segments import Objects, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import (
-        AttributeValueTypeDef,
-        QueryInputTypeDef,
-        QueryOutputTypeDef,
-        TransactWriteItemTypeDef,
-    )
+    from mypy_boto3_dynamodb.type_defs import QueryOutputTypeDef, TransactWriteItemTypeDef
 
 PREFIX: Final = "box/"
 """Of the objects' names."""
@@ -41,6 +49,12 @@ CONFLICT_TRIES: Final = 10
 DROPPED_AT_ONCE: Final = 50
 """Stale parts, by a request that waits for its answer."""
 
+_VERSION, _PIECES, _AT = Text("version"), Maps("pieces"), Number("at")
+_OBJECT, _SIZE = Text("object"), Number("size")
+"""Of a piece."""
+_CONTAINERS, _BYTES = Number("containers"), Number("bytes")
+"""Of how much is used."""
+_UNCHANGED: Final = f"{_VERSION} = :version"
 _CONTAINER, _PART, _USE = "c#", "p#", "use"
 _AFTER_CONTAINERS: Final = "c$"
 _BROKEN: Final = "ConditionalCheckFailed"
@@ -100,7 +114,7 @@ class Storage:
         self, dynamodb: "DynamoDBClient", table: str, objects: Objects, quota: Use, new_id: Callable[[], str]
     ) -> None:
         self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
         self._objects = objects
         self._new_id = new_id
         self.quota = quota
@@ -108,8 +122,8 @@ class Storage:
     # --- reading ------------------------------------------------------------------------------------------------
     def find(self, mailbox: str, key: str) -> Container | None:
         """The container under a key."""
-        item = self._get(mailbox, _CONTAINER + key)
-        return _container(item) if item else None
+        row = self._table.get(primary_key(mailbox, _CONTAINER + key))
+        return _container(row) if row else None
 
     def read(self, container: Container, first: int, end: int) -> bytes:
         """Bytes of a container. Raises KeyError where they are gone: its row says what is there now."""
@@ -119,16 +133,17 @@ class Storage:
         """Containers by key, after one (empty: from the first), and whether there may be more."""
         first = f"{_CONTAINER}{after}{'!' if after else ''}"
         page = self._query(mailbox, first, _AFTER_CONTAINERS, limit)
-        return [_container(item) for item in page["Items"]], "LastEvaluatedKey" in page
+        return [_container(row) for row in page["Items"]], "LastEvaluatedKey" in page
 
     def use(self, mailbox: str) -> Use:
         """How much is kept."""
-        item = self._get(mailbox, _USE)
-        return Use(int(item["containers"]["N"]), int(item["bytes"]["N"])) if item else Use()
+        row = self._table.get(primary_key(mailbox, _USE))
+        return Use(_CONTAINERS.read(row), _BYTES.read(row)) if row else Use()
 
     def find_parts(self, mailbox: str, ids: Iterable[str]) -> list[Part]:
         """The parts of these ids, as far as there are any."""
-        return [_part(item) for part_id in ids if (item := self._get(mailbox, _PART + part_id))]
+        rows = (self._table.get(primary_key(mailbox, _PART + part_id)) for part_id in ids)
+        return [_part(row) for row in rows if row]
 
     # --- writing ------------------------------------------------------------------------------------------------
     def put(self, mailbox: str, key: str, old: Container | None, data: bytes) -> Container:
@@ -157,16 +172,9 @@ class Storage:
 
     def delete(self, old: Container) -> None:
         """Keep a container no longer. Raises TheirError(CHANGED_MEANWHILE)."""
-        gone: TransactWriteItemTypeDef = {
-            "Delete": {
-                "TableName": self._table,
-                "Key": _key(old.mailbox, _CONTAINER + old.key),
-                "ConditionExpression": "version = :version",
-                "ExpressionAttributeValues": {":version": {"S": old.version}},
-            }
-        }
+        gone = self._table.to_delete(primary_key(old.mailbox, _CONTAINER + old.key), _UNCHANGED, _version_of(old))
         try:
-            self._transact([self._counted(old.mailbox, Use(-1, -old.size)), gone])
+            self._transact([self._counted(old.mailbox, Use(-1, -old.size)), {"Delete": gone}])
         except CancelledError as error:
             raise _refusal(error) from None
         self._delete_objects(old.pieces)
@@ -174,19 +182,9 @@ class Storage:
     def add_part(self, mailbox: str, data: bytes, at: int) -> Part:
         """Keep a part of a container to come. `at`: epoch seconds. Raises TheirError(STORAGE_FULL)."""
         part = Part(mailbox, f"{at:010d}-{self._new_id()}", self._written(data), at)
-        row: TransactWriteItemTypeDef = {
-            "Put": {
-                "TableName": self._table,
-                "Item": {
-                    **_key(mailbox, _PART + part.id),
-                    "pieces": {"L": [_stored(part.piece)]},
-                    "at": {"N": str(at)},
-                },
-                "ConditionExpression": "attribute_not_exists(pk)",
-            }
-        }
+        row = primary_key(mailbox, _PART + part.id) | item(_PIECES.of([_stored(part.piece)]), _AT.of(at))
         try:
-            self._transact([self._counted(mailbox, Use(1, part.piece.size)), row])
+            self._transact([self._counted(mailbox, Use(1, part.piece.size)), {"Put": self._table.to_put(row, ABSENT)}])
         except CancelledError as error:
             self._delete_objects([part.piece])
             raise _refusal(error) from None
@@ -219,61 +217,32 @@ class Storage:
         """Steps 2 and 3. Raises CancelledError."""
         replaced = old.size if old else 0
         more = Use((old is None) - len(parts), new.size - replaced - sum(part.piece.size for part in parts))
-        row: TransactWriteItemTypeDef = {
-            "Put": {
-                "TableName": self._table,
-                "Item": {
-                    **_key(new.mailbox, _CONTAINER + new.key),
-                    "version": {"S": new.version},
-                    "pieces": {"L": [_stored(piece) for piece in new.pieces]},
-                },
-                "ConditionExpression": "attribute_not_exists(pk)",
-            }
-        }
-        if old:
-            row["Put"]["ConditionExpression"] = "version = :version"
-            row["Put"]["ExpressionAttributeValues"] = {":version": {"S": old.version}}
-        self._transact([self._counted(new.mailbox, more), row, *map(self._without, parts)])
+        row = primary_key(new.mailbox, _CONTAINER + new.key) | item(
+            _VERSION.of(new.version), _PIECES.of(map(_stored, new.pieces))
+        )
+        put = self._table.to_put(row, _UNCHANGED, _version_of(old)) if old else self._table.to_put(row, ABSENT)
+        self._transact([self._counted(new.mailbox, more), {"Put": put}, *map(self._without, parts)])
         self._delete_objects(old.pieces if old else ())
         return new
 
     def _counted(self, mailbox: str, more: Use) -> "TransactWriteItemTypeDef":
         """Count what is used, if there is room for it. What frees room, or needs none, is never refused."""
-        values: dict[str, AttributeValueTypeDef] = {
-            ":containers": {"N": str(more.containers)},
-            ":bytes": {"N": str(more.bytes)},
-        }
-        update: TransactWriteItemTypeDef = {
-            "Update": {
-                "TableName": self._table,
-                "Key": _key(mailbox, _USE),
-                "UpdateExpression": "ADD containers :containers, #bytes :bytes",
-                "ExpressionAttributeNames": {"#bytes": "bytes"},
-                "ExpressionAttributeValues": values,
-            }
-        }
+        values = {":containers": _CONTAINERS.encode(more.containers), ":bytes": _BYTES.encode(more.bytes)}
         conditions = []
-        for name, added, most in (
-            ("containers", more.containers, self.quota.containers),
-            ("#bytes", more.bytes, self.quota.bytes),
+        for attribute, added, most in (
+            (_CONTAINERS, more.containers, self.quota.containers),
+            (_BYTES, more.bytes, self.quota.bytes),
         ):
             if added > 0 and most:
-                room = f":room_{name.removeprefix('#')}"
-                values[room] = {"N": str(most - added)}
-                first = "attribute_not_exists(pk) OR " if added <= most else ""
-                conditions.append(f"({first}{name} <= {room})")
-        if conditions:
-            update["Update"]["ConditionExpression"] = " AND ".join(conditions)
-        return update
+                room = f":room_{attribute.name}"
+                values[room] = attribute.encode(most - added)
+                first = f"{ABSENT} OR " if added <= most else ""
+                conditions.append(f"({first}{attribute} <= {room})")
+        change = f"ADD {_CONTAINERS} :containers, {_BYTES} :bytes"
+        return {"Update": self._table.to_update(primary_key(mailbox, _USE), change, values, " AND ".join(conditions))}
 
     def _without(self, part: Part) -> "TransactWriteItemTypeDef":
-        return {
-            "Delete": {
-                "TableName": self._table,
-                "Key": _key(part.mailbox, _PART + part.id),
-                "ConditionExpression": "attribute_exists(pk)",
-            }
-        }
+        return {"Delete": self._table.to_delete(primary_key(part.mailbox, _PART + part.id), PRESENT)}
 
     def _transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
         """All of it or nothing: how much is used, the row, parts. Raises CancelledError where nothing was made.
@@ -296,37 +265,28 @@ class Storage:
             with suppress(NotNowError):
                 self._objects.delete(piece.object)
 
-    def _get(self, mailbox: str, sk: str) -> "Mapping[str, AttributeValueTypeDef] | None":
-        """A row, read consistently."""
-        with passing_faults():
-            return self._dynamodb.get_item(TableName=self._table, Key=_key(mailbox, sk), ConsistentRead=True).get(
-                "Item"
-            )
-
     def _query(self, mailbox: str, first: str, last: str, limit: int) -> "QueryOutputTypeDef":
         """Rows in a range of keys, both ends included."""
-        query: QueryInputTypeDef = {
-            "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
-            "ExpressionAttributeValues": {":pk": {"S": mailbox}, ":first": {"S": first}, ":last": {"S": last}},
-            "ConsistentRead": True,
-            "Limit": limit,
-        }
-        with passing_faults():
-            return self._dynamodb.query(**query)
+        query = self._table.to_query(
+            f"{PK} = :pk AND {SK} BETWEEN :first AND :last",
+            {":pk": PK.encode(mailbox), ":first": SK.encode(first), ":last": SK.encode(last)},
+        )
+        query["ConsistentRead"] = True
+        query["Limit"] = limit
+        return self._table.page(query)
 
 
-def read_kept(item: "Mapping[str, AttributeValueTypeDef]") -> Container | Part | None:
+def read_kept(row: Item) -> Container | Part | None:
     """What a row of the table keeps; None: it counts. Raises OurError for one of no form that is known."""
-    sk = item["sk"]["S"]
-    with suppress(KeyError, ValueError):
+    sk = SK.read(row)
+    with suppress(MalformedRowError, ValueError):
         if sk.startswith(_CONTAINER):
-            return _container(item)
+            return _container(row)
         if sk.startswith(_PART):
-            return _part(item)
+            return _part(row)
     if sk == _USE:
         return None
-    raise OurError(f"row {item['pk']['S']} {sk} of the storage table is of no form that this release knows")
+    raise OurError(f"row {PK.read(row)} {sk} of the storage table is of no form that this release knows")
 
 
 def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:
@@ -351,22 +311,23 @@ def _refusal(error: CancelledError) -> TheirError | NotNowError | CancelledError
     return NotNowError(Reason.STORE_UNAVAILABLE) if set(error.codes) <= _PASSING else error
 
 
-def _key(mailbox: str, sk: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": mailbox}, "sk": {"S": sk}}
+def _version_of(old: Container) -> Values:
+    """The value of `_UNCHANGED`."""
+    return {":version": _VERSION.encode(old.version)}
 
 
-def _stored(piece: Piece) -> "AttributeValueTypeDef":
-    return {"M": {"object": {"S": piece.object}, "size": {"N": str(piece.size)}}}
+def _stored(piece: Piece) -> Item:
+    return item(_OBJECT.of(piece.object), _SIZE.of(piece.size))
 
 
-def _pieces(item: "Mapping[str, AttributeValueTypeDef]") -> tuple[Piece, ...]:
-    return tuple(Piece(each["M"]["object"]["S"], int(each["M"]["size"]["N"])) for each in item["pieces"]["L"])
+def _pieces(row: Item) -> tuple[Piece, ...]:
+    return tuple(Piece(_OBJECT.read(piece), _SIZE.read(piece)) for piece in _PIECES.read(row))
 
 
-def _container(item: "Mapping[str, AttributeValueTypeDef]") -> Container:
-    return Container(item["pk"]["S"], item["sk"]["S"].removeprefix(_CONTAINER), item["version"]["S"], _pieces(item))
+def _container(row: Item) -> Container:
+    return Container(PK.read(row), SK.read(row).removeprefix(_CONTAINER), _VERSION.read(row), _pieces(row))
 
 
-def _part(item: "Mapping[str, AttributeValueTypeDef]") -> Part:
-    [piece] = _pieces(item)
-    return Part(item["pk"]["S"], item["sk"]["S"].removeprefix(_PART), piece, int(item["at"]["N"]))
+def _part(row: Item) -> Part:
+    [piece] = _pieces(row)
+    return Part(PK.read(row), SK.read(row).removeprefix(_PART), piece, _AT.read(row))

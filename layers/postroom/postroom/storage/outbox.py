@@ -3,22 +3,42 @@
 A message goes queued → delivered, refused or given up, once. The index by time is read a moment late, as any is.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from postroom.api.states import State
 from postroom.core.errors import TheirError
-from postroom.net.aws import RefusedError, conditional, passing_faults
 from postroom.reasons import Reason
+from postroom.storage.aws.attributes import (
+    ABSENT,
+    PK,
+    PRESENT,
+    SK,
+    TTL,
+    Item,
+    Map,
+    Number,
+    Text,
+    Value,
+    item,
+    primary_key,
+)
+from postroom.storage.aws.table import DynamoTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryInputTypeDef, UpdateItemInputTypeDef
 
 BY_TIME: Final = "by-time"
+_CORRELATION, _TIME, _ASKED = Text("c"), Number("t"), Text("asked")
+"""Of the row of a token."""
+_PLACE, _STATE, _RECEIVER, _SUBJECT, _TOKEN = Text("at"), Text("st"), Text("to"), Text("subject"), Text("token")
+_CARRIER, _ENDED, _FEEDBACK = Text("carrier"), Map("ended"), Map("feedback")
+"""Of the row of a message."""
+_REASON, _DETAIL, _REPLY, _CODE = Text("reason"), Text("detail"), Text("reply"), Text("code")
+"""Of how it ended, and of Feedback about it; both have their time, too."""
+_MESSAGE: Final = "out#"
 _LONGER_SECONDS: Final = 86_400
 """A message is remembered for longer than its token: whoever finds the token finds the message."""
 
@@ -95,8 +115,7 @@ class Outbox:
     """Table `outbox`. All of it raises NotNowError(STORE_UNAVAILABLE), and may be repeated."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def identify(self, mailbox: str, token: str, asked: str, fresh: Identity, *, now: int, forget_at: int) -> Identity:
         """Who the message of a token is: `fresh`, unless the token was used before, for the same.
@@ -104,19 +123,16 @@ class Outbox:
         `token`: its digest. `asked`: a digest of what the client wants sent; `now`, `forget_at`: epoch seconds. Raises
         TheirError(TOKEN_REUSED) where the token was used for something else.
         """
-        item: Mapping[str, AttributeValueTypeDef] = {
-            **_key(mailbox, f"token#{token}"),
-            "c": {"S": fresh.correlation},
-            "t": {"N": str(fresh.at_ms)},
-            "asked": {"S": asked},
-            "ttl": {"N": str(forget_at)},
-        }
-        standing = self._put(item, now)
+        standing = self._put(
+            primary_key(mailbox, f"token#{token}")
+            | item(_CORRELATION.of(fresh.correlation), _TIME.of(fresh.at_ms), _ASKED.of(asked), TTL.of(forget_at)),
+            now,
+        )
         if standing is None:
             return fresh
-        if standing["asked"]["S"] != asked:
+        if _ASKED.read(standing) != asked:
             raise TheirError(Reason.TOKEN_REUSED)
-        return Identity(standing["c"]["S"], int(standing["t"]["N"]))
+        return Identity(_CORRELATION.read(standing), _TIME.read(standing))
 
     def put(self, message: Message, *, now: int, forget_at: int) -> Message:
         """The message, as it stands there now. `now`, `forget_at` (of its token): epoch seconds.
@@ -124,15 +140,15 @@ class Outbox:
         Raises TheirError(CORRELATION_REUSED) where another stands there under its Correlation.
         """
         standing = self._put(
-            {
-                **_key(message.mailbox, _sk(message.correlation)),
-                "at": {"S": message.place},
-                "st": {"S": State.QUEUED},
-                "to": {"S": message.receiver},
-                "subject": {"S": message.subject},
-                "token": {"S": message.token},
-                "ttl": {"N": str(forget_at + _LONGER_SECONDS)},
-            },
+            _key(message.mailbox, message.correlation)
+            | item(
+                _PLACE.of(message.place),
+                _STATE.of(State.QUEUED),
+                _RECEIVER.of(message.receiver),
+                _SUBJECT.of(message.subject),
+                _TOKEN.of(message.token),
+                TTL.of(forget_at + _LONGER_SECONDS),
+            ),
             now,
         )
         found = message if standing is None else _read(standing)
@@ -145,124 +161,78 @@ class Outbox:
 
         So it is carried by one, however often its client asks: the others stop when they see that.
         """
-        self._update(
-            message.mailbox, message.correlation, "SET carrier = :carrier",
-            {":carrier": {"S": carrier}}, "attribute_exists(pk) AND attribute_not_exists(carrier)",
-        )  # fmt: skip
+        self._table.update(
+            _key(message.mailbox, message.correlation),
+            f"SET {_CARRIER} = :carrier",
+            {":carrier": _CARRIER.encode(carrier)},
+            f"{PRESENT} AND attribute_not_exists({_CARRIER})",
+        )
 
     def finish(self, mailbox: str, correlation: str, end: End) -> None:
         """Note what became of a message; once something did, it stays."""
-        said = {"reason": end.reason, "detail": end.detail, "reply": end.reply}
-        self._update(
-            mailbox, correlation, "SET st = :state, ended = :ended",
+        ended = item(_TIME.of(end.at_ms), _REASON.of(end.reason), _DETAIL.of(end.detail), _REPLY.of(end.reply))
+        self._table.update(
+            _key(mailbox, correlation),
+            f"SET {_STATE} = :state, {_ENDED} = :ended",
             {
-                ":state": {"S": end.state},
-                ":ended": {"M": {"t": {"N": str(end.at_ms)}, **{name: {"S": text} for name, text in said.items()}}},
-                ":queued": {"S": State.QUEUED},
+                ":state": _STATE.encode(end.state),
+                ":ended": _ENDED.encode(ended),
+                ":queued": _STATE.encode(State.QUEUED),
             },
-            "st = :queued",
-        )  # fmt: skip
+            f"{_STATE} = :queued",
+        )
 
     def report(self, reported: Reported) -> None:
         """Note a Feedback with the message that it is about. What anybody but its receiver says of it is passed over:
         else a stranger who knows a Correlation could say that the message was discarded."""
-        feedback: AttributeValueTypeDef = {
-            "M": {
-                "t": {"N": str(reported.at_ms)},
-                "code": {"S": reported.code},
-                "reason": {"S": reported.reason},
-            }
-        }
-        self._update(
-            reported.mailbox, reported.correlation, "SET feedback = :feedback",
-            {":feedback": feedback, ":receiver": {"S": reported.receiver}}, "#to = :receiver", {"#to": "to"},
-        )  # fmt: skip
+        feedback = item(_TIME.of(reported.at_ms), _CODE.of(reported.code), _REASON.of(reported.reason))
+        self._table.update(
+            _key(reported.mailbox, reported.correlation),
+            f"SET {_FEEDBACK} = :feedback",
+            {":feedback": _FEEDBACK.encode(feedback), ":receiver": _RECEIVER.encode(reported.receiver)},
+            f"{_RECEIVER} = :receiver",
+        )
 
     def find(self, mailbox: str, correlation: str) -> Message | None:
         """A message, read consistently."""
-        with passing_faults():
-            item = self._dynamodb.get_item(
-                TableName=self._table, Key=_key(mailbox, _sk(correlation)), ConsistentRead=True
-            ).get("Item")
-        return _read(item) if item else None
+        row = self._table.get(_key(mailbox, correlation))
+        return _read(row) if row else None
 
     def newest(self, mailbox: str, before: str, limit: int) -> tuple[Sequence[Message], bool]:
         """Messages from the newest back, after the `place` of one (empty: from the first), and whether there may be
         more."""
-        query: QueryInputTypeDef = {
-            "TableName": self._table,
-            "IndexName": BY_TIME,
-            "KeyConditionExpression": "pk = :pk AND #at < :before",
-            "ExpressionAttributeNames": {"#at": "at"},
-            "ExpressionAttributeValues": {":pk": {"S": mailbox}, ":before": {"S": before or "~"}},
-            "ScanIndexForward": False,
-            "Limit": limit,
-        }
-        with passing_faults():
-            page = self._dynamodb.query(**query)
-        return [_read(item) for item in page["Items"]], "LastEvaluatedKey" in page
-
-    def _put(
-        self, item: "Mapping[str, AttributeValueTypeDef]", now: int
-    ) -> "Mapping[str, AttributeValueTypeDef] | None":
-        """Put a row where there is none whose time is not over; None: done, else the row that stands there."""
-        try:
-            with conditional():
-                self._dynamodb.put_item(
-                    TableName=self._table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(pk) OR #ttl < :now",
-                    ExpressionAttributeNames={"#ttl": "ttl"},
-                    ExpressionAttributeValues={":now": {"N": str(now)}},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except RefusedError as refused:
-            return refused.item
-        return None
-
-    def _update(
-        self,
-        mailbox: str,
-        correlation: str,
-        change: str,
-        values: "Mapping[str, AttributeValueTypeDef]",
-        condition: str,
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        """Change a message if `condition` holds."""
-        update: UpdateItemInputTypeDef = {
-            "TableName": self._table,
-            "Key": _key(mailbox, _sk(correlation)),
-            "UpdateExpression": change,
-            "ConditionExpression": condition,
-            "ExpressionAttributeValues": values,
-        }
-        if names:
-            update["ExpressionAttributeNames"] = names
-        with suppress(RefusedError), conditional():
-            self._dynamodb.update_item(**update)
-
-
-def _sk(correlation: str) -> str:
-    return f"out#{correlation}"
-
-
-def _key(mailbox: str, sk: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": mailbox}, "sk": {"S": sk}}
-
-
-def _read(item: "Mapping[str, AttributeValueTypeDef]") -> Message:
-    mailbox, correlation, receiver = item["pk"]["S"], item["sk"]["S"].removeprefix("out#"), item["to"]["S"]
-    end = reported = None
-    if "ended" in item:
-        said = item["ended"]["M"]
-        end = End(
-            State(item["st"]["S"]), int(said["t"]["N"]), said["reason"]["S"], said["detail"]["S"], said["reply"]["S"]
+        query = self._table.to_query(
+            f"{PK} = :pk AND {_PLACE} < :before",
+            {":pk": PK.encode(mailbox), ":before": _PLACE.encode(before or "~")},
         )
-    if "feedback" in item:
-        said = item["feedback"]["M"]
-        reported = Reported(mailbox, correlation, receiver, said["code"]["S"], said["reason"]["S"], int(said["t"]["N"]))
+        query["IndexName"] = BY_TIME
+        query["ScanIndexForward"] = False
+        query["Limit"] = limit
+        page = self._table.page(query)
+        return [_read(row) for row in page["Items"]], "LastEvaluatedKey" in page
+
+    def _put(self, row: Item, now: int) -> Item | None:
+        """Put a row where there is none whose time is not over; None: done, else the row that stands there."""
+        return self._table.put(row, f"{ABSENT} OR {TTL} < :now", {":now": TTL.encode(now)})
+
+
+def _key(mailbox: str, correlation: str) -> dict[str, Value]:
+    return primary_key(mailbox, _MESSAGE + correlation)
+
+
+def _read(row: Item) -> Message:
+    mailbox, correlation = PK.read(row), SK.read(row).removeprefix(_MESSAGE)
+    receiver, ended, feedback = _RECEIVER.read(row), _ENDED.find(row), _FEEDBACK.find(row)
+    end = reported = None
+    if ended is not None:
+        end = End(
+            State(_STATE.read(row)), _TIME.read(ended), _REASON.read(ended), _DETAIL.read(ended), _REPLY.read(ended)
+        )
+    if feedback is not None:
+        reported = Reported(
+            mailbox, correlation, receiver, _CODE.read(feedback), _REASON.read(feedback), _TIME.read(feedback)
+        )
     return Message(
-        mailbox, correlation, int(item["at"]["S"][:13]), receiver, item["subject"]["S"], item["token"]["S"],
-        item.get("carrier", {}).get("S", ""), end, reported,
+        mailbox, correlation, int(_PLACE.read(row)[:13]), receiver, _SUBJECT.read(row), _TOKEN.read(row),
+        _CARRIER.find(row) or "", end, reported,
     )  # fmt: skip

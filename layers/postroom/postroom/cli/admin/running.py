@@ -143,7 +143,9 @@ def judge_alarms(place: Place, alarms: Sequence[Alarm], stack: Stack, now: float
         if alarm.name == "CompactLagAlarm" and now - stack.created <= (JOBS["compact"] + _GRACE_DAYS) * DAY_SECONDS:
             yield warning(name, "on, as of every new stack, until compaction has run", "wait for two nights")
         else:
-            yield bad(name, None, f"on: {alarm.meaning or 'see its description'}", "docs/metrics.md says when it is")
+            yield bad(
+                name, None, f"on: {alarm.meaning or 'see its description'}", "docs/operate/metrics.md says when it is"
+            )
 
 
 def judge_letters(place: Place, queue: str, letters: int) -> Check:

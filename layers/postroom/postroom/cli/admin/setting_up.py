@@ -132,11 +132,11 @@ def name_host(place: Place, host: str, met: Check, answered: int, record: str | 
     if answered in _FAILED:
         return bad(
             f"host {host}", None, f"it answered {answered} to GET /inbox: if it leads here, the door does not work",
-            f"{place.log('InboxFunction', '1 hour ago')} says why; docs/own-faults.md says what to do",
+            f"{place.log('InboxFunction', '1 hour ago')} says why; docs/operate/own-faults.md says what to do",
         )  # fmt: skip
     todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
     if met.status is Status.BAD and met.name == "host":
-        todo = f"make a stack of functions/inbox/hosts.yaml for {domain}: docs/deploy.md, More domains"
+        todo = f"make a stack of functions/inbox/hosts.yaml for {domain}: docs/operate/deploy.md, More domains"
         if record:
             todo = f"make this record where the zone of {domain} is kept: {record}"
         elif is_first:
@@ -146,7 +146,8 @@ def name_host(place: Place, host: str, met: Check, answered: int, record: str | 
 
 def _with_host(place: Place, domain: str = "YOUR.DOMAIN") -> str:
     said = f"DomainName={domain}, and HostedZoneId or CertificateArn"
-    return f"say {said} to `sam deploy --guided`, or in samconfig.toml, and deploy {place.name} anew: docs/deploy.md"
+    where = "to `sam deploy --guided`, or in samconfig.toml"
+    return f"say {said} {where}, and deploy {place.name} anew: docs/operate/deploy.md"
 
 
 # --- domains -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from functools import partial
 
 from nacl.utils import random as random_bytes
 
-from postroom.client.archive.filing import Filing, drive
+from postroom.client.archive.filing import Filing, run
 from postroom.client.archive.home import Home
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.containers import ContainerError, conversation_key, root_key
@@ -65,19 +65,19 @@ class Archive:
         conversations: dict[str, list[Entry]] = defaultdict(list)
         for envelope in envelopes:
             conversations[conversation_partner(envelope, self.owner)].append(envelope)
-        drive(self.filing.store(conversations), self.home)
+        run(self.filing.store(conversations), self.home)
 
     def merge(self, partner: str, entries: Sequence[Entry]) -> None:
         """Store what another archive had of a conversation, tombstones too. `partner`: as it lists them."""
-        drive(self.filing.store({partner: entries}), self.home)
+        run(self.filing.store({partner: entries}), self.home)
 
     def conversations(self) -> tuple[str, ...]:
         """With whom there are conversations: normalised names; of NLWeb as the mailbox has them, and SET_ASIDE."""
-        return drive(self.filing.conversations(), self.home)
+        return run(self.filing.conversations(), self.home)
 
     def open(self, partner: str) -> list[Entry]:
         """All messages of a conversation by time, tombstones in place of those that were removed; empty: none."""
-        return drive(self.filing.open(listed(partner)), self.home)
+        return run(self.filing.open(listed(partner)), self.home)
 
     def whole(self, partner: str) -> list[Entry]:
         """All messages of a conversation that is listed. Raises ContainerError where it is missing, too."""

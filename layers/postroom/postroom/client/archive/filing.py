@@ -1,4 +1,4 @@
-"""Storing and finding messages, as a sequence of calls of a home; a driver makes the calls.
+"""Storing and finding messages, as steps: a sequence of calls of a home.
 
 Several devices may write at once, and each may die between any two calls. To store, a device
 
@@ -23,6 +23,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, Home
 from postroom.core.errors import NotNowError
+from postroom.core.steps import drive
 from postroom.protocols.dm3.containers import (
     Chunk,
     ChunkIdentifier,
@@ -87,20 +88,10 @@ Steps: TypeAlias = Generator[Call, Found | str | None, T]
 """Yields calls to make, is sent what each returned or thrown its ConflictError."""
 
 
-def drive(steps: Steps[T], home: Home) -> T:
-    """Make the calls. Raises what the steps raise, and what the home does but for ConflictError."""
-    try:
-        call = next(steps)
-        while True:
-            try:
-                answer = call.make(home)
-            except ConflictError as error:
-                call = steps.throw(error)
-            else:
-                call = steps.send(answer)
-    except StopIteration as ended:
-        result: T = ended.value
-        return result
+def run(steps: Steps[T], home: Home) -> T:
+    """The result of steps, with their calls made of `home`. Raises what the steps raise, and what the home does but for
+    ConflictError."""
+    return drive(steps, lambda call: call.make(home))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,11 @@
 """The interface of a home, which stores containers: a folder, a bucket, a service. It sees sealed bytes."""
 
-import re
 from typing import Final, NamedTuple, Protocol
+
+from postroom.crypto.encodings import is_hex
 
 MAX_CONTAINER_BYTES: Final = 64 * 1024 * 1024
 """More than any container has: a message of 20 MB with its metadata in a chunk of its own (dm3 §2.2.4)."""
-
-_KEY: Final = re.compile(r"0x[0-9a-f]{64}")
 
 
 class ConflictError(Exception):
@@ -41,6 +40,6 @@ class Home(Protocol):
 
 def check_key(key: str) -> str:
     """The key, which is fit for a file's name. Raises ValueError."""
-    if not _KEY.fullmatch(key):
+    if not is_hex(key, 32):
         raise ValueError(f"{key[:80]!r} is no key of a container: 0x and the lower-case hex of a SHA-256")
     return key

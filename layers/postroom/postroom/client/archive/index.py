@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from postroom.client.archive.archive import Archive
-from postroom.client.archive.filing import drive
+from postroom.client.archive.filing import run
 from postroom.protocols.dm3.containers import conversation_key
 from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 
@@ -79,7 +79,7 @@ class Index:
                     _forget(database, partner)
             for partner in partners:
                 # Before the messages: where it changes in between, they are read once more the next time.
-                _, etag = drive(
+                _, etag = run(
                     archive.filing.read_conversation(conversation_key(archive.filing.root, partner)), archive.home
                 )
                 if etag is None or known.get(partner) != etag:

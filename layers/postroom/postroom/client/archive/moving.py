@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.deed import Deed, NotThisHomeError, check_deed, put_deed, read_deed
-from postroom.client.archive.filing import drive
+from postroom.client.archive.filing import run
 from postroom.client.archive.home import ConflictError, Home
 from postroom.core.errors import PostroomError
 from postroom.protocols.dm3.containers import chunk_key, conversation_key
@@ -82,7 +82,7 @@ def vacate(source: Archive, target: Archive) -> None:
     filing = source.filing
     for partner in source.conversations():
         at = conversation_key(filing.root, partner)
-        conversation, _ = drive(filing.read_conversation(at), source.home)
+        conversation, _ = run(filing.read_conversation(at), source.home)
         for identifier in (*conversation.chunks, *conversation.discarded):
             source.home.delete(chunk_key(at, identifier))
         source.home.delete(at)

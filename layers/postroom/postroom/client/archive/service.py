@@ -1,4 +1,4 @@
-"""A home at the owner's post office: service storage (docs/storage.md), by the client of the mailbox."""
+"""A home at the owner's post office: service storage (docs/receive/storage.md), by the client of the mailbox."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

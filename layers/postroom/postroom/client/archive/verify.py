@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 
 from postroom.client.archive.archive import Archive
-from postroom.client.archive.filing import Filing, Steps, again, drive
+from postroom.client.archive.filing import Filing, Steps, again, run
 from postroom.client.archive.receiving import read_nlweb
 from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import PublicKey
@@ -68,7 +68,7 @@ def verify(archive: Archive, keys: SigningKeys, met: Callable[[str], object] = l
     for partner in archive.conversations():
         at = conversation_key(archive.filing.root, partner)
         try:
-            chunks = drive(again(partial(_read_chunks, archive.filing, at)), archive.home)
+            chunks = run(again(partial(_read_chunks, archive.filing, at)), archive.home)
         except ContainerError as error:
             verified.flaws.append(Flaw(error.key, "", error.what))
             continue

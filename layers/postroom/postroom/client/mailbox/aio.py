@@ -1,4 +1,4 @@
-"""The client of a mailbox for asyncio: the same names, awaited."""
+"""The client of a mailbox for asyncio."""
 
 import asyncio
 import json
@@ -27,6 +27,7 @@ from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.client.mailbox.targets import Targets
 from postroom.core.ijson import JsonValue
+from postroom.core.steps import drive_async
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -40,7 +41,8 @@ class AsyncMailbox:
             print(message.partner, await message.json)
             await message.acknowledge()
 
-    As `Mailbox`; may be shared among tasks, an iterator may not. A wait may be cancelled: it then goes on from there.
+    Signs in by itself. Everything that asks the host raises MailboxError (see `errors`), after `retries` where that
+    may help. May be shared among tasks; an iterator may not. A wait may be cancelled: it then goes on from there.
     """
 
     def __init__(
@@ -58,7 +60,12 @@ class AsyncMailbox:
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """As `Mailbox` has it."""
+        """`url`: https:// and the host. `key`: what signs, or a file with it. `ca_file`: authorities (PEM) to trust
+        instead of the public ones. `connect`: host and port where connections are made to, whatever DNS says of the
+        host. `timeout`: seconds for each part of a request; who waits for messages is given so many more.
+
+        Raises SettingsError for what is no such URL, TheirError for what is no name; for files OSError, OurError.
+        """
         self._address = read_address(url, connect)
         self._name = read_mailbox_name(name)
         session = Session(self._address.host, self._name, load_signer(key), retries, chance)
@@ -68,6 +75,7 @@ class AsyncMailbox:
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
+        # A proxy of the environment's would be asked for an address that is not its to reach.
         self._client = httpx.AsyncClient(verify=choose_tls(ca_file), transport=transport, trust_env=connect is None)
 
     async def __aenter__(self) -> Self:
@@ -220,13 +228,7 @@ class AsyncMailbox:
         await self._make(self._containers.delete(key))
 
     async def _make(self, steps: Steps[T]) -> T:
-        try:
-            request = next(steps)
-            while True:
-                request = steps.send(await self._ask(request))
-        except StopIteration as ended:
-            result: T = ended.value
-            return result
+        return await drive_async(steps, self._ask)
 
     async def _ask(self, request: Request) -> Answer:
         if request.pause:

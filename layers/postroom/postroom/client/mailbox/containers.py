@@ -1,6 +1,5 @@
-"""Containers stored at the mailbox's host (docs/storage.md), as steps. Sans-I/O."""
+"""Containers stored at the mailbox's host (docs/receive/storage.md), as steps. Sans-I/O."""
 
-import re
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -18,11 +17,11 @@ from postroom.client.mailbox.errors import (
 )
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
+from postroom.crypto.encodings import is_hex
 from postroom.reasons import Reason
 
 ROUNDS: Final = 10
 """So often somebody may write in between."""
-_KEY: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _JSON: Final = {"Content-Type": "application/json"}
 
@@ -126,7 +125,7 @@ class Containers:
         return parts
 
     def _at(self, key: str) -> str:
-        if not _KEY.fullmatch(key):
+        if not is_hex(key, 32):
             # In an address it might name something else.
             raise RefusedError(f"{key[:100]!r} is no key of a container.", reason=str(Reason.NOT_A_REQUEST))
         return f"{self._base}/containers/{key}"

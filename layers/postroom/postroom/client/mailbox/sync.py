@@ -1,3 +1,4 @@
+# Written by `make unasync` from aio.py, which is the one to edit.
 """The client of a mailbox for programs without asyncio."""
 
 import json
@@ -26,6 +27,7 @@ from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.shown import Shown, warn_of
 from postroom.client.mailbox.targets import Targets
 from postroom.core.ijson import JsonValue
+from postroom.core.steps import drive
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -103,7 +105,8 @@ class Mailbox:
 
     def acknowledge(self, messages: "Iterable[Message | str]") -> schemas.Acknowledged:
         """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
-        return self._make(self._core.acknowledge(each if isinstance(each, str) else each.id for each in messages))
+        ids = (each if isinstance(each, str) else each.id for each in messages)
+        return self._make(self._core.acknowledge(ids))
 
     def conversations(self) -> schemas.Conversations:
         """Whom waiting messages are exchanged with."""
@@ -225,14 +228,7 @@ class Mailbox:
         self._make(self._containers.delete(key))
 
     def _make(self, steps: Steps[T]) -> T:
-        """Make steps to their end."""
-        try:
-            request = next(steps)
-            while True:
-                request = steps.send(self._ask(request))
-        except StopIteration as ended:
-            result: T = ended.value
-            return result
+        return drive(steps, self._ask)
 
     def _ask(self, request: Request) -> Answer:
         if request.pause:

@@ -1,4 +1,4 @@
-"""Notification targets of a mailbox (docs/notifications.md), as steps. Sans-I/O."""
+"""Notification targets of a mailbox (docs/receive/notifications.md), as steps. Sans-I/O."""
 
 import re
 from typing import Final

@@ -5,11 +5,10 @@ where a signature or a proof of absence is due.
 """
 
 from postroom.names.dnssec.anchors import IANA_ROOT, TrustAnchors
-from postroom.names.dnssec.drivers import drive, drive_async, validate
 from postroom.names.dnssec.evidence import Alias, Evidence, Link
 from postroom.names.dnssec.policy import Policy
 from postroom.names.dnssec.verdicts import Absent, Bogus, EndlessAlias, Indeterminate, Insecure, Secure, Verdict
-from postroom.names.dnssec.walk import look_up, walk
+from postroom.names.dnssec.walk import look_up, validate, walk
 from postroom.names.dnssec.zones import KnownZones
 
 __all__ = [
@@ -27,8 +26,6 @@ __all__ = [
     "Secure",
     "TrustAnchors",
     "Verdict",
-    "drive",
-    "drive_async",
     "look_up",
     "validate",
     "walk",

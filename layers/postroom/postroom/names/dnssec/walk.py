@@ -1,4 +1,4 @@
-"""The look-up of (name, type), proven from a trust anchor down. A sans-I/O state machine.
+"""The look-up of (name, type), proven from a trust anchor down. A sans-I/O state machine, and a call that runs it.
 
 A walk is a generator: it yields a `Question`, is sent the answer, or thrown the `NotNowError` of who asked in vain,
 and returns a `Verdict`. From name to name along proven aliases, to the records asked for or the proof that they are
@@ -13,6 +13,8 @@ from dns.rdataclass import IN
 from dns.rdatatype import CNAME, DNAME, SOA, RdataType
 
 from postroom.core.errors import NotNowError
+from postroom.core.steps import drive
+from postroom.names.dns.question import Ask
 from postroom.names.dns.records import CnameRecord, DnameRecord, SoaRecord
 from postroom.names.dnssec.anchors import TrustAnchors
 from postroom.names.dnssec.budget import Exceeded
@@ -26,6 +28,21 @@ from postroom.reasons import Reason
 
 MAX_ALIASES: Final = 8
 """CNAMEs and DNAMEs followed: what common resolvers follow at least; a key record needs one or two."""
+
+
+def validate(
+    name: dns.name.Name,
+    rdtype: RdataType,
+    anchors: TrustAnchors,
+    ask: Ask,
+    now: float,
+    *,
+    policy: Policy | None = None,
+    known: KnownZones | None = None,
+    fresh: bool = False,
+) -> Verdict:
+    """The verdict on (name, type), asked through `ask`; `now` in epoch seconds. For the rest see `walk`."""
+    return drive(look_up(name, rdtype, anchors, now, policy=policy, known=known, fresh=fresh), ask)
 
 
 def look_up(

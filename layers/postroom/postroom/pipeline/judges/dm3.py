@@ -8,6 +8,7 @@ import orjson
 from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.outbound.ports import Clock
+from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import ProfileSource, ServiceKeySource
 from postroom.pipeline.times import Times
@@ -22,7 +23,6 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import make_postmark
-from postroom.protocols.dm3.service import ServiceKeys
 from postroom.reasons import Reason
 from postroom.storage.keys import conversation_shelf, seen_key_dm3
 
@@ -78,9 +78,8 @@ class Dm3Judge:
         """Accepted with a postmark; Retry while keys or a profile cannot be had."""
         if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
             return given_up(claim, Reason.TOO_LATE)
-        found = claim.dm3
-        if found is None:
-            raise OurError(f"claim {claim.id} says nothing of what the dm3 door found")
+        details = claim.details
+        assert isinstance(details, Dm3Details)  # noqa: S101 - claims of others are for other judges
         try:
             keys = self._keys.get()
             data = claim.envelope.encode()
@@ -88,7 +87,7 @@ class Dm3Judge:
             envelope = read_submitted(value)
             delivery = open_for_us(envelope, self._keys)
             sender = normalize(delivery.sender)
-            proof = _Proof(found.sender_key) if found.sender_key else self._prove(claim, envelope, sender)
+            proof = _Proof(details.sender_key) if details.sender_key else self._prove(claim, envelope, sender)
         except TheirError as error:
             if error.reason is Reason.SEALED_VALUE_INVALID:
                 # The door opened it: its key is newer than those we know, or was taken out too early.
@@ -96,7 +95,8 @@ class Dm3Judge:
             raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
         except NotNowError as error:
             return Retry(error.reason, error.detail)
-        return self._accept(claim, value, envelope, delivery, sender, proof, keys)
+        postmark = make_postmark(envelope.message, delivery, claim.received_at_ms, keys.signing, details.receiver_key)
+        return self._accept(claim, _with_postmark(value, postmark), message_hash(envelope), sender, proof)
 
     def _prove(self, claim: Claim, envelope: Envelope, sender: str) -> _Proof:
         try:
@@ -113,16 +113,11 @@ class Dm3Judge:
     def _accept(
         self,
         claim: Claim,
-        value: JsonValue,
-        envelope: Envelope,
-        delivery: DeliveryInformation,
+        text: str,
+        digest: str,
         sender: str,
         proof: _Proof,
-        keys: ServiceKeys,
     ) -> Accepted:
-        assert claim.dm3 is not None  # noqa: S101 - judge() looked
-        digest = message_hash(envelope)
-        postmark = make_postmark(envelope.message, delivery, claim.received_at_ms, keys.signing, claim.dm3.receiver_key)
         return Accepted(
             identity=Identity(
                 seen_key_dm3(claim.mailbox, sender, digest, verified=proof.reason is None),
@@ -132,7 +127,7 @@ class Dm3Judge:
             conversation=sender,
             # Objects hold no names of partners: only the index does.
             shelf=conversation_shelf(claim.mailbox, sender),
-            text=_with_postmark(value, postmark),
+            text=text,
             receipt=self._receipt(claim, proof, digest),
         )
 

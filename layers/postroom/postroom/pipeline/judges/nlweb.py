@@ -7,6 +7,7 @@ from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
 from postroom.outbound.discards import telling_of
 from postroom.outbound.ports import Clock
+from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import Directory, SenderKey, SenderKeys
 from postroom.pipeline.times import Times
@@ -121,7 +122,8 @@ class NlwebJudge:
         return public_key_from_spki(spki, self._key_rules)
 
     def _rule(self, claim: Claim, envelope: Envelope) -> SubjectRule:
-        rule = claim.rule
+        assert isinstance(claim.details, NlwebDetails)  # noqa: S101 - claims of others are for other judges
+        rule = claim.details.rule
         if rule is None:
             raise TheirError(Reason.UNEXPECTED_SUBJECT)
         if rule.treatment is Treatment.FEEDBACK:

@@ -167,7 +167,7 @@ class UserKeys:
 
     def as_json(self) -> dict[str, JsonValue]:
         """The keys in a form to store: {"signing", "encryption"}."""
-        return {"signing": self.signing.encode(), "encryption": b64encode(self.encryption.private).decode()}
+        return {"signing": self.signing.encode(), "encryption": self.encryption.encode()}
 
 
 def read_user_keys(value: JsonValue) -> UserKeys:
@@ -178,10 +178,10 @@ def read_user_keys(value: JsonValue) -> UserKeys:
         case _:
             raise ValueError("a user's keys are an object with the members signing and encryption, both strings")
     try:
-        private = _of_32_bytes(decode_base64(encryption))
+        key = EncryptionKey.decode(encryption)
     except ValueError:
         raise ValueError("encryption is no base64 of a private key of 32 bytes") from None
-    return UserKeys(PrivateSigningKey.decode(signing), EncryptionKey.from_private(private))
+    return UserKeys(PrivateSigningKey.decode(signing), key)
 
 
 def wallet_message(address: str, nonce: str) -> str:

@@ -23,7 +23,7 @@ from nacl.utils import random as random_bytes
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
-from postroom.crypto.encodings import decode_base64
+from postroom.crypto.encodings import decode_base64, is_hex
 from postroom.crypto.x25519 import KEY_BYTES, EncryptionKey
 from postroom.reasons import Reason
 
@@ -122,13 +122,8 @@ def _bytes_of(value: object, name: str) -> bytes:
 
 
 def _nonce_of(value: object) -> bytes:
-    if isinstance(value, str) and len(value) == 2 + 2 * NONCE_BYTES and value.startswith("0x"):
-        try:
-            nonce = bytes.fromhex(value[2:])
-        except ValueError:
-            nonce = b""
-        if len(nonce) == NONCE_BYTES:  # fromhex lets white space pass
-            return nonce
+    if isinstance(value, str) and value.startswith("0x") and is_hex(value.lower(), NONCE_BYTES):
+        return bytes.fromhex(value[2:])
     raise _invalid(f"nonce is not 0x and the hex digits of {NONCE_BYTES} bytes")
 
 

@@ -1,6 +1,5 @@
 """The delivery service's own keys, and its profile (dm3 §2.1.2)."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +33,7 @@ class ServiceKeys:
         """The keys as they stand in the secret."""
         return {
             "signing": self.signing.encode(),
-            "encryption": [base64.b64encode(key.private).decode() for key in self.encryption],
+            "encryption": [key.encode() for key in self.encryption],
         }
 
 
@@ -45,5 +44,5 @@ def read_service_keys(value: Mapping[str, Any]) -> ServiceKeys:
         raise TypeError("a delivery service's keys are a text, and a list of at least one")
     return ServiceKeys(
         PrivateSigningKey.decode(signing),
-        tuple(EncryptionKey.from_private(base64.b64decode(key, validate=True)) for key in encryption),
+        tuple(map(EncryptionKey.decode, encryption)),
     )

@@ -15,21 +15,22 @@ from postroom.core.errors import OurError
 from postroom.net.aws import passing_faults
 from postroom.storage.audit.evidence import Evidence, Held, Remembered, Standing
 from postroom.storage.audit.problems import Problem
+from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey
 from postroom.storage.mail.contents import held_in
+from postroom.storage.mail.feedback_log import SENT, TOLD
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import text_of
 from postroom.storage.mail.register import read_row
+from postroom.storage.mail.seen import HASH, REPLY_AT, is_answered, read_home
 from postroom.storage.mail.segments import Objects, Place, neighbours
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeFilterType
-
-    Item = Mapping[str, AttributeValueTypeDef]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,6 +81,8 @@ class _Gatherer:
         self._at = premises
         self._now = now
         self._retain_seconds = retain_seconds
+        self._post = DynamoTable(premises.dynamodb, premises.post_table)
+        self._remembered = DynamoTable(premises.dynamodb, premises.seen_table)
         self._objects = Objects(premises.s3, premises.bucket)
         self._rows: dict[RowKey, Standing] = {}
         self._seen: dict[str, Remembered] = {}
@@ -90,9 +93,9 @@ class _Gatherer:
     def gather(self, *, read_bytes: bool) -> Evidence:
         claims_waiting = self._claims_waiting(self._at.claim_queues)
         notices_waiting = sum(map(self._depth, self._at.notice_queues))
-        for item in self._scan(self._at.post_table):
+        for item in self._post.scan():
             self._note_row(item)
-        for item in self._scan(self._at.seen_table):
+        for item in self._remembered.scan():
             self._note_seen(item)
         self._find_homes()
         held = self._held(read_bytes=read_bytes)
@@ -127,26 +130,22 @@ class _Gatherer:
         counts = self._at.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_DEPTH)["Attributes"]
         return sum(map(int, counts.values()))
 
-    def _scan(self, table: str) -> "Iterator[Item]":
-        for page in self._at.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True):
-            yield from page["Items"]
-
-    def _note_row(self, item: "Item") -> None:
+    def _note_row(self, item: Item) -> None:
         if is_head(item):
             return
         try:
             standing = read_standing(item)
-        except (KeyError, ValueError, IndexError, OurError):
-            self._unreadable.add(f"post {item['pk']['S']} {item['sk']['S']}")
+        except (ValueError, IndexError, OurError):
+            self._unreadable.add(f"post {PK.read(item)} {SK.read(item)}")
         else:
             self._rows[standing.row.key] = standing
 
-    def _note_seen(self, item: "Item") -> None:
-        key = item["pk"]["S"]
+    def _note_seen(self, item: Item) -> None:
+        key = PK.read(item)
         try:
             remembered = read_remembered(item)
-            reply_at = item["reply_at"]["S"] if "reply_at" in item else None
-        except (KeyError, ValueError, IndexError):
+            reply_at = REPLY_AT.find(item)
+        except (ValueError, IndexError, OurError):
             self._unreadable.add(f"seen {key}")
             return
         if remembered.home in self._rows:  # a million homes need not be held twice
@@ -162,9 +161,7 @@ class _Gatherer:
                 self._read_row(known.home)
 
     def _read_row(self, key: RowKey) -> Standing | None:
-        item = self._at.dynamodb.get_item(
-            TableName=self._at.post_table, Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}}, ConsistentRead=True
-        ).get("Item")
+        item = self._post.get(primary_key(key.pk, key.sk))
         self._rows.pop(key, None)
         if item is not None:
             self._note_row(item)
@@ -228,23 +225,19 @@ class _Gatherer:
             return Problem.BYTES_MISSING
 
 
-def read_standing(item: "Item") -> Standing:
-    """A row of table `post`. Raises KeyError, ValueError, IndexError or OurError where it is not of the form."""
+def read_standing(item: Item) -> Standing:
+    """A row of table `post`. Raises ValueError, IndexError or OurError where it is not of the form."""
     row = read_row(item)
     _check_register(row.key)
-    ttl = int(item["ttl"]["N"]) if "ttl" in item else None
-    return Standing(row, ttl, begun="told" in item, sent="sent" in item)
+    return Standing(row, TTL.find(item), begun=TOLD.is_in(item), sent=SENT.is_in(item))
 
 
-def read_remembered(item: "Item") -> Remembered:
-    """A row of table `seen`. Raises KeyError, ValueError or IndexError where it is not of the form."""
-    home = None
-    if "home" in item:
-        named = item["home"]["M"]
-        home = RowKey(named["pk"]["S"], named["sk"]["S"])
+def read_remembered(item: Item) -> Remembered:
+    """A row of table `seen`. Raises ValueError, IndexError or OurError where it is not of the form."""
+    home = read_home(item)
+    if home is not None:
         _check_register(home)
-    text = text_of(item["hash"]["S"] if "hash" in item else None)
-    return Remembered(text, home, int(item["ttl"]["N"]), answered="reply" in item or "reply_at" in item)
+    return Remembered(text_of(HASH.find(item)), home, TTL.read(item), answered=is_answered(item))
 
 
 def _check_register(key: RowKey) -> None:

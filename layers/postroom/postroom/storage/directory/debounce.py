@@ -4,17 +4,18 @@ What is needed of clocks is the length of the interval. That a message is covere
 alone: while it says `followed`, that turn was not taken, and whoever takes it tells of all that was filed until then.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError, conditional
+from postroom.net.aws import RefusedError
+from postroom.storage.aws.attributes import Flag, Item, Number, Text, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.directory.notification_targets import PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
+_TOOK, _MARK, _FOLLOWED = Number("took"), Text("mark"), Flag("followed")
 _ROW: Final = "!turn"
 
 
@@ -34,8 +35,7 @@ class Turns:
     """The rows. All of it raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def take(self, mailbox: str, *, now_ms: int, interval_ms: int, mark: str) -> Turn:
         """Take the turn, if the interval of the one before is over; whose turn it is then.
@@ -45,37 +45,32 @@ class Turns:
         One from the future is none: a clock that was ahead must not keep a mailbox silent.
         """
         try:
-            with conditional():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=_key(mailbox),
-                    UpdateExpression="SET took = :now, mark = :mark REMOVE followed",
-                    ConditionExpression="attribute_not_exists(took) OR took <= :over OR took > :future",
-                    ExpressionAttributeValues={
-                        ":now": {"N": str(now_ms)},
-                        ":mark": {"S": mark},
-                        ":over": {"N": str(now_ms - interval_ms)},
-                        ":future": {"N": str(now_ms + interval_ms)},
-                    },
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+            self._table.change(
+                _key(mailbox),
+                f"SET {_TOOK} = :now, {_MARK} = :mark REMOVE {_FOLLOWED}",
+                {
+                    ":now": _TOOK.encode(now_ms),
+                    ":mark": _MARK.encode(mark),
+                    ":over": _TOOK.encode(now_ms - interval_ms),
+                    ":future": _TOOK.encode(now_ms + interval_ms),
+                },
+                f"attribute_not_exists({_TOOK}) OR {_TOOK} <= :over OR {_TOOK} > :future",
+            )
         except RefusedError as refused:
             # Our own mark: an earlier try got through, of this very call or of the same message.
-            ours = refused.item["mark"]["S"] == mark
-            return Turn(int(refused.item["took"]["N"]), ours, "followed" in refused.item)
+            ours = _MARK.read(refused.item) == mark
+            return Turn(_TOOK.read(refused.item), ours, _FOLLOWED.is_in(refused.item))
         return Turn(now_ms, ours=True, followed=False)
 
     def followed(self, mailbox: str, turn: Turn) -> None:
         """Note that a message for the end of this turn's interval is in the queue."""
-        with suppress(RefusedError), conditional():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(mailbox),
-                UpdateExpression="SET followed = :true",
-                ConditionExpression="took = :at",
-                ExpressionAttributeValues={":true": {"BOOL": True}, ":at": {"N": str(turn.at_ms)}},
-            )
+        self._table.update(
+            _key(mailbox),
+            f"SET {_FOLLOWED} = :true",
+            {":true": _FOLLOWED.encode(True), ":at": _TOOK.encode(turn.at_ms)},
+            f"{_TOOK} = :at",
+        )
 
 
-def _key(mailbox: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": PREFIX + mailbox}, "sk": {"S": _ROW}}
+def _key(mailbox: str) -> Item:
+    return primary_key(PREFIX + mailbox, _ROW)

@@ -5,25 +5,36 @@ Reads go through a bounded cache: a change is seen everywhere within its time (3
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from postroom.core.loading_cache import Cached
-from postroom.net.aws import passing_faults
+from postroom.core.loading_cache import LoadingCache
 from postroom.protocols.dm3.extension import ProfileExtension, read_extension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.storage.directory.mailboxes import DM3, Mailbox, read_mailbox
+from postroom.storage.aws.attributes import PK, SK, Flag, Item, Text
+from postroom.storage.aws.table import DynamoTable
+from postroom.storage.directory.mailboxes import (
+    BY_OWNER,
+    DM3,
+    EXTENSION,
+    OWN_ROW,
+    REMOVED,
+    UNVERIFIED,
+    Mailbox,
+    read_mailbox,
+)
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
 from postroom.storage.directory.notification_targets import PREFIX as NOTIFY
 from postroom.storage.directory.notification_targets import is_active
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-_SELF: Final = "!"
-_DOMAIN, _SUBJECT, _WALLET = "domain#", "subject#", "wallet#"
+DOMAIN, SUBJECT, WALLET = "domain#", "subject#", "wallet#"
+INBOX, BUFFER, FEEDBACK, SIGNS = Flag("inbox"), Flag("buffer"), Text("feedback"), Flag("signs")
+TREATMENT, TARGET = Text("treatment"), Text("target")
+SPKI: Final = Text("spki")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +73,12 @@ class Directory:
     def __init__(
         self, dynamodb: "DynamoDBClient", table: str, *, clock: Callable[[], float], cache_seconds: float
     ) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
-        self._domains: Cached[Domain | None] = Cached(clock, cache_seconds)
-        self._wallets: Cached[bytes | None] = Cached(clock, cache_seconds)
-        self._mailboxes: Cached[Mailbox] = Cached(clock, cache_seconds)
-        self._dm3: Cached[Dm3Mailbox | None] = Cached(clock, cache_seconds)
-        self._notified: Cached[bool] = Cached(clock, cache_seconds)
+        self._table = DynamoTable(dynamodb, table)
+        self._domains: LoadingCache[Domain | None] = LoadingCache(clock, cache_seconds)
+        self._wallets: LoadingCache[bytes | None] = LoadingCache(clock, cache_seconds)
+        self._mailboxes: LoadingCache[Mailbox] = LoadingCache(clock, cache_seconds)
+        self._dm3: LoadingCache[Dm3Mailbox | None] = LoadingCache(clock, cache_seconds)
+        self._notified: LoadingCache[bool] = LoadingCache(clock, cache_seconds)
 
     def domain(self, name: str) -> Domain | None:
         """A domain and its subjects; None: not in the directory. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -91,7 +101,7 @@ class Directory:
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
-        active = self._notified.get(mailbox, lambda: any(map(is_active, self._query(NOTIFY + mailbox))))
+        active = self._notified.get(mailbox, lambda: any(map(is_active, self._table.rows(NOTIFY + mailbox))))
         return active and not self.mailbox(mailbox).closed
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
@@ -104,48 +114,36 @@ class Directory:
         self._dm3.drop(mailbox)
 
     def _read_dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        item = next(self._query(DM3 + name), None)
-        return read_dm3_mailbox(item) if item else None
+        row = next(self._table.rows(DM3 + name), None)
+        return read_dm3_mailbox(row) if row else None
 
     def _read_domain(self, name: str) -> Domain | None:
-        items = list(self._query(_DOMAIN + name))
-        own = next((item for item in items if item["sk"]["S"] == _SELF), None)
+        rows = {SK.read(row): row for row in self._table.rows(DOMAIN + name)}
+        own = rows.get(OWN_ROW)
         if own is None:
             return None
         rules = tuple(
-            SubjectRule(item["sk"]["S"].removeprefix(_SUBJECT), Treatment(item["treatment"]["S"]), item["target"]["S"])
-            for item in items
-            if item["sk"]["S"].startswith(_SUBJECT)
+            SubjectRule(sk.removeprefix(SUBJECT), Treatment(TREATMENT.read(row)), TARGET.read(row))
+            for sk, row in rows.items()
+            if sk.startswith(SUBJECT)
         )
-        feedback = own.get("feedback", {}).get("S")
-        return Domain(name, own["inbox"]["BOOL"], own["buffer"]["BOOL"], feedback, rules, "signs" in own)
+        return Domain(name, INBOX.read(own), BUFFER.read(own), FEEDBACK.find(own), rules, SIGNS.is_in(own))
 
     def _read_wallet(self, uuid: str) -> bytes | None:
-        item = next(self._query(_WALLET + uuid), None)
-        return base64.b64decode(item["spki"]["S"]) if item else None
+        row = next(self._table.rows(WALLET + uuid), None)
+        return base64.b64decode(SPKI.read(row)) if row else None
 
     def _read_mailbox(self, name: str) -> Mailbox:
-        return read_mailbox(name, next(self._query(MAILBOX + name), None))
-
-    def _query(self, pk: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": {"S": pk}},
-            ConsistentRead=True,
-        )
-        with passing_faults():
-            for page in pages:
-                yield from page["Items"]
+        return read_mailbox(name, next(self._table.rows(MAILBOX + name), None))
 
 
-def read_dm3_mailbox(item: "Mapping[str, AttributeValueTypeDef]") -> Dm3Mailbox | None:
+def read_dm3_mailbox(row: Item) -> Dm3Mailbox | None:
     """A mailbox from its row, whose key names it; None: the operator removed it."""
-    if "removed" in item:
+    if REMOVED.is_in(row):
         return None
     return Dm3Mailbox(
-        item["pk"]["S"].removeprefix(DM3),
-        read_extension(json.loads(item["extension"]["S"])),
-        item["unverified"]["BOOL"],
-        "by_owner" in item,
+        PK.read(row).removeprefix(DM3),
+        read_extension(json.loads(EXTENSION.read(row))),
+        UNVERIFIED.read(row),
+        BY_OWNER.is_in(row),
     )

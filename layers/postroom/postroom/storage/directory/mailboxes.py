@@ -4,22 +4,37 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.net.aws import passing_faults
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.storage.aws.attributes import (
+    ABSENT,
+    Flag,
+    Item,
+    MalformedRowError,
+    Number,
+    Text,
+    Value,
+    item,
+    primary_key,
+)
+from postroom.storage.aws.table import DynamoTable, Values
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import (
-        AttributeValueTypeDef,
-        TransactWriteItemTypeDef,
-        UpdateItemInputTypeDef,
-    )
 
 PREFIX, DM3 = "mailbox#", "dm3#"
 HELD = "held"
 """Of the rows that list the mailboxes under legal hold."""
+OWN_ROW: Final = "!"
+"""The row of what the partition is named after."""
+TTL_DAYS, CLOSED = Number("ttl_days"), Number("closed")
+_OWNER_KEYS, _SHARDS, _SIGN_OUTS = Text("owner_keys"), Number("shards"), Number("sign_outs")
+_MAX_MESSAGES, _MAX_BYTES = Number("max_messages"), Number("max_bytes")
+_HELD, _OWN_SETTINGS = Flag("held"), Text("own_settings")
+EXTENSION, UNVERIFIED, BY_OWNER, REMOVED = Text("extension"), Flag("unverified"), Flag("by_owner"), Flag("removed")
+"""Of rows `dm3#<name>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +86,21 @@ def read_own_settings(text: str) -> OwnSettings:
     return OwnSettings(tuple(value.get("blocks", ())), value.get("subjects", {}))
 
 
-def read_mailbox(name: str, item: "Mapping[str, AttributeValueTypeDef] | None") -> Mailbox:
+def read_mailbox(name: str, row: Item | None) -> Mailbox:
     """The mailbox of this name, from its row if it has one."""
-    if item is None:
+    if row is None:
         return Mailbox(name)
-    own = read_own_settings(_own_of(item))
+    own, shards = read_own_settings(_own_of(row)), _SHARDS.find(row)
     return Mailbox(
         name,
-        tuple(json.loads(item["owner_keys"]["S"])) if "owner_keys" in item else (),
-        int(item["shards"]["N"]) if "shards" in item else 1,
-        int(item["sign_outs"]["N"]) if "sign_outs" in item else 0,
-        _closed_at(item),
-        _whole_of(item, "max_messages"),
-        _whole_of(item, "max_bytes"),
-        _whole_of(item, "ttl_days"),
-        "held" in item,
+        tuple(json.loads(_OWNER_KEYS.find(row) or "[]")),
+        1 if shards is None else shards,
+        _SIGN_OUTS.find(row) or 0,
+        _closed_at(row),
+        _MAX_MESSAGES.find(row),
+        _MAX_BYTES.find(row),
+        TTL_DAYS.find(row),
+        _HELD.is_in(row),
         blocks=frozenset(own.blocks),
         subjects=tuple(SubjectRule(pattern, Treatment.MAILBOX, target) for pattern, target in own.subjects.items()),
     )
@@ -109,22 +124,23 @@ class Mailboxes:
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def set_keys(self, name: str, keys: Sequence[str]) -> None:
         """Say which keys are the owner's; the mailbox is open from now on."""
-        self._update(name, "SET owner_keys = :keys REMOVE closed", {":keys": {"S": json.dumps(list(keys))}})
+        values = {":keys": _OWNER_KEYS.encode(json.dumps(list(keys)))}
+        self._update(name, f"SET {_OWNER_KEYS} = :keys REMOVE {CLOSED}", values)
 
     def close(self, name: str, now: int) -> None:
         """Let nobody in any more, from `now` (epoch seconds) on; what is filed stays, until its time is over.
 
         Of one that was closed before, the time stays as it was.
         """
-        self._update(name, "SET closed = if_not_exists(closed, :now)", {":now": {"N": str(now)}})
+        self._update(name, f"SET {CLOSED} = if_not_exists({CLOSED}, :now)", {":now": CLOSED.encode(now)})
 
     def revoke_tokens(self, name: str) -> None:
         """Let no token count that was given before. Counted, not timed: the clocks of who gives tokens differ."""
-        self._update(name, "ADD sign_outs :one", {":one": {"N": "1"}})
+        self._update(name, f"ADD {_SIGN_OUTS} :one", {":one": _SIGN_OUTS.encode(1)})
 
     def sign_outs(self, name: str) -> int:
         """How often all devices were signed out, as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -132,29 +148,25 @@ class Mailboxes:
 
     def settings(self, name: str) -> StoredSettings | None:
         """The settings of a mailbox of the dm3 delivery service, as they are now; None: it is none of that."""
-        item = self._item(DM3 + name)
+        row = self._row(DM3 + name)
         # Of one that the operator removed a row stays, which has neither.
-        if not item or "extension" not in item:
+        if not row or not EXTENSION.is_in(row):
             return None
-        return StoredSettings(item["extension"]["S"], item["unverified"]["BOOL"])
+        return StoredSettings(EXTENSION.read(row), UNVERIFIED.read(row))
 
     def change_settings(self, name: str, old: StoredSettings, new: StoredSettings) -> bool:
         """Set new settings in place of the old; False: these are not there any more."""
-        try:
-            with conditional():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=_key(DM3 + name),
-                    UpdateExpression="SET extension = :extension, unverified = :unverified",
-                    ConditionExpression="extension = :old_extension AND unverified = :old_unverified",
-                    ExpressionAttributeValues={
-                        ":extension": {"S": new.extension}, ":unverified": {"BOOL": new.unverified},
-                        ":old_extension": {"S": old.extension}, ":old_unverified": {"BOOL": old.unverified},
-                    },
-                )  # fmt: skip
-        except RefusedError:
-            return False
-        return True
+        return self._table.update(
+            _key(DM3 + name),
+            f"SET {EXTENSION} = :extension, {UNVERIFIED} = :unverified",
+            {
+                ":extension": EXTENSION.encode(new.extension),
+                ":unverified": UNVERIFIED.encode(new.unverified),
+                ":old_extension": EXTENSION.encode(old.extension),
+                ":old_unverified": UNVERIFIED.encode(old.unverified),
+            },
+            f"{EXTENSION} = :old_extension AND {UNVERIFIED} = :old_unverified",
+        )
 
     def open_letters(self, name: str) -> bool:
         """Open a mailbox of the dm3 delivery service for its owner, unless there is one; False: an operator removed it.
@@ -164,144 +176,94 @@ class Mailboxes:
         # Jobs read mailboxes, too, and have not all that dm3 needs.
         from postroom.protocols.dm3.extension import ProfileExtension
 
-        try:
-            with conditional():
-                self._dynamodb.put_item(
-                    TableName=self._table,
-                    Item={
-                        **_key(DM3 + name),
-                        "extension": {"S": json.dumps(ProfileExtension().as_json())},
-                        "unverified": {"BOOL": False},
-                        "by_owner": {"BOOL": True},
-                    },
-                    ConditionExpression="attribute_not_exists(pk)",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except RefusedError as stands:
-            return "removed" not in stands.item
-        return True
+        standing = self._table.put(
+            _key(DM3 + name)
+            | item(
+                EXTENSION.of(json.dumps(ProfileExtension().as_json())),
+                UNVERIFIED.of(False),
+                BY_OWNER.of(True),
+            ),
+            ABSENT,
+        )
+        return standing is None or not REMOVED.is_in(standing)
 
     def is_of_dm3(self, name: str) -> bool:
         """Whether a mailbox is, or was, one of the dm3 delivery service. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return self._item(DM3 + name) is not None
+        return self._row(DM3 + name) is not None
 
     def find(self, name: str) -> Mailbox:
         """A mailbox as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return read_mailbox(name, self._item(PREFIX + name))
+        return read_mailbox(name, self._row(PREFIX + name))
 
     def own_settings(self, name: str) -> str:
         """What the owner of a mailbox of NLWeb set, as it is stored now; empty: nothing yet."""
-        return _own_of(self._item(PREFIX + name) or {})
+        return _own_of(self._row(PREFIX + name) or {})
 
     def change_own_settings(self, name: str, old: str, new: OwnSettings) -> bool:
         """Set new settings in place of the old, as they were stored; False: these are not there any more."""
-        values: dict[str, AttributeValueTypeDef] = {":new": {"S": new.encode()}}
+        values = {":new": _OWN_SETTINGS.encode(new.encode())}
         if old:
-            values[":old"] = {"S": old}
-        condition = "own_settings = :old" if old else "attribute_not_exists(own_settings)"
-        try:
-            with conditional():
-                self._update(name, "SET own_settings = :new", values, condition=condition)
-        except RefusedError:
-            return False
-        return True
+            values[":old"] = _OWN_SETTINGS.encode(old)
+        unchanged = f"{_OWN_SETTINGS} = :old" if old else f"attribute_not_exists({_OWN_SETTINGS})"
+        return self._update(name, f"SET {_OWN_SETTINGS} = :new", values, unchanged)
 
     def raise_shards(self, name: str, shards: int) -> bool:
         """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
-        try:
-            with conditional():
-                self._update(
-                    name, "SET shards = :shards", {":shards": {"N": str(shards)}},
-                    condition="attribute_not_exists(shards) OR shards < :shards",
-                )  # fmt: skip
-        except RefusedError:
-            return False
-        return True
+        fewer = f"attribute_not_exists({_SHARDS}) OR {_SHARDS} < :shards"
+        return self._update(name, f"SET {_SHARDS} = :shards", {":shards": _SHARDS.encode(shards)}, fewer)
 
     def set_quota(self, name: str, *, messages: int | None = None, size: int | None = None) -> None:
         """Say how many messages, and bytes, a mailbox may hold (0: as much as comes); None leaves it as it is."""
-        bounds = {"max_messages": messages, "max_bytes": size}
-        given: dict[str, AttributeValueTypeDef] = {
-            f":{bound}": {"N": str(most)} for bound, most in bounds.items() if most is not None
-        }
+        bounds = [(_MAX_MESSAGES, messages), (_MAX_BYTES, size)]
+        given = {f":{bound.name}": (bound, most) for bound, most in bounds if most is not None}
         if given:
-            self._update(name, "SET " + ", ".join(f"{value[1:]} = {value}" for value in given), given)
+            change = "SET " + ", ".join(f"{bound} = {value}" for value, (bound, _) in given.items())
+            self._update(name, change, {value: bound.encode(most) for value, (bound, most) in given.items()})
 
     def set_ttl(self, name: str, days: int) -> None:
         """Say how long a mailbox keeps a message (0: without end)."""
-        self._update(name, "SET ttl_days = :days", {":days": {"N": str(days)}})
+        self._update(name, f"SET {TTL_DAYS} = :days", {":days": TTL_DAYS.encode(days)})
 
     def hold(self, name: str) -> None:
         """Let nothing of a mailbox expire, nor its bytes go."""
-        self._transact(
-            {
-                "Update": {
-                    "TableName": self._table,
-                    "Key": _key(PREFIX + name),
-                    "UpdateExpression": "SET held = :true",
-                    "ExpressionAttributeValues": {":true": {"BOOL": True}},
-                }
-            },
-            {"Put": {"TableName": self._table, "Item": _held(name)}},
-        )
+        marked = self._table.to_update(_key(PREFIX + name), f"SET {_HELD} = :true", {":true": _HELD.encode(True)})
+        # In its own row, for who asks for a mailbox; and in the list, for who asks which are held.
+        with passing_faults():
+            self._dynamodb.transact_write_items(
+                TransactItems=[{"Update": marked}, {"Put": self._table.to_put(_held(name))}]
+            )
 
     def release(self, name: str) -> None:
         """Hold a mailbox no longer."""
-        self._transact(
-            {
-                "Update": {
-                    "TableName": self._table,
-                    "Key": _key(PREFIX + name),
-                    "UpdateExpression": "REMOVE held",
-                }
-            },
-            {"Delete": {"TableName": self._table, "Key": _held(name)}},
-        )
-
-    def _transact(self, *writes: "TransactWriteItemTypeDef") -> None:
-        """In its own row, for who asks for a mailbox; and in the list, for who asks which are held."""
-        self._dynamodb.transact_write_items(TransactItems=writes)
-
-    def _item(self, pk: str) -> "Mapping[str, AttributeValueTypeDef] | None":
+        unmarked = self._table.to_update(_key(PREFIX + name), f"REMOVE {_HELD}")
         with passing_faults():
-            return self._dynamodb.get_item(TableName=self._table, Key=_key(pk), ConsistentRead=True).get("Item")
+            self._dynamodb.transact_write_items(
+                TransactItems=[{"Update": unmarked}, {"Delete": self._table.to_delete(_held(name))}]
+            )
 
-    def _update(
-        self, name: str, change: str, values: "Mapping[str, AttributeValueTypeDef]", *, condition: str = ""
-    ) -> None:
-        update: UpdateItemInputTypeDef = {
-            "TableName": self._table,
-            "Key": _key(PREFIX + name),
-            "UpdateExpression": change,
-        }
-        if values:
-            update["ExpressionAttributeValues"] = values
-        if condition:
-            update["ConditionExpression"] = condition
-        self._dynamodb.update_item(**update)
+    def _row(self, pk: str) -> Item | None:
+        return self._table.get(_key(pk))
+
+    def _update(self, name: str, change: str, values: Values, condition: str = "") -> bool:
+        return self._table.update(_key(PREFIX + name), change, values, condition)
 
 
-def _whole_of(item: "Mapping[str, AttributeValueTypeDef]", name: str) -> int | None:
-    return int(item[name]["N"]) if name in item else None
-
-
-def _closed_at(item: "Mapping[str, AttributeValueTypeDef]") -> int | None:
+def _closed_at(row: Item) -> int | None:
     """Whatever stands there, it is closed; what is no time tells no time."""
-    if "closed" not in item:
-        return None
     try:
-        return max(0, int(item["closed"]["N"]))
-    except (KeyError, ValueError):
+        at = CLOSED.find(row)
+    except MalformedRowError:
         return 0
+    return None if at is None else max(0, at)
 
 
-def _own_of(item: "Mapping[str, AttributeValueTypeDef]") -> str:
-    return item["own_settings"]["S"] if "own_settings" in item else ""
+def _own_of(row: Item) -> str:
+    return _OWN_SETTINGS.find(row) or ""
 
 
-def _key(pk: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": pk}, "sk": {"S": "!"}}
+def _key(pk: str) -> dict[str, Value]:
+    return primary_key(pk, OWN_ROW)
 
 
-def _held(name: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": HELD}, "sk": {"S": name}}
+def _held(name: str) -> Item:
+    return primary_key(HELD, name)

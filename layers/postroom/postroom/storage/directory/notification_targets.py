@@ -4,23 +4,25 @@ A mailbox has so many slots, and each target one of them. Its id begins with the
 by that, and goes on at random: what is said to a target reaches none that took its place.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from postroom.api.states import TargetState
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.storage.aws.attributes import ABSENT, PK, Item, Number, Text, Value, item, primary_key
+from postroom.storage.aws.table import DynamoTable, Values
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, UpdateItemInputTypeDef
 
 PREFIX: Final = "notify#"
 MAX_TARGETS: Final = 5
 """Of a mailbox; their slots have one digit."""
 _ROW: Final = "target#"
+_ID, _KIND, _TO, _MADE, _STATE = Text("id"), Text("kind"), Text("to"), Number("made"), Text("st")
+_GENERATION, _ROTATED, _CHALLENGE, _TRIES = Number("gen"), Number("rotated"), Number("challenge"), Number("tries")
+_FAILING, _DETAIL, _AGAIN, _DUE = Number("failing"), Text("detail"), Text("again"), Number("due")
+_AS_IT_WAS: Final = f"{_STATE} = :unverified AND {_CHALLENGE} = :challenge"
 
 
 class Kind(StrEnum):
@@ -65,189 +67,155 @@ class Targets:
     """The rows. All of it raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     # --- read -------------------------------------------------------------------------------------------------------
     def of(self, mailbox: str) -> list[Target]:
         """All targets of a mailbox, in the order of their slots; read consistently."""
-        return list(self._read(mailbox))
+        return list(map(_target, self._table.rows(PREFIX + mailbox, _ROW)))
 
     def find(self, mailbox: str, target_id: str) -> Target | None:
         """A target, read consistently; None: there is none, or another in its place."""
-        with passing_faults():
-            item = self._dynamodb.get_item(
-                TableName=self._table, Key=_key(mailbox, target_id[:1]), ConsistentRead=True
-            ).get("Item")
-        found = _target(item) if item else None
+        row = self._table.get(_key(mailbox, target_id[:1]))
+        found = _target(row) if row else None
         return found if found and found.id == target_id else None
-
-    def _read(self, mailbox: str) -> Iterator[Target]:
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :pk AND begins_with(sk, :row)",
-            ExpressionAttributeValues={":pk": {"S": PREFIX + mailbox}, ":row": {"S": _ROW}},
-            ConsistentRead=True,
-        )
-        with passing_faults():
-            for page in pages:
-                yield from map(_target, page["Items"])
 
     # --- what owners do ---------------------------------------------------------------------------------------------
     def add(self, mailbox: str, kind: Kind, to: str, *, random_id: str, now_ms: int) -> Target | None:
         """Put a target into the first slot that is free; None: none is."""
         for slot in range(MAX_TARGETS):
             target = Target(mailbox, f"{slot}{random_id}", kind, to, now_ms)
-            try:
-                with conditional():
-                    self._dynamodb.put_item(
-                        TableName=self._table,
-                        Item={
-                            **_key(mailbox, str(slot)),
-                            "id": {"S": target.id},
-                            "kind": {"S": kind},
-                            "to": {"S": to},
-                            "made": {"N": str(now_ms)},
-                            "st": {"S": target.state},
-                            "gen": {"N": str(target.generation)},
-                            "challenge": {"N": str(target.challenge)},
-                            "tries": {"N": "0"},
-                        },
-                        ConditionExpression="attribute_not_exists(pk) OR id = :id",
-                        ExpressionAttributeValues={":id": {"S": target.id}},
-                    )
-            except RefusedError:
-                continue
-            return target
+            row = _key(mailbox, str(slot)) | item(
+                _ID.of(target.id),
+                _KIND.of(kind),
+                _TO.of(to),
+                _MADE.of(now_ms),
+                _STATE.of(target.state),
+                _GENERATION.of(target.generation),
+                _CHALLENGE.of(target.challenge),
+                _TRIES.of(0),
+            )
+            if self._table.put(row, f"{ABSENT} OR {_ID} = :id", {":id": _ID.encode(target.id)}) is None:
+                return target
         return None
 
     def remove(self, mailbox: str, target_id: str) -> bool:
         """Forget a target; False: there is none."""
-        try:
-            with conditional():
-                self._dynamodb.delete_item(
-                    TableName=self._table,
-                    Key=_key(mailbox, target_id[:1]),
-                    ConditionExpression="id = :id",
-                    ExpressionAttributeValues={":id": {"S": target_id}},
-                )
-        except RefusedError:
-            return False
-        return True
+        return self._table.delete(_key(mailbox, target_id[:1]), f"{_ID} = :id", {":id": _ID.encode(target_id)})
 
     def challenge(self, target: Target) -> bool:
         """Let another code count in place of the one that was sent last; False: another caller did."""
         return self._update(
-            target, "SET challenge = :next, tries = :none",
-            {":next": {"N": str(target.challenge + 1)}, ":none": {"N": "0"}, **_now(target)}, _AS_IT_WAS,
+            target, f"SET {_CHALLENGE} = :next, {_TRIES} = :none",
+            {":next": _CHALLENGE.encode(target.challenge + 1), ":none": _TRIES.encode(0), **_as_it_was(target)},
+            _AS_IT_WAS,
         )  # fmt: skip
 
     def take_try(self, target: Target, most: int) -> bool:
         """Count one try of the code that was sent last; False: it had `most` of them, or another counts by now."""
         return self._update(
-            target, "ADD tries :one", {":one": {"N": "1"}, ":most": {"N": str(most)}, **_now(target)},
-            f"{_AS_IT_WAS} AND tries < :most",
+            target, f"ADD {_TRIES} :one",
+            {":one": _TRIES.encode(1), ":most": _TRIES.encode(most), **_as_it_was(target)},
+            f"{_AS_IT_WAS} AND {_TRIES} < :most",
         )  # fmt: skip
 
     def verify(self, target: Target) -> bool:
         """Let it be told from now on; False: meanwhile another code was sent, or it was verified."""
         return self._update(
-            target,
-            "SET st = :active REMOVE failing, detail",
-            {":active": {"S": TargetState.ACTIVE}, **_now(target)},
-            _AS_IT_WAS,
-        )
+            target, f"SET {_STATE} = :active REMOVE {_FAILING}, {_DETAIL}",
+            {":active": _STATE.encode(TargetState.ACTIVE), **_as_it_was(target)}, _AS_IT_WAS,
+        )  # fmt: skip
 
     def rotate(self, target: Target, now_ms: int) -> bool:
         """Begin the next generation of its secret; False: another caller did."""
         return self._update(
-            target, "SET gen = :next, rotated = :now",
-            {":next": {"N": str(target.generation + 1)}, ":now": {"N": str(now_ms)},
-             ":gen": {"N": str(target.generation)}},
-            "gen = :gen",
+            target, f"SET {_GENERATION} = :next, {_ROTATED} = :now",
+            {
+                ":next": _GENERATION.encode(target.generation + 1),
+                ":now": _ROTATED.encode(now_ms),
+                ":gen": _GENERATION.encode(target.generation),
+            },
+            f"{_GENERATION} = :gen",
         )  # fmt: skip
 
     def resume(self, target: Target) -> None:
         """Let a target that was paused be told again."""
         self._update(
-            target, "SET st = :active REMOVE failing, detail, again, due",
-            {":active": {"S": TargetState.ACTIVE}, ":paused": {"S": TargetState.PAUSED}}, "st = :paused",
+            target, f"SET {_STATE} = :active REMOVE {_FAILING}, {_DETAIL}, {_AGAIN}, {_DUE}",
+            {":active": _STATE.encode(TargetState.ACTIVE), ":paused": _STATE.encode(TargetState.PAUSED)},
+            f"{_STATE} = :paused",
         )  # fmt: skip
 
     # --- what the courier notes -------------------------------------------------------------------------------------
     def failed(self, target: Target, detail: str, since_ms: int, retry: Retry | None) -> None:
         """Note a try that failed, and the next one, which waits in the queue already."""
-        retried = ", again = :again, due = :due" if retry else ""
-        times: dict[str, AttributeValueTypeDef] = (
-            {":again": {"S": retry.notification}, ":due": {"N": str(retry.until)}} if retry else {}
-        )
-        self._update(
-            target, f"SET detail = :detail, failing = :since{retried}",
-            {":detail": {"S": detail}, ":since": {"N": str(since_ms)}, ":st": {"S": target.state}, **times}, "st = :st",
-        )  # fmt: skip
+        change = f"SET {_DETAIL} = :detail, {_FAILING} = :since"
+        values = {
+            ":detail": _DETAIL.encode(detail), ":since": _FAILING.encode(since_ms), ":st": _STATE.encode(target.state),
+        }  # fmt: skip
+        if retry:
+            change += f", {_AGAIN} = :again, {_DUE} = :due"
+            values |= {":again": _AGAIN.encode(retry.notification), ":due": _DUE.encode(retry.until)}
+        self._update(target, change, values, f"{_STATE} = :st")
 
     def begin_retry(self, target: Target, notification: str) -> None:
         """From now on nothing waits for the try that is made now: what comes in meanwhile needs one of its own."""
-        self._update(target, "REMOVE again, due", {":again": {"S": notification}}, "again = :again")
+        values = {":again": _AGAIN.encode(notification)}
+        self._update(target, f"REMOVE {_AGAIN}, {_DUE}", values, f"{_AGAIN} = :again")
 
     def went_well(self, target: Target) -> None:
         """Forget that it failed."""
-        self._update(target, "REMOVE failing, detail", {":st": {"S": target.state}}, "st = :st")
+        values = {":st": _STATE.encode(target.state)}
+        self._update(target, f"REMOVE {_FAILING}, {_DETAIL}", values, f"{_STATE} = :st")
 
     def pause(self, target: Target, detail: str) -> None:
         """Tell it nothing any more, until its owner says so."""
         self._update(
-            target, "SET st = :paused, detail = :detail REMOVE again, due",
-            {":paused": {"S": TargetState.PAUSED}, ":detail": {"S": detail}, ":active": {"S": TargetState.ACTIVE}},
-            "st = :active",
+            target, f"SET {_STATE} = :paused, {_DETAIL} = :detail REMOVE {_AGAIN}, {_DUE}",
+            {
+                ":paused": _STATE.encode(TargetState.PAUSED),
+                ":detail": _DETAIL.encode(detail),
+                ":active": _STATE.encode(TargetState.ACTIVE),
+            },
+            f"{_STATE} = :active",
         )  # fmt: skip
 
-    def _update(
-        self, target: Target, change: str, values: "Mapping[str, AttributeValueTypeDef]", condition: str
-    ) -> bool:
+    def _update(self, target: Target, change: str, values: Values, condition: str) -> bool:
         """Change a target, if it is there still and `condition` holds; whether it was."""
-        update: UpdateItemInputTypeDef = {
-            "TableName": self._table,
-            "Key": _key(target.mailbox, target.id[:1]),
-            "UpdateExpression": change,
-            "ConditionExpression": f"id = :id AND {condition}",
-            "ExpressionAttributeValues": {":id": {"S": target.id}, **values},
-        }
-        with suppress(RefusedError), conditional():
-            self._dynamodb.update_item(**update)
-            return True
-        return False
+        same = {":id": _ID.encode(target.id), **values}
+        return self._table.update(_key(target.mailbox, target.id[:1]), change, same, f"{_ID} = :id AND {condition}")
 
 
-_AS_IT_WAS: Final = "st = :unverified AND challenge = :challenge"
-
-
-def _now(target: Target) -> "dict[str, AttributeValueTypeDef]":
-    """The values of `_AS_IT_WAS`."""
-    return {":unverified": {"S": TargetState.UNVERIFIED}, ":challenge": {"N": str(target.challenge)}}
-
-
-def is_active(item: "Mapping[str, AttributeValueTypeDef]") -> bool:
+def is_active(row: Item) -> bool:
     """Whether a row `notify#…` is that of a target that is told when something waits."""
-    return item.get("st", {}).get("S") == TargetState.ACTIVE
+    return _STATE.find(row) == TargetState.ACTIVE
 
 
-def _key(mailbox: str, slot: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": PREFIX + mailbox}, "sk": {"S": _ROW + slot}}
+def _as_it_was(target: Target) -> Values:
+    """The values of `_AS_IT_WAS`."""
+    return {
+        ":unverified": _STATE.encode(TargetState.UNVERIFIED),
+        ":challenge": _CHALLENGE.encode(target.challenge),
+    }
 
 
-def _target(item: "Mapping[str, AttributeValueTypeDef]") -> Target:
+def _key(mailbox: str, slot: str) -> dict[str, Value]:
+    return primary_key(PREFIX + mailbox, _ROW + slot)
+
+
+def _target(row: Item) -> Target:
+    again = _AGAIN.find(row)
     return Target(
-        mailbox=item["pk"]["S"].removeprefix(PREFIX),
-        id=item["id"]["S"],
-        kind=Kind(item["kind"]["S"]),
-        to=item["to"]["S"],
-        made_at_ms=int(item["made"]["N"]),
-        state=TargetState(item["st"]["S"]),
-        generation=int(item["gen"]["N"]),
-        rotated_at_ms=int(item["rotated"]["N"]) if "rotated" in item else 0,
-        challenge=int(item["challenge"]["N"]),
-        failing_since_ms=int(item["failing"]["N"]) if "failing" in item else 0,
-        detail=item.get("detail", {}).get("S", ""),
-        retry=Retry(item["again"]["S"], int(item["due"]["N"])) if "again" in item else None,
+        mailbox=PK.read(row).removeprefix(PREFIX),
+        id=_ID.read(row),
+        kind=Kind(_KIND.read(row)),
+        to=_TO.read(row),
+        made_at_ms=_MADE.read(row),
+        state=TargetState(_STATE.read(row)),
+        generation=_GENERATION.read(row),
+        rotated_at_ms=_ROTATED.find(row) or 0,
+        challenge=_CHALLENGE.read(row),
+        failing_since_ms=_FAILING.find(row) or 0,
+        detail=_DETAIL.find(row) or "",
+        retry=None if again is None else Retry(again, _DUE.read(row)),
     )

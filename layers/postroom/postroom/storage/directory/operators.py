@@ -5,84 +5,96 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from postroom.net.aws import RefusedError, conditional
 from postroom.protocols.nlweb.subjects import SubjectRule
-from postroom.storage.directory.domains import Dm3Mailbox, Domain, read_dm3_mailbox
+from postroom.storage.aws.attributes import PK, PRESENT, SK, Item, item, primary_key
+from postroom.storage.aws.table import DynamoTable
+from postroom.storage.directory.domains import (
+    BUFFER,
+    DOMAIN,
+    FEEDBACK,
+    INBOX,
+    SIGNS,
+    SPKI,
+    SUBJECT,
+    TARGET,
+    TREATMENT,
+    WALLET,
+    Dm3Mailbox,
+    Domain,
+    read_dm3_mailbox,
+)
+from postroom.storage.directory.mailboxes import (
+    BY_OWNER,
+    DM3,
+    EXTENSION,
+    OWN_ROW,
+    REMOVED,
+    UNVERIFIED,
+    Mailbox,
+    read_mailbox,
+)
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
-from postroom.storage.directory.mailboxes import Mailbox, read_mailbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 
 class Operators:
-    """Table `directory`, written. Functions have no right to this."""
+    """Table `directory`, written. Functions have no right to this. All of it raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def put_domain(self, domain: Domain) -> None:
         """Add a domain or change its settings; its subjects stay as they are."""
-        self._put(
-            f"domain#{domain.name}",
-            "!",
-            {
-                "inbox": {"BOOL": domain.inbox},
-                "buffer": {"BOOL": domain.buffer},
-                **({"feedback": {"S": domain.feedback}} if domain.feedback else {}),
-                **({"signs": {"BOOL": True}} if domain.signs else {}),
-            },
-        )
+        row = primary_key(DOMAIN + domain.name, OWN_ROW) | item(INBOX.of(domain.inbox), BUFFER.of(domain.buffer))
+        if domain.feedback:
+            row |= item(FEEDBACK.of(domain.feedback))
+        if domain.signs:
+            row |= item(SIGNS.of(True))
+        self._table.put(row)
 
     def remove_domain(self, name: str) -> bool:
         """Remove a domain and its subjects; mail that is filed stays. False: there was none."""
-        keys = [(item["pk"]["S"], item["sk"]["S"]) for item in self._scan() if item["pk"]["S"] == f"domain#{name}"]
+        rows = [SK.read(row) for row in self._table.scan() if PK.read(row) == DOMAIN + name]
         # The domain's own row first: nothing is taken in for it while its subjects go.
-        for pk, sk in sorted(keys, key=lambda key: key[1] != "!"):
-            self._dynamodb.delete_item(TableName=self._table, Key={"pk": {"S": pk}, "sk": {"S": sk}})
-        return bool(keys)
+        for sk in sorted(rows, key=lambda sk: sk != OWN_ROW):
+            self._table.delete(primary_key(DOMAIN + name, sk))
+        return bool(rows)
 
     def domains(self) -> list[str]:
         """The names of all domains."""
-        return sorted(item["pk"]["S"].removeprefix("domain#") for item in self._scan() if _is(item, "domain#"))
+        return sorted(name for name, _ in self._named(DOMAIN))
 
     def put_subject(self, domain: str, rule: SubjectRule) -> None:
         """Add or replace the rule for a pattern."""
-        self._put(
-            f"domain#{domain}",
-            f"subject#{rule.pattern}",
-            {"treatment": {"S": str(rule.treatment)}, "target": {"S": rule.target}},
+        self._table.put(
+            primary_key(DOMAIN + domain, SUBJECT + rule.pattern)
+            | item(TREATMENT.of(rule.treatment), TARGET.of(rule.target))
         )
 
     def remove_subject(self, domain: str, pattern: str) -> None:
         """Remove the rule for a pattern."""
-        self._dynamodb.delete_item(
-            TableName=self._table, Key={"pk": {"S": f"domain#{domain}"}, "sk": {"S": f"subject#{pattern}"}}
-        )
+        self._table.delete(primary_key(DOMAIN + domain, SUBJECT + pattern))
 
     def put_wallet(self, uuid: str, spki: bytes) -> None:
         """Register a wallet's public key, or replace it."""
-        self._put(f"wallet#{uuid}", "!", {"spki": {"S": base64.b64encode(spki).decode("ascii")}})
+        self._table.put(primary_key(WALLET + uuid, OWN_ROW) | item(SPKI.of(base64.b64encode(spki).decode("ascii"))))
 
     def remove_wallet(self, uuid: str) -> bool:
         """Forget a wallet's public key. False: there was none."""
-        return self._delete(f"wallet#{uuid}")
+        return self._table.delete(primary_key(WALLET + uuid, OWN_ROW), PRESENT)
 
     def wallets(self) -> list[str]:
         """The UUIDs of all wallets."""
-        return sorted(item["pk"]["S"].removeprefix("wallet#") for item in self._scan() if _is(item, "wallet#"))
+        return sorted(uuid for uuid, _ in self._named(WALLET))
 
     def put_dm3_mailbox(self, mailbox: Dm3Mailbox) -> None:
         """Open a mailbox of the delivery service, or change its settings."""
-        self._put(
-            f"dm3#{mailbox.name}",
-            "!",
-            {
-                "extension": {"S": json.dumps(mailbox.extension.as_json())},
-                "unverified": {"BOOL": mailbox.takes_unverified},
-            },
+        extension = json.dumps(mailbox.extension.as_json())
+        self._table.put(
+            primary_key(DM3 + mailbox.name, OWN_ROW)
+            | item(EXTENSION.of(extension), UNVERIFIED.of(mailbox.takes_unverified))
         )
 
     def remove_dm3_mailbox(self, name: str) -> bool:
@@ -90,42 +102,25 @@ class Operators:
 
         What is left of the row says that an operator did: its owner does not open it again.
         """
-        try:
-            with conditional():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key={"pk": {"S": f"dm3#{name}"}, "sk": {"S": "!"}},
-                    UpdateExpression="SET removed = :true REMOVE extension, unverified, by_owner",
-                    ConditionExpression="attribute_exists(extension)",
-                    ExpressionAttributeValues={":true": {"BOOL": True}},
-                )
-        except RefusedError:
-            return False
-        return True
+        return self._table.update(
+            primary_key(DM3 + name, OWN_ROW),
+            f"SET {REMOVED} = :true REMOVE {EXTENSION}, {UNVERIFIED}, {BY_OWNER}",
+            {":true": REMOVED.encode(True)},
+            f"attribute_exists({EXTENSION})",
+        )
 
     def dm3_mailboxes(self) -> list[Dm3Mailbox]:
         """All mailboxes of the delivery service, by name."""
-        found = [read_dm3_mailbox(item) for item in self._scan() if _is(item, "dm3#")]
+        found = [read_dm3_mailbox(row) for _, row in self._named(DM3)]
         return sorted(filter(None, found), key=lambda mailbox: mailbox.name)
 
     def mailboxes(self) -> list[Mailbox]:
         """All mailboxes of which anything was ever set, by name."""
-        names = {item["pk"]["S"].removeprefix(MAILBOX): item for item in self._scan() if _is(item, MAILBOX)}
-        return [read_mailbox(name, item) for name, item in sorted(names.items())]
+        return [read_mailbox(name, row) for name, row in sorted(self._named(MAILBOX), key=lambda named: named[0])]
 
-    def _delete(self, pk: str) -> bool:
-        gone = self._dynamodb.delete_item(
-            TableName=self._table, Key={"pk": {"S": pk}, "sk": {"S": "!"}}, ReturnValues="ALL_OLD"
-        )
-        return bool(gone.get("Attributes"))
-
-    def _put(self, pk: str, sk: str, attributes: "dict[str, AttributeValueTypeDef]") -> None:
-        self._dynamodb.put_item(TableName=self._table, Item={"pk": {"S": pk}, "sk": {"S": sk}, **attributes})
-
-    def _scan(self) -> "Iterator[dict[str, AttributeValueTypeDef]]":
-        for page in self._dynamodb.get_paginator("scan").paginate(TableName=self._table, ConsistentRead=True):
-            yield from page["Items"]
-
-
-def _is(item: "dict[str, AttributeValueTypeDef]", prefix: str) -> bool:
-    return item["pk"]["S"].startswith(prefix) and item["sk"]["S"] == "!"
+    def _named(self, prefix: str) -> Iterator[tuple[str, Item]]:
+        """What the partitions of this prefix are named after, and their own rows."""
+        for row in self._table.scan():
+            pk = PK.read(row)
+            if pk.startswith(prefix) and SK.read(row) == OWN_ROW:
+                yield pk.removeprefix(prefix), row

@@ -5,11 +5,13 @@ Whoever may name a target can have us post to any host, once for each code.
 
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError, conditional
+from postroom.storage.aws.attributes import TTL, Number, primary_key
+from postroom.storage.aws.table import DynamoTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+_SENT: Final = Number("n")
 _DAY_SECONDS: Final = 86_400
 
 
@@ -17,8 +19,7 @@ class CodeLimits:
     """Table `limits`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def take(self, mailbox: str, now: int, most: int) -> bool:
         """Count one code of this day; False: the day had `most` of them. `now`: epoch seconds.
@@ -26,18 +27,9 @@ class CodeLimits:
         Raises NotNowError(STORE_UNAVAILABLE).
         """
         day = now // _DAY_SECONDS
-        try:
-            with conditional():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key={"pk": {"S": f"codes#{mailbox}#{day}"}},
-                    UpdateExpression="ADD n :one SET #ttl = :ttl",
-                    ConditionExpression="attribute_not_exists(n) OR n < :most",
-                    ExpressionAttributeNames={"#ttl": "ttl"},
-                    ExpressionAttributeValues={
-                        ":one": {"N": "1"}, ":most": {"N": str(most)}, ":ttl": {"N": str((day + 2) * _DAY_SECONDS)},
-                    },
-                )  # fmt: skip
-        except RefusedError:
-            return False
-        return True
+        return self._table.update(
+            primary_key(f"codes#{mailbox}#{day}"),
+            f"ADD {_SENT} :one SET {TTL} = :ttl",
+            {":one": _SENT.encode(1), ":most": _SENT.encode(most), ":ttl": TTL.encode((day + 2) * _DAY_SECONDS)},
+            f"attribute_not_exists({_SENT}) OR {_SENT} < :most",
+        )

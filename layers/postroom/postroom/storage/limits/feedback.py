@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.net.aws import RefusedError
+from postroom.storage.aws.attributes import TTL, Flag, Item, Map, Number, Text, Value, item, primary_key
+from postroom.storage.aws.table import DynamoTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, UpdateItemInputTypeDef
 
 HOUR_SECONDS: Final = 3600
 _KEPT_SECONDS: Final = 3 * 24 * HOUR_SECONDS
+_TAKEN, _ASKED, _TOLD, _SENT = Number("n"), Flag("asked"), Map("told"), Text("sent")
+_RECEIVER, _TO, _CORRELATION, _TIMESTAMP, _CODES = Text("r"), Text("b"), Text("c"), Number("t"), Map("codes")
+"""Of what was told."""
 _WITHHELD: Final = "w#"
+"""Before a machine code, in the name of the attribute that counts it."""
 _BUFFER: Final = "buffer:"
 """Before the name of a buffer, where a sender's stands: no host name has a colon."""
 
@@ -40,22 +45,18 @@ class FeedbackLimits:
     """Table `limits`. An hour is counted from the epoch: `now // 3600`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def take(self, sender: str, hour: int, limit: int) -> bool:
         """Count one Feedback about messages of `sender`; False: the hour's limit is reached, nothing was counted."""
         if limit < 1:
             return False
-        try:
-            self._update(
-                sender, hour, "ADD n :one SET #ttl = :ttl",
-                {":one": {"N": "1"}, ":limit": {"N": str(limit)}, ":ttl": _ttl(hour)},
-                condition="attribute_not_exists(n) OR n < :limit", names={"#ttl": "ttl"},
-            )  # fmt: skip
-        except RefusedError:
-            return False
-        return True
+        return self._table.update(
+            _key(sender, hour),
+            f"ADD {_TAKEN} :one SET {TTL} = :ttl",
+            {":one": _TAKEN.encode(1), ":limit": _TAKEN.encode(limit), ":ttl": _ttl(hour)},
+            f"attribute_not_exists({_TAKEN}) OR {_TAKEN} < :limit",
+        )
 
     def take_room(self, buffer: str, hour: int, limit: int) -> bool:
         """Count one Feedback to `buffer`, whosever it is about; False: the hour's limit is reached."""
@@ -63,78 +64,52 @@ class FeedbackLimits:
 
     def withhold(self, sender: str, hour: int, code: str) -> bool:
         """Count one withheld Feedback; True: no summary of this hour has been asked for yet."""
-        item = self._update(
-            sender, hour, "ADD #w :one SET #ttl = :ttl", {":one": {"N": "1"}, ":ttl": _ttl(hour)},
-            names={"#ttl": "ttl", "#w": _WITHHELD + code},
-        )  # fmt: skip
-        return "asked" not in item
+        row = self._table.change(
+            _key(sender, hour),
+            f"ADD #w :one SET {TTL} = :ttl",
+            {":one": Number(code).encode(1), ":ttl": _ttl(hour)},
+            returned="ALL_NEW",
+            names={"#w": _WITHHELD + code},
+        )
+        return not _ASKED.is_in(row)
 
     def asked(self, sender: str, hour: int) -> None:
         """Note that a summary of the hour was asked for."""
-        self._update(sender, hour, "SET asked = :yes", {":yes": {"BOOL": True}})
+        self._table.update(_key(sender, hour), f"SET {_ASKED} = :yes", {":yes": _ASKED.encode(True)})
 
     def summary(self, sender: str, hour: int, identity: SummaryIdentity) -> Summary:
         """The summary of a past hour. The first call fixes its content and identity; later ones repeat them."""
-        item = self._find(sender, hour)
-        if "told" not in item:
-            codes = {name.removeprefix(_WITHHELD): item[name] for name in item if name.startswith(_WITHHELD)}
-            fresh: AttributeValueTypeDef = {
-                "M": {
-                    "r": {"S": identity.receiver},
-                    "b": {"S": identity.buffer},
-                    "c": {"S": identity.correlation},
-                    "t": {"N": str(identity.timestamp_ms)},
-                    "codes": {"M": codes},
-                }
-            }
+        row = self._find(sender, hour)
+        if not _TOLD.is_in(row):
+            fresh = item(
+                _RECEIVER.of(identity.receiver),
+                _TO.of(identity.buffer),
+                _CORRELATION.of(identity.correlation),
+                _TIMESTAMP.of(identity.timestamp_ms),
+                _CODES.of({name.removeprefix(_WITHHELD): row[name] for name in row if name.startswith(_WITHHELD)}),
+            )
+            change, unless = f"SET {_TOLD} = :told", f"attribute_not_exists({_TOLD})"
+            values = {":told": _TOLD.encode(fresh)}
             try:
-                item = self._update(
-                    sender, hour, "SET told = :told", {":told": fresh}, condition="attribute_not_exists(told)"
-                )
-            except RefusedError:
-                item = self._find(sender, hour)
-        told = item["told"]["M"]
-        codes_told = {code: int(value["N"]) for code, value in told["codes"]["M"].items()}
-        fixed = SummaryIdentity(told["r"]["S"], told["b"]["S"], told["c"]["S"], int(told["t"]["N"]))
-        return Summary(codes_told, fixed, "sent" in item)
+                row = self._table.change(_key(sender, hour), change, values, unless, returned="ALL_NEW")
+            except RefusedError as refused:
+                row = refused.item
+        told = _TOLD.read(row)
+        codes = _CODES.read(told)
+        fixed = SummaryIdentity(_RECEIVER.read(told), _TO.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told))
+        return Summary({code: Number(code).read(codes) for code in codes}, fixed, _SENT.is_in(row))
 
     def sent(self, sender: str, hour: int, outcome: str) -> None:
         """Note that the summary of the hour needs nothing more."""
-        self._update(sender, hour, "SET sent = :outcome", {":outcome": {"S": outcome}})
+        self._table.update(_key(sender, hour), f"SET {_SENT} = :outcome", {":outcome": _SENT.encode(outcome)})
 
-    def _find(self, sender: str, hour: int) -> "dict[str, AttributeValueTypeDef]":
-        with passing_faults():
-            return self._dynamodb.get_item(
-                TableName=self._table, Key={"pk": {"S": _pk(sender, hour)}}, ConsistentRead=True
-            ).get("Item", {})
-
-    def _update(
-        self,
-        sender: str,
-        hour: int,
-        update: str,
-        values: "dict[str, AttributeValueTypeDef]",
-        condition: str | None = None,
-        names: dict[str, str] | None = None,
-    ) -> "dict[str, AttributeValueTypeDef]":
-        request: UpdateItemInputTypeDef = {
-            "TableName": self._table,
-            "Key": {"pk": {"S": _pk(sender, hour)}},
-            "UpdateExpression": update,
-            "ExpressionAttributeValues": values,
-            "ReturnValues": "ALL_NEW",
-        }
-        if condition:
-            request["ConditionExpression"] = condition
-        if names:
-            request["ExpressionAttributeNames"] = names
-        with conditional():
-            return self._dynamodb.update_item(**request)["Attributes"]
+    def _find(self, sender: str, hour: int) -> Item:
+        return self._table.get(_key(sender, hour)) or {}
 
 
-def _pk(sender: str, hour: int) -> str:
-    return f"feedback#{sender}#{hour}"
+def _key(sender: str, hour: int) -> Item:
+    return primary_key(f"feedback#{sender}#{hour}")
 
 
-def _ttl(hour: int) -> "AttributeValueTypeDef":
-    return {"N": str(hour * HOUR_SECONDS + _KEPT_SECONDS)}
+def _ttl(hour: int) -> Value:
+    return TTL.encode(hour * HOUR_SECONDS + _KEPT_SECONDS)

@@ -4,18 +4,19 @@ The usage is counted by whoever files, acknowledges or lets expire, once for eac
 who dies in between leaves it wrong by what he did. Whoever counts a whole mailbox puts it right.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.storage.aws.attributes import Item, Number, Value, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.directory.mailboxes import Mailbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 PREFIX: Final = "usage#"
+_MESSAGES, _BYTES, _CHANGES = Number("n"), Number("b"), Number("changes")
+_COUNT: Final = f"ADD {_MESSAGES} :n, {_BYTES} :b, {_CHANGES} :one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +56,21 @@ class Usages:
     """Reads and counts."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def read(self, mailbox: str) -> Usage:
         """The usage as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key=_key(mailbox), ConsistentRead=True).get("Item")
-        return Usage(int(item["n"]["N"]), int(item["b"]["N"]), int(item["changes"]["N"])) if item else Usage()
+        row = self._table.get(_key(mailbox))
+        return Usage(_MESSAGES.read(row), _BYTES.read(row), _CHANGES.read(row)) if row else Usage()
 
     def add(self, mailbox: str, messages: int, size: int) -> None:
         """Count what was filed; below zero: what left. Raises NotNowError(STORE_UNAVAILABLE)."""
-        with passing_faults():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(mailbox),
-                UpdateExpression="ADD n :n, b :b, changes :one",
-                ExpressionAttributeValues={":n": {"N": str(messages)}, ":b": {"N": str(size)}, ":one": {"N": "1"}},
-            )
+        self._table.update(_key(mailbox), _COUNT, _counts(messages, size))
 
     def take_off(self, mailbox: str, messages: int, size: int) -> None:
         """Count what left, where anything was ever counted. Raises NotNowError(STORE_UNAVAILABLE)."""
-        with suppress(RefusedError), conditional():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(mailbox),
-                UpdateExpression="ADD n :n, b :b, changes :one",
-                ConditionExpression="attribute_exists(changes)",
-                ExpressionAttributeValues={":n": {"N": str(-messages)}, ":b": {"N": str(-size)}, ":one": {"N": "1"}},
-            )
+        counted = f"attribute_exists({_CHANGES})"
+        self._table.update(_key(mailbox), _COUNT, _counts(-messages, -size), counted)
 
     def correct(self, mailbox: str, found: Usage, messages: int, size: int) -> bool:
         """Set what was counted since the usage was `found`; False: it changed meanwhile, and stays.
@@ -92,22 +79,17 @@ class Usages:
         """
         if (found.messages, found.bytes) == (messages, size):
             return True
-        try:
-            with conditional():
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=_key(mailbox),
-                    UpdateExpression="SET n = :n, b = :b ADD changes :one",
-                    ConditionExpression="changes = :found" if found.changes else "attribute_not_exists(changes)",
-                    ExpressionAttributeValues={
-                        ":n": {"N": str(messages)}, ":b": {"N": str(size)}, ":one": {"N": "1"},
-                        **({":found": {"N": str(found.changes)}} if found.changes else {}),
-                    },
-                )  # fmt: skip
-        except RefusedError:
-            return False
-        return True
+        values, unchanged = _counts(messages, size), f"attribute_not_exists({_CHANGES})"
+        if found.changes:
+            values[":found"] = _CHANGES.encode(found.changes)
+            unchanged = f"{_CHANGES} = :found"
+        change = f"SET {_MESSAGES} = :n, {_BYTES} = :b ADD {_CHANGES} :one"
+        return self._table.update(_key(mailbox), change, values, unchanged)
 
 
-def _key(mailbox: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": PREFIX + mailbox}}
+def _counts(messages: int, size: int) -> dict[str, Value]:
+    return {":n": _MESSAGES.encode(messages), ":b": _BYTES.encode(size), ":one": _CHANGES.encode(1)}
+
+
+def _key(mailbox: str) -> Item:
+    return primary_key(PREFIX + mailbox)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, OurError
-from postroom.net.aws import passing_faults
+from postroom.storage.aws.attributes import PK, SK, TTL
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey, partition
 from postroom.storage.mail.head import WORTH_RAISING, Heads
-from postroom.storage.mail.register import LIVE, Register, Row, read_row
+from postroom.storage.mail.register import CONVERSATION, LIVE, STATE, Register, Row, read_row
 from postroom.storage.mail.segments import Line, Objects, Place, decode_line, neighbours
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
 
 MOST_ROWS: Final = 5_000
 """Asked for at once: DynamoDB returns 1 MB at most, and a row has some 200 bytes."""
@@ -62,8 +62,7 @@ class Reader:
     """Lists and fetches; writes nothing but where the next pass may begin."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: Objects) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
         self._heads = Heads(dynamodb, table)
         self._register = register
         self._objects = objects
@@ -146,29 +145,26 @@ class Reader:
 
     def _rows(self, going: "_Pass", wanted: int) -> Iterator[Row]:
         # Tombstones and other conversations are read, and paid for, but not sent.
-        named = {f":c{number}": {"S": name} for number, name in enumerate(sorted(going.conversations))}
-        only = "st = :live AND (attribute_not_exists(#ttl) OR #ttl >= :now)" + (
-            f" AND c IN ({', '.join(named)})" if named else ""
+        named = {f":c{number}": CONVERSATION.encode(name) for number, name in enumerate(sorted(going.conversations))}
+        only = f"{STATE} = :live AND (attribute_not_exists({TTL}) OR {TTL} >= :now)" + (
+            f" AND {CONVERSATION} IN ({', '.join(named)})" if named else ""
         )
-        query: QueryInputTypeDef = {
-            "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :from AND :end",
-            "FilterExpression": only,
-            "ExpressionAttributeNames": {"#ttl": "ttl"},
-            "ExpressionAttributeValues": {
-                ":pk": {"S": going.pk},
-                ":from": {"S": going.begins},
-                ":end": {"S": ROW_PREFIX + "~"},
-                ":live": {"S": LIVE},
-                ":now": {"N": str(going.now)},
+        query = self._table.to_query(
+            f"{PK} = :pk AND {SK} BETWEEN :from AND :end",
+            {
+                ":pk": PK.encode(going.pk),
+                ":from": SK.encode(going.begins),
+                ":end": SK.encode(ROW_PREFIX + "~"),
+                ":live": STATE.encode(LIVE),
+                ":now": TTL.encode(going.now),
                 **named,
             },
-            "ConsistentRead": True,
-            "Limit": min(wanted, MOST_ROWS),
-        }
+            only=only,
+        )
+        query["ConsistentRead"] = True
+        query["Limit"] = min(wanted, MOST_ROWS)
         while True:
-            with passing_faults():
-                page = self._dynamodb.query(**query)
+            page = self._table.page(query)
             going.passed_over += page["ScannedCount"] - page["Count"]
             yield from map(read_row, page["Items"])
             if "LastEvaluatedKey" not in page:

@@ -1,20 +1,22 @@
 """Steps 4 and 5, and acknowledge: the register of a claim, absent → live → gone and never back."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import OurError
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.net.aws import RefusedError
 from postroom.reasons import Reason, reason_of
+from postroom.storage.aws.attributes import ABSENT, PK, SK, TTL, Item, Number, Text, Value, item, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.segments import Place
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
+STATE, WHY = Text("st"), Text("why")
+OBJECT, OFFSET, LENGTH, CONVERSATION = Text("o"), Number("off"), Number("len"), Text("c")
 LIVE: Final = "L"
 GONE: Final = "G"
 ACKED: Final = "acked"
@@ -58,20 +60,17 @@ class Register:
     """Table `post`. `forget_at` is in epoch seconds; every write may be repeated, by anyone, in any order."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def file(self, key: RowKey, place: Place, conversation: str) -> Row | None:
         """Step 4: make the row live, if it is absent; None: done, else the row that stands there already."""
         return self._put_if_absent(
             key,
-            {
-                "st": {"S": LIVE},
-                "o": {"S": place.object},
-                "off": {"N": str(place.offset)},
-                "len": {"N": str(place.length)},
-                "c": {"S": conversation},
-            },
+            STATE.of(LIVE),
+            OBJECT.of(place.object),
+            OFFSET.of(place.offset),
+            LENGTH.of(place.length),
+            CONVERSATION.of(conversation),
         )
 
     def discard(self, key: RowKey, reason: Reason, forget_at: int) -> Row | None:
@@ -92,60 +91,47 @@ class Register:
 
     def find(self, key: RowKey) -> Row | None:
         """The row, read consistently; None: absent."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key=_key(key), ConsistentRead=True).get("Item")
-        return read_row(item) if item else None
+        found = self._table.get(primary_key(key.pk, key.sk))
+        return read_row(found) if found else None
 
     def _bury_if_live(self, key: RowKey, why: str, forget_at: int) -> int | None:
         try:
-            with conditional():
-                was = self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=_key(key),
-                    UpdateExpression="SET st = :gone, why = :why, #ttl = :ttl REMOVE o, off, len, c",
-                    ConditionExpression="st = :live",
-                    ExpressionAttributeNames={"#ttl": "ttl"},
-                    ExpressionAttributeValues={
-                        ":gone": {"S": GONE},
-                        ":why": {"S": why},
-                        ":live": {"S": LIVE},
-                        ":ttl": {"N": str(forget_at)},
-                    },
-                    ReturnValues="UPDATED_OLD",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+            was = self._table.change(
+                primary_key(key.pk, key.sk),
+                f"SET {STATE} = :gone, {WHY} = :why, {TTL} = :ttl REMOVE {OBJECT}, {OFFSET}, {LENGTH}, {CONVERSATION}",
+                {
+                    ":gone": STATE.encode(GONE),
+                    ":why": WHY.encode(why),
+                    ":ttl": TTL.encode(forget_at),
+                    ":live": STATE.encode(LIVE),
+                },
+                f"{STATE} = :live",
+                returned="UPDATED_OLD",
+            )
         except RefusedError as refused:
             return 0 if refused.item else None
-        return int(was["Attributes"]["len"]["N"])
+        return LENGTH.read(was)
 
     def _bury_if_absent(self, key: RowKey, why: str, forget_at: int) -> Row | None:
-        return self._put_if_absent(key, {"st": {"S": GONE}, "why": {"S": why}, "ttl": {"N": str(forget_at)}})
+        return self._put_if_absent(key, STATE.of(GONE), WHY.of(why), TTL.of(forget_at))
 
-    def _put_if_absent(self, key: RowKey, attributes: "Mapping[str, AttributeValueTypeDef]") -> Row | None:
-        try:
-            with conditional():
-                self._dynamodb.put_item(
-                    TableName=self._table,
-                    Item={**_key(key), **attributes},
-                    ConditionExpression="attribute_not_exists(pk)",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except RefusedError as refused:
-            return read_row(refused.item)
-        return None
+    def _put_if_absent(self, key: RowKey, *attributes: tuple[str, Value]) -> Row | None:
+        standing = self._table.put(primary_key(key.pk, key.sk) | item(*attributes), ABSENT)
+        return None if standing is None else read_row(standing)
 
 
-def read_row(item: "Mapping[str, AttributeValueTypeDef]") -> Row:
+def read_key(row: Item) -> RowKey:
+    """The key of a row, or a key that stands in another. Raises MalformedRowError."""
+    return RowKey(PK.read(row), SK.read(row))
+
+
+def read_row(row: Item) -> Row:
     """A row from its attributes. Raises OurError where it is neither live nor gone: nobody may take it for either."""
-    key, state = RowKey(item["pk"]["S"], item["sk"]["S"]), item["st"]["S"]
+    found, state = read_key(row), STATE.read(row)
     if state == GONE:
-        return Row(key, why=item["why"]["S"])
+        return Row(found, why=WHY.read(row))
     if state != LIVE:
-        raise OurError(f"row {key.pk} {key.sk} is in state {state!r}; this release knows {LIVE} and {GONE}")
+        raise OurError(f"row {found.pk} {found.sk} is in state {state!r}; this release knows {LIVE} and {GONE}")
     # Rows of one batch point to one object: whoever holds many rows holds its name once.
-    place = Place(sys.intern(item["o"]["S"]), int(item["off"]["N"]), int(item["len"]["N"]))
-    return Row(key, place, item["c"]["S"], ttl=int(item["ttl"]["N"]) if "ttl" in item else None)
-
-
-def _key(key: RowKey) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+    place = Place(sys.intern(OBJECT.read(row)), OFFSET.read(row), LENGTH.read(row))
+    return Row(found, place, CONVERSATION.read(row), ttl=TTL.find(row))

@@ -1,17 +1,22 @@
 """Step 2: which message is this, and which row is its home? The first write decides; all others adopt it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError
-from postroom.net.aws import RefusedError, conditional, passing_faults
 from postroom.reasons import Reason
+from postroom.storage.aws.attributes import ABSENT, TTL, Item, Map, Number, Text, item, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import RowKey
+from postroom.storage.mail.register import read_key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+HASH, HOME = Text("hash"), Map("home")
+LEASE, REPLY, REPLY_AT = Number("lease"), Text("reply"), Text("reply_at")
+"""Of synchronous requests: until when one is executed, epoch seconds; its reply, or the object that holds it."""
+UNANSWERED: Final = f"attribute_not_exists({REPLY}) AND attribute_not_exists({REPLY_AT})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,7 @@ class Seen:
     """Table `seen`. Its TTL only sweeps: every "expired?" is our own compare."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = DynamoTable(dynamodb, table)
 
     def claim_home(self, key: str, digest: str | None, home: RowKey, *, now: int, forget_at: int) -> Known:
         """Name `home` as the message's home, unless it has one; answer what then stands there.
@@ -36,46 +40,43 @@ class Seen:
         `forget_at`: epoch seconds. Raises NotNowError: STILL_WORKING while the same message is being answered as a
         synchronous request, STORE_UNAVAILABLE.
         """
-        try:
-            with conditional():
-                self._dynamodb.put_item(
-                    TableName=self._table,
-                    Item={
-                        "pk": {"S": key},
-                        **({} if digest is None else {"hash": {"S": digest}}),
-                        "home": {"M": {"pk": {"S": home.pk}, "sk": {"S": home.sk}}},
-                        "ttl": {"N": str(forget_at)},
-                    },
-                    # Nobody, somebody long forgotten, or a synchronous request that died without a reply.
-                    ConditionExpression="attribute_not_exists(pk) OR #ttl < :now OR (#hash = :hash AND lease < :now "
-                    "AND attribute_not_exists(home) AND attribute_not_exists(reply) "
-                    "AND attribute_not_exists(reply_at))",
-                    ExpressionAttributeNames={"#ttl": "ttl", "#hash": "hash"},
-                    ExpressionAttributeValues={":now": {"N": str(now)}, ":hash": {"S": digest or ""}},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except RefusedError as refused:
-            known = _known(refused.item)
-            if known.hash == digest and _at_work(refused.item):
-                raise NotNowError(Reason.STILL_WORKING) from None
-            return known
-        return Known(digest, home)
+        known_by = () if digest is None else (HASH.of(digest),)
+        standing = self._table.put(
+            primary_key(key) | item(*known_by, HOME.of(primary_key(home.pk, home.sk)), TTL.of(forget_at)),
+            # Nobody, somebody long forgotten, or a synchronous request that died without a reply.
+            f"{ABSENT} OR {TTL} < :now "
+            f"OR ({HASH} = :hash AND {LEASE} < :now AND attribute_not_exists({HOME}) AND {UNANSWERED})",
+            {":now": TTL.encode(now), ":hash": HASH.encode(digest or "")},
+        )
+        if standing is None:
+            return Known(digest, home)
+        known = _known(standing)
+        if known.hash == digest and _is_at_work(standing):
+            raise NotNowError(Reason.STILL_WORKING)
+        return known
 
     def find(self, key: str, *, now: int) -> Known | None:
         """What is remembered, read consistently; None: nothing. Raises NotNowError(STORE_UNAVAILABLE)."""
-        with passing_faults():
-            item = self._dynamodb.get_item(TableName=self._table, Key={"pk": {"S": key}}, ConsistentRead=True).get(
-                "Item"
-            )
-        if item is None or int(item["ttl"]["N"]) < now or _at_work(item):
+        row = self._table.get(primary_key(key))
+        if row is None or TTL.read(row) < now or _is_at_work(row):
             return None
-        return _known(item)
+        return _known(row)
 
 
-def _at_work(item: "Mapping[str, AttributeValueTypeDef]") -> bool:
-    return not {"home", "reply", "reply_at"} & item.keys()
+def read_home(row: Item) -> RowKey | None:
+    """The home that a row of table `seen` names; None: it remembers a synchronous request."""
+    home = HOME.find(row)
+    return None if home is None else read_key(home)
 
 
-def _known(item: "Mapping[str, AttributeValueTypeDef]") -> Known:
-    home = item.get("home", {}).get("M")
-    return Known(item.get("hash", {}).get("S"), RowKey(home["pk"]["S"], home["sk"]["S"]) if home else None)
+def is_answered(row: Item) -> bool:
+    """Whether a row of table `seen` remembers the reply to a synchronous request."""
+    return REPLY.is_in(row) or REPLY_AT.is_in(row)
+
+
+def _is_at_work(row: Item) -> bool:
+    return not HOME.is_in(row) and not is_answered(row)
+
+
+def _known(row: Item) -> Known:
+    return Known(HASH.find(row), read_home(row))

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import orjson
 from botocore.exceptions import ClientError
@@ -13,6 +14,29 @@ from postroom.storage.keys import RowKey
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+
+R = TypeVar("R")
+E = TypeVar("E")
+
+
+@dataclass  # neither frozen nor with slots: so orjson writes it as fast as a dict
+class StoredLine(Generic[R, E]):
+    """A line as it is stored: a JSON object of these members, in this order. A newer release may put others behind.
+
+    `pk`, `sk`: its row. `src`: the object that the row pointed to before; None: it is the first. `c`: its
+    conversation. `receipt` is an object, `envelope` a string: whoever copies lines leaves both as they are.
+    """
+
+    pk: str
+    sk: str
+    src: str | None
+    c: str
+    receipt: R
+    envelope: E
+
+
+_members: Final = itemgetter(*(member.name for member in fields(StoredLine)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +49,16 @@ class Line:
     receipt: Mapping[str, object]
 
     def encode(self) -> bytes:
-        """The line as stored, its newline not included. `src`: the object the row pointed to before (none here)."""
+        """The line as stored, its newline not included."""
         return orjson.dumps(
-            {
-                "pk": self.row.pk,
-                "sk": self.row.sk,
-                "src": None,
-                "c": self.conversation,
-                "receipt": dict(self.receipt),
-                "envelope": self.envelope,
-            }
+            StoredLine(self.row.pk, self.row.sk, None, self.conversation, dict(self.receipt), self.envelope)
         )
 
 
 def decode_line(data: bytes) -> Line:
-    """The line in one byte range of an object."""
-    value = orjson.loads(data)
-    return Line(RowKey(value["pk"], value["sk"]), value["c"], value["envelope"], value["receipt"])
+    """The line in one byte range of an object. Raises ValueError, KeyError or TypeError where there is none."""
+    stored: StoredLine[Mapping[str, object], str] = StoredLine(*_members(orjson.loads(data)))
+    return Line(RowKey(stored.pk, stored.sk), stored.c, stored.envelope, stored.receipt)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,0 +1,45 @@
+"""Drivers of steps. Rules that need answers from outside are steps: generators that yield a question, are sent its
+answer, and return a result.
+"""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import TypeVar
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+def drive(steps: Generator[Q, A, R], answer: Callable[[Q], A]) -> R:
+    """The result of steps, with each question answered. What `answer` raises is raised in the steps, where they wait.
+
+    Raises what the steps raise.
+    """
+    try:
+        question = next(steps)
+        while True:
+            try:
+                told = answer(question)
+            except Exception as error:
+                question = steps.throw(error)
+            else:
+                question = steps.send(told)
+    except StopIteration as ended:
+        result: R = ended.value
+        return result
+
+
+async def drive_async(steps: Generator[Q, A, R], answer: Callable[[Q], Awaitable[A]]) -> R:
+    """The same with answers that are awaited. The steps run in the event loop: they may take no time."""
+    try:
+        question = next(steps)
+        while True:
+            try:
+                told = await answer(question)
+            except Exception as error:
+                question = steps.throw(error)
+            else:
+                question = steps.send(told)
+    except StopIteration as ended:
+        result: R = ended.value
+        return result

@@ -1,0 +1,94 @@
+"""What a claim of each protocol carries of its own: found out by its inbox, used by its judge."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.core.typed_members import Members
+from postroom.crypto.encodings import decode_base64
+from postroom.outbound.discards import Telling, telling_of
+from postroom.protocols.nlweb.envelope import read_envelope
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+
+Protocol: TypeAlias = Literal["nlweb", "dm3"]
+
+
+@dataclass(frozen=True, slots=True)
+class NlwebDetails:
+    """`rule`: what the subject was registered as (None: not at all). The worker follows it, whatever the registry says
+    by then: the row stands in the mailbox that this rule named."""
+
+    rule: SubjectRule | None = None
+
+    protocol: ClassVar[Protocol] = "nlweb"
+
+    @classmethod
+    def read(cls, members: Members) -> "NlwebDetails":
+        """The same from the members of a claim. Raises ValueError."""
+        if members.any("rule") is None:
+            return cls()
+        pattern, treatment, target = members.texts("rule", 3)
+        return cls(SubjectRule(pattern, Treatment(treatment), target))
+
+    @property
+    def is_filed(self) -> bool:
+        """Whether the message is filed where it is accepted, and not handed on."""
+        return self.rule is None or self.rule.treatment is not Treatment.FORWARD
+
+    def as_json(self) -> Mapping[str, JsonValue]:
+        """Its members of a claim."""
+        return {"rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None}
+
+    def told_of_discard(self, envelope: str) -> tuple[str, Telling | None]:
+        """The correlation of a message, and who is told if it is discarded unjudged; empty and nobody where it cannot
+        be read."""
+        data = envelope.encode()
+        try:
+            read = read_envelope(parse(data, max_bytes=len(data)))
+        except TheirError:
+            return "", None
+        return read.correlation, telling_of(read)
+
+
+@dataclass(frozen=True, slots=True)
+class Dm3Details:
+    """`receiver_key`: what the postmark is sealed to (X25519, 32 bytes).
+
+    `sender_key`: the fingerprint of the key that the sender's signature holds by; empty: it was not verified.
+    """
+
+    receiver_key: bytes
+    sender_key: str = ""
+
+    protocol: ClassVar[Protocol] = "dm3"
+    is_filed: ClassVar[bool] = True
+
+    @classmethod
+    def read(cls, members: Members) -> "Dm3Details":
+        """The same from the members of a claim. Raises ValueError."""
+        receiver_key, sender_key = members.texts("dm3", 2)
+        return cls(decode_base64(receiver_key), sender_key)
+
+    def as_json(self) -> Mapping[str, JsonValue]:
+        """Its members of a claim."""
+        # Workers of the release before ask every claim for a rule.
+        return {"rule": None, "dm3": [b64encode(self.receiver_key).decode(), self.sender_key]}
+
+    def told_of_discard(self, envelope: str) -> tuple[str, Telling | None]:  # noqa: ARG002 - its senders are sealed
+        """Nobody: dm3 has no message for it."""
+        return "", None
+
+
+Details: TypeAlias = NlwebDetails | Dm3Details
+_KINDS: Final[Mapping[str, type[Details]]] = {kind.protocol: kind for kind in (NlwebDetails, Dm3Details)}
+
+
+def read_details(protocol: str, members: Members) -> Details:
+    """What a claim of a protocol carries of its own. Raises ValueError."""
+    kind = _KINDS.get(protocol)
+    if kind is None:
+        raise ValueError(f"protocol of a claim must be one of {', '.join(_KINDS)}")
+    return kind.read(members)

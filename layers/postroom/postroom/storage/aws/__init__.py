@@ -1,0 +1,1 @@
+"""Tables of DynamoDB: the codec of their rows, and the requests for them."""

@@ -1,0 +1,173 @@
+"""A table of DynamoDB: reads, and writes on a condition.
+
+Conditions, changes and filters are expressions of DynamoDB, in which attributes stand as their own text and values as
+`:name` (storage/aws/attributes.py). What a condition refuses is an answer, no error.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
+
+from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.storage.aws.attributes import PK, SK, Item, Value
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import (
+        DeleteTypeDef,
+        PutTypeDef,
+        QueryInputTypeDef,
+        QueryOutputTypeDef,
+        UpdateTypeDef,
+    )
+
+Values: TypeAlias = Mapping[str, Value]
+"""The values that stand in an expression, by their names there, such as `:now`."""
+_RESERVED: Final = re.compile(r"#(\w+)")
+
+
+class DynamoTable:
+    """All requests raise NotNowError(STORE_UNAVAILABLE). Reads are consistent, but for queries that do not say so."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", name: str) -> None:
+        self._dynamodb = dynamodb
+        self.name = name
+
+    # --- reads ------------------------------------------------------------------------------------------------------
+    def get(self, key: Item) -> Item | None:
+        """The row of a key."""
+        with passing_faults():
+            return self._dynamodb.get_item(TableName=self.name, Key=key, ConsistentRead=True).get("Item")
+
+    def rows(self, pk: str, begin: str = "") -> Iterator[Item]:
+        """The rows of a partition whose `sk` begins so, in order."""
+        condition, values = f"{PK} = :pk", {":pk": PK.encode(pk)}
+        if begin:
+            condition += f" AND begins_with({SK}, :begin)"
+            values[":begin"] = SK.encode(begin)
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self.name,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            ConsistentRead=True,
+        )
+        with passing_faults():
+            for page in pages:
+                yield from page["Items"]
+
+    def scan(self) -> Iterator[Item]:
+        """All rows, in no order."""
+        pages = self._dynamodb.get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
+        with passing_faults():
+            for page in pages:
+                yield from page["Items"]
+
+    def page(self, query: "QueryInputTypeDef") -> "QueryOutputTypeDef":
+        """One page of a query that `to_query` made."""
+        with passing_faults():
+            return self._dynamodb.query(**query)
+
+    # --- writes -----------------------------------------------------------------------------------------------------
+    def put(self, row: Item, condition: str = "", values: Values | None = None) -> Item | None:
+        """Put a row, where `condition` holds. None: done; else the row that stands there instead."""
+        request = self.to_put(row, condition, values)
+        if condition:
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        try:
+            with conditional():
+                self._dynamodb.put_item(**request)
+        except RefusedError as refused:
+            return refused.item
+        return None
+
+    def update(self, key: Item, change: str, values: Values | None = None, condition: str = "") -> bool:
+        """Change a row, where `condition` holds; whether it did. A row that is absent is made, if the condition lets it
+        be."""
+        try:
+            with conditional():
+                self._dynamodb.update_item(**self.to_update(key, change, values, condition))
+        except RefusedError:
+            return False
+        return True
+
+    def change(
+        self,
+        key: Item,
+        change: str,
+        values: Values,
+        condition: str = "",
+        *,
+        returned: Literal["ALL_NEW", "NONE", "UPDATED_OLD"] = "NONE",
+        names: Mapping[str, str] | None = None,
+    ) -> Item:
+        """As `update`, for whoever needs to know more: the attributes that are `returned`.
+
+        `names`: further ones of attributes, by what stands for them. Raises RefusedError, with the row that stands
+        there, where `condition` does not hold.
+        """
+        request = self.to_update(key, change, values, condition)
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        if names:
+            request["ExpressionAttributeNames"] = {**request.get("ExpressionAttributeNames", {}), **names}
+        with conditional():
+            return self._dynamodb.update_item(**request, ReturnValues=returned).get("Attributes", {})
+
+    def delete(self, key: Item, condition: str = "", values: Values | None = None) -> bool:
+        """Delete a row, where `condition` holds; whether it did."""
+        try:
+            with conditional():
+                self._dynamodb.delete_item(**self.to_delete(key, condition, values))
+        except RefusedError:
+            return False
+        return True
+
+    # --- requests ---------------------------------------------------------------------------------------------------
+    def to_query(self, condition: str, values: Values, *, only: str = "") -> "QueryInputTypeDef":
+        """A query. `only`: a filter."""
+        request: QueryInputTypeDef = {
+            "TableName": self.name,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+        }
+        if only:
+            request["FilterExpression"] = only
+        if names := names_in(f"{condition} {only}"):
+            request["ExpressionAttributeNames"] = names
+        return request
+
+    def to_put(self, row: Item, condition: str = "", values: Values | None = None) -> "PutTypeDef":
+        """A put, by itself or in a transaction."""
+        return {"TableName": self.name, "Item": row, **_terms(condition, condition, values)}
+
+    def to_update(self, key: Item, change: str, values: Values | None = None, condition: str = "") -> "UpdateTypeDef":
+        """An update, by itself or in a transaction."""
+        terms = _terms(condition, f"{change} {condition}", values)
+        return {"TableName": self.name, "Key": key, "UpdateExpression": change, **terms}
+
+    def to_delete(self, key: Item, condition: str = "", values: Values | None = None) -> "DeleteTypeDef":
+        """A delete, by itself or in a transaction."""
+        return {"TableName": self.name, "Key": key, **_terms(condition, condition, values)}
+
+
+def names_in(expressions: str) -> dict[str, str]:
+    """The names of attributes that stand in expressions as `#name`."""
+    return {f"#{name}": name for name in _RESERVED.findall(expressions)} if "#" in expressions else {}
+
+
+class _Terms(TypedDict, total=False):
+    ConditionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: Values
+    ReturnValuesOnConditionCheckFailure: Literal["ALL_OLD", "NONE"]
+
+
+def _terms(condition: str, expressions: str, values: Values | None) -> _Terms:
+    """What a write says of its condition, and of what stands in its expressions: DynamoDB takes nothing empty."""
+    terms: _Terms = {}
+    if condition:
+        terms["ConditionExpression"] = condition
+    if names := names_in(expressions):
+        terms["ExpressionAttributeNames"] = names
+    if values:
+        terms["ExpressionAttributeValues"] = values
+    return terms

@@ -1,0 +1,78 @@
+import asyncio
+from collections.abc import Callable, Generator
+
+import pytest
+
+from postroom.core.steps import drive, drive_async
+
+Steps = Generator[str, int, int]
+Drive = Callable[[Steps, Callable[[str], int]], int]
+
+
+def drive_awaited(steps: Steps, answer: Callable[[str], int]) -> int:
+    async def awaited(question: str) -> int:
+        await asyncio.sleep(0)
+        return answer(question)
+
+    return asyncio.run(drive_async(steps, awaited))
+
+
+@pytest.fixture(params=[drive, drive_awaited])
+def driven(request: pytest.FixtureRequest) -> Drive:
+    return request.param
+
+
+def total(*questions: str) -> Steps:
+    answers = 0
+    for question in questions:
+        try:
+            answers += yield question
+        except LookupError:
+            answers += 100
+    return answers
+
+
+def test_each_question_is_answered_in_turn(driven: Drive) -> None:
+    asked: list[str] = []
+
+    def answer(question: str) -> int:
+        asked.append(question)
+        return len(question)
+
+    assert driven(total("a", "bb", "ccc"), answer) == 6
+    assert asked == ["a", "bb", "ccc"]
+
+
+def test_steps_that_ask_nothing_have_a_result(driven: Drive) -> None:
+    assert driven(total(), lambda _: pytest.fail("nothing was asked")) == 0
+
+
+def test_an_answer_that_fails_is_raised_where_the_steps_wait_and_they_may_go_on(driven: Drive) -> None:
+    assert driven(total("a", "bb", "ccc"), {"a": 1, "ccc": 3}.__getitem__) == 104
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), StopIteration(7)])
+def test_what_the_steps_do_not_take_goes_through(driven: Drive, error: Exception) -> None:
+    def answer(question: str) -> int:
+        raise error
+
+    with pytest.raises((ValueError, RuntimeError)):  # a generator makes RuntimeError of StopIteration (PEP 479)
+        driven(total("a"), answer)
+
+
+def test_an_interrupt_is_not_the_steps_to_take(driven: Drive) -> None:
+    closed: list[str] = []
+
+    def steps() -> Steps:
+        try:
+            return (yield "a")
+        except Exception:
+            closed.append("taken")
+            raise
+
+    def answer(question: str) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        driven(steps(), answer)
+    assert closed == []

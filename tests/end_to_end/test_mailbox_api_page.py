@@ -1,0 +1,55 @@
+"""docs/receive/mailbox-api.md, followed by a shell: what it says is done, at the town's post office."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.shells import Shell, open_shell
+from tests.end_to_end.test_openssl_and_curl import tools
+
+from postroom.demo.scenes import Story
+from postroom.demo.town import RECEIVER, Town
+
+__all__ = ["tools"]
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "mailbox-api.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+GENERATE = "openssl genpkey -algorithm ed25519 -out own.pem"
+
+
+@pytest.fixture
+def shell(town: Town, own_pem: Path, tmp_path: Path) -> Shell:
+    """A shell in which `curl` finds the town by its names, and `postroom` its deployment."""
+    host, port, opened = f"nlweb.{RECEIVER}", town.stack.door.port, open_shell(town, tmp_path)
+    found = f"--cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 --fail-with-body"
+
+    def run(script: str) -> str:
+        # Here the key that is made is at once that of the owner, whom other pages speak of, too.
+        script = script.replace(GENERATE, f"{GENERATE}\ncp {own_pem} own.pem")
+        script = script.replace(f"https://{host}", f"https://{host}:{port}").replace("curl ", f"curl {found} ")
+        return opened(script)
+
+    return run
+
+
+def test_a_shell_signs_in_reads_and_acknowledges_as_the_page_says(
+    story: Story, town: Town, shell: Shell, tmp_path: Path
+) -> None:
+    envelope = story.envelope(town.sender, {"Text": "for the counter"})
+    assert story.post(envelope)[0] == 200
+    story.find_filed(town.receiver, RECEIVER, envelope)
+    told = shell("\n".join(BLOCKS))
+    page = json.loads((tmp_path / "page.json").read_text())
+    last = page["messages"][-1]
+    assert json.loads(last["envelope"])["Header"]["From"] == town.sender.domain
+    assert last["receipt"]["key_fingerprint"] == town.sender.key.public.fingerprint
+    acknowledged = json.loads(told[told.rindex("\n") + 1 :])
+    assert (len(acknowledged["acknowledged"]), acknowledged["unknown"]) == (1, [])
+
+
+def test_every_block_of_the_page_is_followed() -> None:
+    assert len(BLOCKS) == PAGE.count("```sh") == 4

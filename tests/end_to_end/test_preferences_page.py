@@ -1,0 +1,94 @@
+"""docs/receive/preferences.md, followed by a shell: what it says is done, at the town's post office."""
+
+import json
+import re
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.shells import Shell, open_shell
+
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.names import SERVICE
+from postroom.demo.office import until
+from postroom.demo.scenes import Story
+from postroom.demo.town import DM3_HOST, RECEIVER, Correspondent, Town
+from postroom.names.registry import PROFILE_KEY
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.reasons import Reason
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("town")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "preferences.md").read_text(encoding="utf-8")
+SETTINGS, OPENING = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+HOME, CAROL = "owners.example", "carol.eth"
+"""Nobody has asked for either before: what is set for them is seen at once. The page's domain has other guests."""
+ORDERS, JUNK = f"orders.{HOME}", "mail.junk.example"
+
+
+@pytest.fixture
+def shell(town: Town, tmp_path: Path) -> Shell:
+    """A shell in which `postroom` finds the town."""
+    return open_shell(town, tmp_path)
+
+
+def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
+    story: Story, town: Town, shell: Shell, tmp_path: Path
+) -> None:
+    office, key = town.receiver, PrivateKey.generate("ed25519")
+    office.operators.put_domain(Domain(HOME))
+    office.deployment.serve_host(NLWEB.host(HOME))
+    mailboxes = office.mailboxes
+    for name in (HOME, ORDERS):
+        mailboxes.set_keys(name, [b64encode(key.public.spki()).decode()])
+    (tmp_path / f"{HOME}.pem").write_bytes(key.to_pem())
+    shown = shell(SETTINGS.replace(RECEIVER, HOME)).splitlines()
+    assert shown[:2] == ["blocks=[]", "subjects={}"]
+    changed = shown[len(shown) // 2 :]
+    assert changed[:2] == ['blocks=["spam.example", "*.junk.example"]', f'subjects.Order@Shop="{ORDERS}"']
+
+    junk = Correspondent(JUNK, "pk1", PrivateKey.generate("ed25519"))
+    town.publish(junk)
+    answers = []
+    for who in (junk, town.sender):
+        envelope = story.envelope(who, {"Text": "an order"}, to=HOME, subject="Order@Shop")
+        status, answer = story.post(envelope, NLWEB.inbox_url(HOME))
+        answers.append((status, answer["Status"]))
+    story.find_filed(office, ORDERS, envelope)
+    assert answers == [(200, "Queued")] * 2
+    blocked = until(
+        "the message of a blocked sender is discarded",
+        lambda: next((row for row in office.rows() if row.key.mailbox == ORDERS and row.discarded), None),
+    )
+    assert blocked.discarded is Reason.SENDER_NOT_WANTED
+    assert len(office.filed(ORDERS)) == 1
+
+
+def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: Town, shell: Shell, tmp_path: Path) -> None:
+    office, keys = town.receiver, UserKeys.random()
+    (tmp_path / f"{CAROL}.json").write_text(json.dumps(keys.as_json()))
+    profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))
+    texts = json.loads(office.objects.get(REGISTRY_OBJECT))
+    texts[CAROL] = {PROFILE_KEY: data_uri(profile.as_json())}
+    office.objects.replace(REGISTRY_OBJECT, json.dumps(texts).encode(), "application/json")
+
+    def opened() -> str | None:
+        try:
+            return shell(OPENING)
+        except AssertionError:
+            # The registry was read a moment before it was written.
+            return None
+
+    assert until("Carol opens her mailbox", opened) == f"{CAROL}: open\nnothing waits in {CAROL}\n"
+    assert Dm3Mailbox(CAROL, by_owner=True) in office.operators.dm3_mailboxes()
+    asked = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [CAROL], "id": 1}
+    assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]
+
+
+def test_every_block_of_the_page_is_followed() -> None:
+    assert PAGE.count("```sh") == len((SETTINGS, OPENING))
