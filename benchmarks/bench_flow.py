@@ -200,7 +200,7 @@ class Batch:
     def door_parts(self, function: ModuleType, effort: Effort) -> list[float]:
         """What each of DOOR_PARTS takes, to bare."""
         event, claim, data = posted(self.claims[0].envelope), self.claims[0], self._data[0]
-        at_ms, window, door = claim.received_at_ms, Window(), function.doors.nlweb
+        at_ms, window, door = claim.received_at_ms, Window(), function.deployment.pipeline.nlweb_inbox
         line = {**claim.accepted("key", self._envelopes[0].claimed_hash).as_log(), "correlation": "correlation"}
 
         def metric() -> None:
