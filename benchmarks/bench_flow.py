@@ -31,7 +31,7 @@ from nacl.signing import VerifyKey
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey, PublicKey
 from postroom.pipeline.claims import Claim, Queued, unpack
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.verdicts import Accepted
 from postroom.pipeline.worker import Record, Worker
 from postroom.protocols.nlweb.envelope import read_envelope
@@ -200,7 +200,7 @@ class Batch:
     def door_parts(self, function: ModuleType, effort: Effort) -> list[float]:
         """What each of DOOR_PARTS takes, to bare."""
         event, claim, data = posted(self.claims[0].envelope), self.claims[0], self._data[0]
-        at_ms, window, door = claim.received_at_ms, Window(), function.doors.nlweb
+        at_ms, window, door = claim.received_at_ms, Window(), function.deployment.pipeline.nlweb_inbox
         line = {**claim.accepted("key", self._envelopes[0].claimed_hash).as_log(), "correlation": "correlation"}
 
         def metric() -> None:

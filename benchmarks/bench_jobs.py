@@ -36,9 +36,9 @@ from postroom.jobs.tally import Counts, Tally
 from postroom.local.emulator import Emulator
 from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey
 from postroom.storage.mail.chunks import Kept
-from postroom.storage.mail.reader import Reader, runs_of
-from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.segments import Objects, Place
+from postroom.storage.mail.reader import runs_of
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.segments import Place
 
 _ACCOUNT: Final = "100000000008"
 _NOW: Final = 1_795_100_000_000
@@ -299,8 +299,7 @@ def _bought(spark: SparkSession, deployed: Deployed, endpoint: str, messages: in
 
 def _read(deployed: Deployed) -> tuple[int, float]:
     """The requests and the seconds that it takes to read the conversation."""
-    dynamodb, table = deployed.clients.dynamodb, deployed.tables["PostTable"]
-    reader = Reader(dynamodb, table, Register(dynamodb, table), Objects(deployed.clients.s3, deployed.bucket))
+    reader = deployed.storage.reader
     seconds = []
     for _ in range(3):
         began = time.perf_counter()

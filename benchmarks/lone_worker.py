@@ -38,7 +38,7 @@ from postroom.pipeline.claims import Claim, pack
 from postroom.protocols.nlweb.key_record import record_text
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.runtime import senders as senders_wiring
+from postroom.runtime.name_parts import NameParts
 from postroom.storage.keys import row_key
 
 BATCH: Final = 100
@@ -124,7 +124,7 @@ def lone_worker() -> Iterator[LoneWorker]:
     with (
         patch.dict(os.environ, environment, clear=True),
         patch.object(boto3, "DEFAULT_SESSION", boto3.Session(botocore_session=session)),
-        patch.object(senders_wiring, "build_resolvers", lambda _settings: senders),
+        patch.object(NameParts, "resolvers", senders),
         patch.object(sys, "path", [str(FUNCTIONS / "worker"), *sys.path]),
         patch.object(sys, "stdout", _Nowhere()),
     ):

@@ -11,7 +11,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -27,12 +27,15 @@ from moto.backends import get_backend
 from moto.core import models
 from moto.core.base_backend import BackendDict
 
+from postroom.core.settings import read_outputs
 from postroom.local import clients as local
 from postroom.local.template import inline
-from postroom.storage.audit.collection import ClaimQueues, Premises
-from postroom.storage.mail.reader import Reader
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.segments import Line, Objects
+from postroom.runtime.aws_clients import AwsClients
+from postroom.runtime.deployment import Deployment
+from postroom.runtime.storage_parts import StorageParts
+from postroom.runtime.system import System
+from postroom.storage.audit.collection import Premises
+from postroom.storage.mail.segments import Line
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -47,7 +50,6 @@ NESTED = (TEMPLATE.parent / "glue_jobs" / "jobs.yaml", TEMPLATE.parent / "functi
 _REGION = "eu-west-1"
 _ACCOUNT = "123456789012"
 CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "DeadLetterQueue")
-NOTICE_QUEUES = ("CourierQueue", "CourierDeadLetterQueue")
 
 Json = dict[str, Any]
 Gate = Callable[[str], AbstractContextManager[object]]
@@ -112,6 +114,10 @@ class Clients:
     sqs: "SQSClient"
     secrets: "SecretsManagerClient"
 
+    def __call__(self, service: str, /) -> Any:
+        """By their services' names, as a deployment asks for them."""
+        return {"dynamodb": self.dynamodb, "s3": self.s3, "sqs": self.sqs, "secretsmanager": self.secrets}[service]
+
     def all(self) -> tuple[Any, ...]:
         return (self.dynamodb, self.s3, self.sqs, self.secrets)
 
@@ -152,14 +158,28 @@ class Deployed:
     tables: dict[str, str] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
 
+    def parts(self, clients: AwsClients | None = None, system: System | None = None, **settings: Any) -> Deployment:
+        """Its objects, as a process of its own would make them. `settings`: those that are not the template's."""
+        outputs = {
+            "Bucket": self.bucket,
+            **self.tables,
+            **{f"{name}Url": url for name, url in self.queues.items()},
+            **{f"{name}Secret": secret for name, secret in self.secrets.items()},
+        }
+        return Deployment(replace(read_outputs(outputs), **settings), clients or self.clients, system=system)
+
+    @property
+    def storage(self) -> StorageParts:
+        """What it stores things in."""
+        return self.parts().storage
+
     def bodies(self, queue: str) -> list[str]:
         """The messages of a queue, delayed and invisible ones too, as they lie there; nothing is received."""
         return [message.body for message in self._messages(queue)]
 
     def filed(self, mailbox: str) -> list[Line]:
         """What the owner of a mailbox finds, by our reader."""
-        dynamodb, table = self.clients.dynamodb, self.tables["PostTable"]
-        reader = Reader(dynamodb, table, Register(dynamodb, table), Objects(self.clients.s3, self.bucket))
+        reader = self.storage.reader
         messages = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
         return [message.line for message in messages if message is not None]
 
@@ -201,12 +221,7 @@ class Deployed:
     @property
     def premises(self) -> Premises:
         """The store, as an audit looks at it."""
-        return Premises(
-            self.clients.dynamodb, self.clients.s3, self.clients.sqs,
-            self.tables["PostTable"], self.tables["SeenTable"], self.bucket,
-            ClaimQueues(*(self.queues[name] for name in CLAIM_QUEUES)),
-            notice_queues=[self.queues[name] for name in NOTICE_QUEUES],
-        )  # fmt: skip
+        return self.storage.premises
 
     def item(self, table: str, **key: str) -> Json | None:
         """One item, read consistently."""

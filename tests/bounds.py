@@ -34,7 +34,7 @@ from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
 from postroom.protocols.nlweb import names as nlweb_names
-from postroom.runtime import aws, inbox
+from postroom.runtime import aws, pipeline_parts
 from postroom.storage import queues
 from postroom.storage.directory import notification_targets
 from postroom.storage.mail import head, replies, segments
@@ -348,7 +348,7 @@ def _dm3() -> Iterator[Bound]:
         "net/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
     )  # fmt: skip
     yield Bound(
-        "look-ups at once", _n(inbox.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
+        "look-ups at once", _n(pipeline_parts.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
         "net/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
     )  # fmt: skip

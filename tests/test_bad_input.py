@@ -36,9 +36,6 @@ from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Kind, Reason, reason_of
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
-from postroom.storage.limits.quotas import Usages
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
@@ -90,15 +87,15 @@ def running(clients: Clients) -> Iterator[Office]:
     tree.put(bad.BOGUS, bad.plain_zone(bad.BOGUS), Mode.BOGUS)
     with mock_aws(), DnsServer(tree) as server:
         deployed = deploy(clients)
-        operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+        operators = deployed.storage.operators
         for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
             operators.put_domain(Domain(domain))
             operators.put_subject(domain, SubjectRule("*@Host", Treatment.MAILBOX, domain))
         operators.put_subject(bad.RECEIVER, SubjectRule(bad.FULL, Treatment.MAILBOX, f"full.{bad.RECEIVER}"))
-        mailboxes = Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"])
+        mailboxes = deployed.storage.mailboxes
         for full in (f"full.{bad.RECEIVER}", bad_dm3.FULL):
             mailboxes.set_quota(full, messages=1)
-            Usages(clients.dynamodb, deployed.tables["LimitsTable"]).add(full, 1, 1000)
+            deployed.storage.usages.add(full, 1, 1000)
         open_service(deployed, bad_dm3.service(), bad_dm3.profiles(), bad_dm3.mailboxes())
         with office(
             deployed, Resolvers=f"udp://{server.address}", TrustAnchors=tree.anchor_text.strip()

@@ -35,9 +35,9 @@ from postroom.reasons import Kind
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.past import Copy, Stand, stand_of
-from postroom.storage.mail.reader import Filed, Reader, Unreadable, runs_of
-from postroom.storage.mail.register import ACKED, Register, Row, read_row
-from postroom.storage.mail.segments import Line, Objects, Place, decode_line
+from postroom.storage.mail.reader import Filed, Unreadable, runs_of
+from postroom.storage.mail.register import ACKED, Row, read_row
+from postroom.storage.mail.segments import Line, Place, decode_line
 
 ENDS_AT_MS = 1_795_253_400_000  # 2026-11-21T09:30:00Z
 HOUR_MS = 3_600_000
@@ -324,9 +324,7 @@ STORED = replace(MIXED, messages=800, mailboxes=4, batch=40, orphans=0.5, corrup
 
 def test_what_was_written_is_shown_to_its_owners_and_nothing_else(deployed: Deployed) -> None:
     written = put(STORED, deployed, keep_truth=True)
-    register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
-    objects = Objects(deployed.clients.s3, deployed.bucket)
-    reader = Reader(deployed.clients.dynamodb, deployed.tables["PostTable"], register, objects)
+    reader = deployed.storage.reader
     rows = [row for number in range(1, 5) for row in reader.list(f"shop-{number}.example", 1, now=ENDS_AT_MS // 1_000)]
     found = [each for run in runs_of(rows) for each in reader.fetch_run(run)]
     shown = [each for each in found if isinstance(each, Filed)]
@@ -383,7 +381,7 @@ def test_held_are_the_segments_that_compaction_may_not_delete(deployed: Deployed
 
 
 def test_rows_are_as_the_register_writes_them(deployed: Deployed) -> None:
-    register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
+    register = deployed.storage.register
     rows = rows_of(list(segments(replace(MIXED, messages=100))))
     kinds: Counter[str] = Counter()
     for row in rows.values():

@@ -41,7 +41,6 @@ from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, Letter
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
 from postroom.reasons import Reason
-from postroom.runtime import senders
 from postroom.storage.keys import row_key
 from postroom.storage.secrets.signing_keys import SigningKey
 
@@ -54,7 +53,7 @@ MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owne
 
 def grown_in_the_second_half(monkeypatch: pytest.MonkeyPatch, max_names: int) -> tuple[int, int]:
     """Bytes that are held more at the end than half way, of different senders; the entries of the largest cache."""
-    monkeypatch.setattr(senders, "KeepTimes", partial(KeepTimes, max_names=max_names))
+    monkeypatch.setattr(keys, "KeepTimes", partial(KeepTimes, max_names=max_names))
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # pytest keeps what is logged
     before = {id(each) for each in caches()}
     with lone_worker() as worker:

@@ -14,15 +14,19 @@ from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
+from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
-from postroom.runtime.courier import build_courier
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import telling_own_faults
 
 logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
-rounds = build_courier(read_settings(os.environ), own_faults)
+clients = FunctionClients(own_faults, "dynamodb", "secretsmanager", "sqs")
+outbound = Deployment(read_settings(os.environ), clients, own_faults).outbound
+# All three at once: any of them may have the first event.
+feedback, outbox, notifications = outbound.feedback, outbound.outbox, outbound.notifications
 
 
 @metrics.log_metrics
@@ -50,7 +54,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
 
 
 def _tell(notice: Notice | SummaryDue) -> None:
-    delivery = rounds.feedback.deliver(notice)
+    delivery = feedback.deliver(notice)
     about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
     if isinstance(notice, Notice):
         about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
@@ -59,7 +63,7 @@ def _tell(notice: Notice | SummaryDue) -> None:
 
 
 def _send(outgoing: Outgoing) -> None:
-    delivery, draft = rounds.outbox.send(outgoing), outgoing.draft
+    delivery, draft = outbox.send(outgoing), outgoing.draft
     logger.info(
         str(delivery),
         mailbox=draft.sender, to=draft.receiver, tries=outgoing.tries, correlation=draft.correlation,
@@ -69,8 +73,8 @@ def _send(outgoing: Outgoing) -> None:
 
 def _notify(carried: Waiting | Notification) -> None:
     if isinstance(carried, Waiting):
-        became, about = rounds.notifications.call(carried), {}
+        became, about = notifications.call(carried), {}
     else:
-        became, about = rounds.notifications.tell(carried), {"target": carried.target, "notification": carried.id}
+        became, about = notifications.tell(carried), {"target": carried.target, "notification": carried.id}
     logger.info(str(became), extra={"mailbox": carried.mailbox, "tries": carried.tries, **about})
     metrics.add_metric(f"Notify{became.name.title().replace('_', '')}", MetricUnit.Count, 1)

@@ -9,8 +9,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.http.response import HttpResponse
+from postroom.runtime.aws import FunctionClients
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
-from postroom.runtime.inbox import build_doors, inbox_router
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import telling_own_faults
 from postroom.storage.mail.ledger import QUEUED
@@ -18,9 +19,9 @@ from postroom.storage.mail.ledger import QUEUED
 logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
-settings = read_settings(os.environ)
-doors = build_doors(settings, own_faults)
-router = inbox_router(doors, settings)
+# The bucket at once, too: a look-up of dm3 has a second in all, and to make the client may take a third of that.
+deployment = Deployment(read_settings(os.environ), FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults)
+router = deployment.pipeline.inbox_router
 
 
 @metrics.log_metrics

@@ -8,15 +8,17 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
+from postroom.runtime.aws import FunctionClients
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
 from postroom.runtime.logs import json_logger
-from postroom.runtime.mailbox import build_mailbox_api
 from postroom.runtime.own_faults import telling_own_faults
 
 logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
-router = build_mailbox_api(read_settings(os.environ), own_faults)
+clients = FunctionClients(own_faults, "dynamodb", "s3", "secretsmanager", "sqs")
+router = Deployment(read_settings(os.environ), clients, own_faults).mailbox_api.router
 
 
 @metrics.log_metrics

@@ -11,18 +11,19 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.pipeline.filing import Fate, Outcome
+from postroom.pipeline.outcomes import Fate, Outcome
 from postroom.pipeline.worker import Record
+from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import telling_own_faults
-from postroom.runtime.worker import build_worker
 
 logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
 settings = read_settings(os.environ)
-worker = build_worker(settings, own_faults)
+worker = Deployment(settings, FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults).pipeline.worker
 suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 
 

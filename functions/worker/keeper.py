@@ -5,7 +5,6 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-import boto3
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -13,10 +12,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.net.aws import naming, passing_faults
+from postroom.net.aws import passing_faults
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
-from postroom.runtime.aws import AWS
-from postroom.runtime.dead_letters import build_keepers
+from postroom.runtime.aws import FunctionClients
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import telling_own_faults
 
@@ -24,8 +23,9 @@ logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
 settings = read_settings(os.environ)
-keepers = build_keepers(settings, own_faults)
-sqs = naming(boto3.client("sqs", config=AWS), own_faults)
+deployment = Deployment(settings, FunctionClients(own_faults, "dynamodb", "sqs"), own_faults)
+claims, outbox = deployment.pipeline.dead_letters, deployment.pipeline.outbox_dead_letters
+sqs = deployment.storage.sqs
 
 
 @metrics.log_metrics
@@ -51,14 +51,14 @@ def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int
 class _Claims:
     """Letters of the claims' queues."""
 
-    queue = settings.dead_letter_queue_url
+    queue = settings.given("dead_letter_queue_url")
 
     def __init__(self) -> None:
         self._seen = self._decided = self._unreadable = 0
 
     def keep(self, letters: Sequence[Letter]) -> Sequence[str]:
         """Receipt handles of those that are decided."""
-        kept = keepers.claims.keep(letters)
+        kept = claims.keep(letters)
         for outcome in kept.outcomes:
             logger.warning("decided", claim=outcome.claim.id, mailbox=outcome.claim.mailbox, reason=str(outcome.reason))
         for claim in kept.waiting:
@@ -79,14 +79,14 @@ class _Claims:
 class _Outbox:
     """Letters of the courier's queue."""
 
-    queue = settings.courier_dead_letter_queue_url
+    queue = settings.given("courier_dead_letter_queue_url")
 
     def __init__(self) -> None:
         self._given_up = 0
 
     def keep(self, letters: Sequence[Letter]) -> Sequence[str]:
         """Receipt handles of those that are decided."""
-        kept = keepers.outbox.keep(letters)
+        kept = outbox.keep(letters)
         for outgoing in kept.given_up:
             logger.warning("given up", mailbox=outgoing.draft.sender, correlation=outgoing.draft.correlation)
         self._given_up += len(kept.given_up)

@@ -43,11 +43,7 @@ from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.notification_targets import Kind, Targets
-from postroom.storage.directory.operators import Operators
-from postroom.storage.limits.feedback import FeedbackLimits
-from postroom.storage.mail.register import Register
-from postroom.storage.secrets.signing_keys import SigningKeys
+from postroom.storage.directory.notification_targets import Kind
 
 # One build serves all of tests/built: they run in one process.
 pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
@@ -132,13 +128,13 @@ def store_of(deployment: Deployment) -> Deployed:
 
 
 def set_up(deployed: Deployed) -> None:
-    operators = Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators = deployed.storage.operators
     operators.put_domain(Domain(SENDER, feedback=BUFFER))
     operators.put_domain(Domain(BUFFER))
     operators.put_subject(BUFFER, SubjectRule("Feedback@Buffer", Treatment.MAILBOX, BUFFER))
     operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
     operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
-    keys = SigningKeys(deployed.clients.secrets, deployed.secrets["SigningKeys"], time.time)
+    keys = deployed.storage.signing_keys
     keys.put(RECEIVER, SELECTOR, published_key())
     profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
     open_service(deployed, service_keys(), profiles, [Dm3Mailbox(BOB)])
@@ -254,7 +250,7 @@ def feedback(world: World) -> list[Json]:
 
 
 def test_the_buffer_is_told_of_a_discard_once(world: World) -> None:
-    register = Register(world.deployed.clients.dynamodb, world.deployed.tables["PostTable"])
+    register = world.deployed.storage.register
     register.discard(notice_row(world.at), Reason.SIGNATURE_INVALID, world.at + 86_400)
     assert world.invoke("courier-notice.json") == WORKED_OFF
     [told] = feedback(world)
@@ -264,7 +260,7 @@ def test_the_buffer_is_told_of_a_discard_once(world: World) -> None:
 
 
 def test_an_hour_of_withheld_discards_is_summed_up(world: World) -> None:
-    limits = FeedbackLimits(world.deployed.clients.dynamodb, world.deployed.tables["LimitsTable"])
+    limits = world.deployed.storage.feedback_limits
     limits.withhold(SENDER, world.at // 3600 - 1, "KeyNotFound")
     assert world.invoke("courier-summary.json") == WORKED_OFF
     [told] = feedback(world)
@@ -272,7 +268,7 @@ def test_an_hour_of_withheld_discards_is_summed_up(world: World) -> None:
 
 
 def test_whoever_wants_to_know_has_a_notification_on_its_way(world: World) -> None:
-    targets = Targets(world.deployed.clients.dynamodb, world.deployed.tables["DirectoryTable"])
+    targets = world.deployed.storage.targets
     target = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=world.at * 1000)
     assert target is not None
     targets.verify(target)

@@ -14,6 +14,7 @@ from postroom.cli.app import app
 from postroom.cli.descriptor import Deployment, Descriptor
 from postroom.cli.exits import Exit
 from postroom.client import Mailbox
+from postroom.core.settings import read_outputs
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, Clients
@@ -22,6 +23,8 @@ from postroom.local.emulator import Emulator
 from postroom.local.template import read
 from postroom.local.zones import Mode, ZoneTree
 from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.runtime import deployment as composition
+from postroom.runtime.storage_parts import StorageParts
 
 Postroom = Callable[..., Result]
 
@@ -122,6 +125,11 @@ class Rooms:
     clients: Clients
     outputs: Mapping[str, str]
     descriptor: Path
+
+    @property
+    def storage(self) -> StorageParts:
+        """What the deployment stores things in."""
+        return composition.Deployment(read_outputs(self.outputs), self.clients).storage
 
 
 @pytest.fixture(scope="session")

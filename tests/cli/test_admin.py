@@ -222,7 +222,7 @@ def test_a_queue_that_nobody_works_off_is_bad(status: Ask, offices: Offices) -> 
     assert source["UUID"] in str(checks["queue CourierQueue"]["next"])
 
 
-@pytest.mark.parametrize("queue", list(running.LETTERS))
+@pytest.mark.parametrize("queue", list(running.DEAD_LETTERS))
 def test_a_dead_letter_is_bad_and_stays(status: Ask, offices: Offices, queue: str) -> None:
     sqs, url = offices.client("sqs"), offices.output(f"{queue}Url")
     sqs.send_message(QueueUrl=url, MessageBody="{}")

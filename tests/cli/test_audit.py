@@ -19,9 +19,7 @@ from postroom.reasons import Reason
 from postroom.storage.audit.problems import Problem
 from postroom.storage.keys import RowKey, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.ledger import Accepted, text_of
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.seen import Seen
-from postroom.storage.mail.segments import Line, Objects, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 
@@ -35,9 +33,9 @@ class Store:
 
     def __init__(self, rooms: Rooms) -> None:
         self.rooms = rooms
-        self.register = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"])
-        self.seen = Seen(rooms.clients("dynamodb"), rooms.outputs["SeenTable"])
-        self.objects = Objects(rooms.clients("s3"), rooms.outputs["Bucket"])
+        self.register = rooms.storage.register
+        self.seen = rooms.storage.seen
+        self.objects = rooms.storage.objects
         self.now = int(time.time())
 
     def accepted(self, claim: str) -> Accepted:

@@ -10,9 +10,7 @@ from tests.sparks import ON_SPARK, run_job_here
 from typer.testing import Result
 
 from postroom.local import job_runs
-from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.keys import row_key
-from postroom.storage.mail.register import Register
 from postroom.storage.mail.segments import Place
 
 pytestmark = ON_SPARK
@@ -38,11 +36,10 @@ def test_each_run_of_the_command_starts_a_process_of_its_own(operate: Callable[.
 
 
 def a_dry_run_and_a_run(operate: Callable[..., Result], rooms: Rooms, mailbox: str) -> None:
-    dynamodb = rooms.clients("dynamodb")
-    register = Register(dynamodb, rooms.outputs["PostTable"])
+    register = rooms.storage.register
     key = row_key(mailbox, 1, round(time.time() * 1000) - 41 * DAY_MS, "f" * 32)
     register.file(key, Place("seg/one", 0, 7), "c")
-    Mailboxes(dynamodb, rooms.outputs["DirectoryTable"]).set_ttl(mailbox, 40)
+    rooms.storage.mailboxes.set_ttl(mailbox, 40)
     would = operate("expire", "--dry-run")
     assert would.exit_code == 0, would.output
     assert f"would go: {mailbox}: 1 messages expired, 7 bytes\n" in would.stdout

@@ -13,8 +13,6 @@ from typer.testing import Result
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.storage.directory.domains import Directory
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.limits.quotas import Usages
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 
@@ -77,7 +75,7 @@ def test_a_mailbox_of_dm3_needs_no_key_but_that_of_its_profile(operate: Operate,
 def test_a_mailbox_that_its_owner_opened_is_listed_closed_and_not_opened_again_once_it_is_removed(
     operate: Operate, postroom: Postroom, rooms: Rooms
 ) -> None:
-    mailboxes = Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"])
+    mailboxes = rooms.storage.mailboxes
     assert mailboxes.open_letters("own.eth")
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("own.eth")]
     assert line.split("  ")[-1].strip() == "open, its owner opened it"
@@ -93,7 +91,7 @@ def test_a_mailbox_that_its_owner_opened_is_listed_closed_and_not_opened_again_o
 def test_keys_are_replaced_and_what_else_was_set_stays(operate: Operate, directory: Directory, rooms: Rooms) -> None:
     one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
     operate("open", "two.example", "--public-key-base64", base64(one))
-    Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"]).raise_shards("two.example", 3)
+    rooms.storage.mailboxes.raise_shards("two.example", 3)
     assert operate("set", "two.example", "--public-key-base64", base64(two), "--sign-out").exit_code == 0
     mailbox = directory.mailbox("two.example")
     assert (mailbox.keys, mailbox.shards, mailbox.sign_outs) == ((base64(two),), 3, 1)
@@ -111,7 +109,7 @@ def test_who_was_closed_is_let_in_again(operate: Operate, directory: Directory) 
 def test_a_mailbox_is_bounded_and_what_waits_in_it_is_counted(
     operate: Operate, directory: Directory, rooms: Rooms
 ) -> None:
-    usages = Usages(rooms.clients("dynamodb"), rooms.outputs["LimitsTable"])
+    usages = rooms.storage.usages
     usages.add("six.example", 5, 500)
     told = operate("set", "six.example", "--max-messages", "10", "--max-bytes", "1000")
     assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"

@@ -21,7 +21,7 @@ Operate = Callable[..., Result]
 
 @pytest.fixture
 def targets(rooms: Rooms) -> Targets:
-    return Targets(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"])
+    return rooms.storage.targets
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.clients import REGION
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Directory, Domain
-from postroom.storage.directory.mailboxes import Mailboxes, OwnSettings
-from postroom.storage.secrets.signing_keys import SigningKeys
+from postroom.storage.directory.mailboxes import OwnSettings
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 
@@ -61,7 +60,7 @@ def test_a_domains_key_goes_into_the_secret(operate: Operate, rooms: Rooms, tmp_
     key = PrivateKey.generate("ed25519")
     (tmp_path / "key.pem").write_bytes(key.to_pem())
     assert operate("domain", "add", "three.example", "--key", "key.pem", "--selector", "s1").exit_code == 0
-    keys = SigningKeys(rooms.clients("secretsmanager"), rooms.outputs["SigningKeysSecret"], time.monotonic)
+    keys = rooms.storage.signing_keys
     stored = keys.of("three.example")
     assert stored is not None
     assert (stored.selector, stored.key.public) == ("s1", key.public)
@@ -129,7 +128,7 @@ def test_subjects_are_listed_with_those_that_are_built_in_and_the_owners(operate
         operate("subject", "add", pattern, *domain, "--mailbox", target)
     operate("subject", "add", "E@F", *domain, "--sync", "identity")
     own = {"A@B": "seven.example", "E@F": "seven.example", "*": "o.seven.example"}
-    mailboxes = Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"])
+    mailboxes = rooms.storage.mailboxes
     assert mailboxes.change_own_settings("seven.example", "", OwnSettings(subjects=own))
     listed = json.loads(operate("subject", "list", *domain, "--json").stdout)
     assert {rule["pattern"]: (rule["target"], rule["built_in"], rule["by_owner"]) for rule in listed} == {

@@ -18,7 +18,7 @@ from postroom.api.states import State
 from postroom.http.tokens import Tokens
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.storage.outbox import End, Outbox
+from postroom.storage.outbox import End
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
@@ -39,7 +39,7 @@ class Office:
         return [each for each in found if isinstance(each, Outgoing)]
 
     def ends(self, end: End) -> Callable[[str], None]:
-        rows = Outbox(self.counter.deployed.clients.dynamodb, self.counter.deployed.tables["OutboxTable"])
+        rows = self.counter.deployed.storage.outbox
         return lambda correlation: rows.finish(SHOP, correlation, end)
 
 

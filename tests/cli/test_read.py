@@ -11,11 +11,9 @@ from typer.testing import Result
 from postroom.names.dnssec import Evidence, Link
 from postroom.names.dnssec.evidence import Window
 from postroom.protocols.nlweb.envelope import read_envelope
-from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.keys import row_key, segment_name
 from postroom.storage.mail.ids import id_of, row_of
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.segments import Line, Objects, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
 
@@ -48,8 +46,8 @@ def messages(read: Read) -> Callable[..., list[dict[str, object]]]:
 @pytest.fixture
 def file(rooms: Rooms, mailbox: str, envelope: Envelope) -> File:
     """File a message as the worker does; its id, as `postroom read` prints it."""
-    register = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"])
-    objects = Objects(rooms.clients("s3"), rooms.outputs["Bucket"])
+    register = rooms.storage.register
+    objects = rooms.storage.objects
 
     def file(
         text: str = "",
@@ -195,7 +193,7 @@ def test_an_acknowledged_message_is_gone_for_good(
     assert json.loads(read("--ack", one, "--json").stdout) == {"acknowledged": [one]}
     key = row_of(one, mailbox)
     assert key is not None
-    row = Register(rooms.clients("dynamodb"), rooms.outputs["PostTable"]).find(key)
+    row = rooms.storage.register.find(key)
     assert row is not None
     assert row.why == "acked"
 
@@ -204,7 +202,7 @@ def test_every_shard_is_read_and_acknowledged(
     read: Read, messages: Callable[..., list[dict[str, object]]], file: File, rooms: Rooms, mailbox: str
 ) -> None:
     early = [file(at_ms=RECEIVED_AT_MS + n) for n in range(3)]
-    Mailboxes(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"]).raise_shards(mailbox, 4)
+    rooms.storage.mailboxes.raise_shards(mailbox, 4)
     late = [file(at_ms=RECEIVED_AT_MS + 10 + n, shards=4) for n in range(6)]
     assert [m["id"] for m in messages()] == early + late
     for told in early + late:

@@ -1,24 +1,22 @@
 """The settings: declared once in template.yaml, parsed once; a wrong one stops the start and is named."""
 
 import ast
+import importlib
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import boto3
 import pytest
 import yaml
 
 from postroom.core.errors import SettingsError
-from postroom.core.own_faults import OwnFaults
-from postroom.core.settings import DAY_SECONDS, Settings, read_settings
-from postroom.runtime.courier import build_courier
-from postroom.runtime.dead_letters import build_keepers
-from postroom.runtime.inbox import build_doors
-from postroom.runtime.mailbox import build_mailbox_api
-from postroom.runtime.senders import build_sender_keys
-from postroom.runtime.worker import build_worker
+from postroom.core.settings import DAY_SECONDS, Settings, read_outputs, read_settings
+from postroom.runtime.deployment import Deployment
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {field.name: field for field in fields(Settings)}
@@ -56,13 +54,6 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     if resource["Type"] == "AWS::Serverless::Function"
 }
 DECLARED = {variable for variables in FUNCTIONS.values() for variable in variables} - POWERTOOLS
-BUILDERS = {
-    "InboxFunction": build_doors,
-    "WorkerFunction": build_worker,
-    "KeeperFunction": build_keepers,
-    "CourierFunction": build_courier,
-    "MailboxFunction": build_mailbox_api,
-}
 
 
 def refusal(**environment: str) -> str:
@@ -107,7 +98,7 @@ def test_what_is_no_parameter_has_the_default_of_the_settings() -> None:
 @pytest.mark.parametrize(("variable", "value"), [("RESOLVERS", "nowhere.example"), ("TRUST_ANCHORS", ". IN A 1.2.3.4")])
 def test_a_setting_with_a_form_of_its_own_is_named_too(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=variable):
-        build_sender_keys(read_settings({variable: value}))
+        _ = Deployment(read_settings({variable: value}), boto3.client).names.sender_keys
 
 
 SET_BY_PARAMETERS = sorted(
@@ -139,8 +130,15 @@ def _attributes_read() -> set[str]:
     for folder in (ROOT / "layers" / "postroom" / "postroom", ROOT / "functions"):
         for path in folder.rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "settings":
-                    read.add(node.attr)
+                match node:
+                    case (
+                        ast.Attribute(ast.Name("settings"), attr)
+                        | ast.Attribute(ast.Attribute(attr="_settings"), attr)
+                        | ast.Call(ast.Attribute(attr="given"), [ast.Constant(str(attr))])
+                        | ast.Call(ast.Attribute(attr="_queue"), [ast.Constant(str(attr))])
+                        | ast.Call(ast.Name("given"), [ast.Constant(str(attr))])
+                    ):
+                        read.add(attr)
     return read
 
 
@@ -155,13 +153,23 @@ class Watched:
         self.needed: set[str] = set()
         self.read: set[str] = set()
 
-    def need(self, *names: str) -> None:
-        self.needed |= set(names)
-        self._settings.need(*names)
+    def given(self, name: str) -> str:
+        self.needed.add(name)
+        return self._settings.given(name)
 
     def __getattr__(self, name: str) -> object:
         self.read.add(name)
         return getattr(self._settings, name)
+
+
+def start(function: str, settings: Watched) -> None:
+    """Import a function's module, as a cold start does."""
+    said = {**TEMPLATE["Globals"]["Function"], **TEMPLATE["Resources"][function]["Properties"]}
+    module = f"{said['CodeUri'].strip('/').replace('/', '.')}.{said['Handler'].partition('.')[0]}"
+    sys.modules.pop(module, None)
+    with patch("postroom.core.settings.read_settings", lambda _environment: settings):
+        importlib.import_module(module)
+    del sys.modules[module]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -172,20 +180,10 @@ def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatc
         variable.lower() for variable in FUNCTIONS[function] if FUNCTIONS[function][variable] in TEMPLATE["Resources"]
     }
     settings = Watched(read_settings({name.upper(): "here" for name in own}))
-    BUILDERS[function](settings, OwnFaults())  # type: ignore[arg-type]
+    start(function, settings)
     assert settings.needed == own
     # What is set for some functions only must be set for all that read it: a default would come in unseen.
-    assert {name for name in settings.read if name.upper() in DECLARED} - given <= UNUSED_THERE[function]
-
-
-UNUSED_THERE = {
-    "InboxFunction": set[str](),
-    "WorkerFunction": set[str](),
-    # It buries claims, never looks for a message's home, files nothing and counts nothing.
-    "KeeperFunction": {"seen_table", "limits_table", "outbox_table"},
-    "CourierFunction": set[str](),
-    "MailboxFunction": set[str](),
-}
+    assert {name for name in settings.read if name.upper() in DECLARED} - given == set()
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -223,6 +221,23 @@ def test_a_setting_is_read_as_what_it_is(variable: str, text: str, value: object
 
 def test_other_variables_are_nobodys_settings() -> None:
     assert read_settings({"PATH": "/bin", "bucket": "x", "AWS_REGION": "y"}) == Settings()
+
+
+def test_what_the_outputs_of_the_stack_tell_is_read_as_the_functions_read_it() -> None:
+    told = {name for name, output in TEMPLATE["Outputs"].items() if isinstance(output["Value"], Ref)}
+    referred = {name: str(TEMPLATE["Outputs"][name]["Value"]) for name in told}
+    from_outputs = read_outputs({name: _value(refer) for name, refer in referred.items()})
+    variables = {v: ref for given in FUNCTIONS.values() for v, ref in given.items() if isinstance(ref, Ref)}
+    known = {v: _value(ref) for v, ref in variables.items() if ref in referred.values() and v not in POWERTOOLS}
+    assert {"POST_TABLE", "CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET", "RETAIN_SECONDS", "HORIZON_SECONDS"} <= known.keys()
+    assert from_outputs == read_settings(known)
+
+
+def _value(refer: str) -> str:
+    """What a parameter or a resource stands for in a deployment that is not as the defaults have it."""
+    return {"RetainSeconds": "2500000", "HorizonSeconds": "1200000"}.get(
+        refer, str(PARAMETERS[refer]["Default"]) if refer in PARAMETERS else f"the {refer}"
+    )
 
 
 # --- a wrong setting stops the start -----------------------------------------------------------------------------
@@ -357,9 +372,9 @@ def test_a_horizon_of_15_days_leaves_no_retain_to_choose() -> None:
 
 def test_what_is_needed_and_not_set_is_named() -> None:
     settings = read_settings({"BUCKET": "box"})
-    settings.need("bucket")
+    assert settings.given("bucket") == "box"
     with pytest.raises(SettingsError, match=r"^POST_TABLE is not set"):
-        settings.need("bucket", "post_table")
+        settings.given("post_table")
 
 
 def test_settings_do_not_change() -> None:

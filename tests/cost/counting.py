@@ -44,11 +44,8 @@ from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.register import Register
-from postroom.storage.secrets.signing_keys import SigningKeys
 
 Protocol = Literal["nlweb", "dm3"]
 SENDER, RECEIVER, SUBJECT = "sender.example", "receiver.example", "Hello@Host"
@@ -187,10 +184,9 @@ class PostOffice:
         """Let receiver.example send to elsewhere.example, whose post office is there as long as the block lasts; a
         token of its owner's. `folder`: for certificates."""
         store, authority = self.running.deployed, Authority(folder)
-        directory = store.tables["DirectoryTable"]
-        Operators(store.clients.dynamodb, directory).put_domain(Domain(RECEIVER, signs=True))
-        Mailboxes(store.clients.dynamodb, directory).set_keys(RECEIVER, [b64encode(self._key.public.spki()).decode()])
-        SigningKeys(store.clients.secrets, store.secrets["SigningKeys"], time.time).put(RECEIVER, "pk1", self._key)
+        store.storage.operators.put_domain(Domain(RECEIVER, signs=True))
+        store.storage.mailboxes.set_keys(RECEIVER, [b64encode(self._key.public.spki()).decode()])
+        store.storage.signing_keys.put(RECEIVER, "pk1", self._key)
         self._zones.put(ELSEWHERE, "nlweb IN A 127.0.0.1\n")
         with Elsewhere(authority, {ELSEWHERE: ELSEWHERE}) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -315,7 +311,7 @@ def _clients(session: boto3.Session) -> Clients:
 
 
 def _set_up(deployed: Deployed) -> None:
-    operators = Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER))
     operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
     profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}

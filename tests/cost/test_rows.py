@@ -9,9 +9,6 @@ from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.protocols.nlweb.names import read_host_name
 from postroom.reasons import Kind, Reason
 from postroom.storage.keys import row_key, seen_key_nlweb, segment_name
-from postroom.storage.mail.feedback_log import TellTale
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.seen import Seen
 from postroom.storage.mail.segments import Place
 
 HOST = f"{'.'.join(['a' * 63] * 3)}.{'b' * 61}"
@@ -31,7 +28,7 @@ def test_these_are_the_longest_names() -> None:
 
 @LONGEST
 def test_a_row_from_live_to_acknowledged_is_one_unit(deployed: Deployed, name: str) -> None:
-    register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
+    register = deployed.storage.register
     key = row_key(name, 10_000, NOW_MS, CLAIM)
     register.file(key, Place(segment_name(NOW_MS, "f" * 32), 99_999_999, 5_000_000), name)
     [live] = deployed.rows("PostTable")
@@ -43,8 +40,7 @@ def test_a_row_from_live_to_acknowledged_is_one_unit(deployed: Deployed, name: s
 
 @LONGEST
 def test_a_discarded_row_is_one_unit_up_to_the_end_of_its_feedback(deployed: Deployed, name: str) -> None:
-    table = deployed.tables["PostTable"]
-    register, told = Register(deployed.clients.dynamodb, table), TellTale(deployed.clients.dynamodb, table)
+    register, told = deployed.storage.register, deployed.storage.feedback_log
     key = row_key(name, 10_000, NOW_MS, CLAIM)
     longest = max((reason for reason in Reason if reason.kind is not Kind.RETRY), key=lambda reason: len(str(reason)))
     register.discard(key, longest, FAR)
@@ -57,7 +53,7 @@ def test_a_discarded_row_is_one_unit_up_to_the_end_of_its_feedback(deployed: Dep
 @LONGEST
 def test_what_remembers_a_message_is_one_unit(deployed: Deployed, name: str) -> None:
     home = row_key(name, 10_000, NOW_MS, CLAIM)
-    seen = Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
+    seen = deployed.storage.seen
     seen.claim_home(seen_key_nlweb(name, name, CORRELATION), "0" * 64, home, now=NOW_MS // 1000, forget_at=FAR)
     [row] = deployed.rows("SeenTable")
     assert item_bytes(row) < WELL_UNDER

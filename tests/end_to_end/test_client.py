@@ -16,7 +16,6 @@ from postroom.demo.town import DM3_HOST, SUBJECT, Town
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.mailboxes import Mailboxes
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
@@ -33,7 +32,7 @@ def reached(town: Town) -> dict[str, Any]:
     office.operators.put_subject(DESK, SubjectRule(SUBJECT, Treatment.MAILBOX, DESK))
     office.operators.put_domain(Domain(DESK))
     office.deployment.serve_host(NLWEB.host(DESK))
-    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes = office.mailboxes
     mailboxes.set_keys(DESK, [b64encode(KEY.public.spki()).decode()])
     return {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.door.port)}
 

@@ -18,7 +18,6 @@ from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.mailboxes import Mailboxes
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
@@ -46,7 +45,7 @@ def shop(town: Town) -> None:
     office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
     office.operators.put_domain(Domain(SHOP, signs=True))
     office.deployment.serve_host(NLWEB.host(SHOP))
-    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes = office.mailboxes
     mailboxes.set_keys(SHOP, [b64encode(OWNER.public.spki()).decode()])
 
 

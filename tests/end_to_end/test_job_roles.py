@@ -10,16 +10,15 @@ from botocore.exceptions import ClientError
 from tests.roles import session_of
 from tests.sparks import ON_SPARK, run_job_here
 
+from postroom.core.settings import read_outputs
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, clean_session
 from postroom.local.spark import environment_of
 from postroom.local.stack import Deployment, LocalStack
-from postroom.storage.containers import Storage, Use
-from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.runtime import deployment as composition
+from postroom.storage.containers import Use
 from postroom.storage.keys import RowKey, claim_name, row_key, segment_name
-from postroom.storage.limits.quotas import Usages
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.segments import Line, Objects, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 pytestmark = ON_SPARK
 
@@ -120,25 +119,25 @@ def test_what_a_job_has_no_business_with_it_may_not(
 
 
 def test_expiry_does_its_work_in_its_role(deployment: Deployment) -> None:
-    dynamodb, s3, outputs = deployment.client("dynamodb"), deployment.client("s3"), deployment.outputs
-    mailboxes = Mailboxes(dynamodb, outputs["DirectoryTable"])
+    s3, bucket = deployment.client("s3"), deployment.outputs["Bucket"]
+    parts = composition.Deployment(read_outputs(deployment.outputs), deployment.client).storage
+    mailboxes = parts.mailboxes
     mailboxes.set_ttl("over.example", 40)
     mailboxes.hold("held.example")
     at_ms = round(time.time() * 1000) - 41 * 86_400_000
     row = row_key("over.example", 1, at_ms, "f" * 32)
     name = segment_name(at_ms, os.urandom(16).hex())
     data, [place] = lay_out([Line(row, "news", "{}", {})], name)
-    s3.put_object(Bucket=outputs["Bucket"], Key=name, Body=data)
-    Register(dynamodb, outputs["PostTable"]).file(row, place, "news")
-    Usages(dynamodb, outputs["LimitsTable"]).add("over.example", 1, place.length)
-    objects = Objects(s3, outputs["Bucket"])
-    storage = Storage(dynamodb, outputs["StorageTable"], objects, Use(), lambda: os.urandom(16).hex())
+    s3.put_object(Bucket=bucket, Key=name, Body=data)
+    parts.register.file(row, place, "news")
+    parts.usages.add("over.example", 1, place.length)
+    storage = parts.containers
     storage.add_part("over.example", b"stale", at_ms // 1000)
-    s3.put_object(Bucket=outputs["Bucket"], Key=claim_name(at_ms, "old"), Body=b"")
-    s3.create_multipart_upload(Bucket=outputs["Bucket"], Key="box/large")
+    s3.put_object(Bucket=bucket, Key=claim_name(at_ms, "old"), Body=b"")
+    s3.create_multipart_upload(Bucket=bucket, Key="box/large")
     run(deployment, "ExpireJob")
     assert object_of(deployment, row) is None
-    assert Usages(dynamodb, outputs["LimitsTable"]).read("over.example").messages == 0
+    assert parts.usages.read("over.example").messages == 0
     assert storage.use("over.example") == Use()
     left = names(deployment)
     assert name not in left

@@ -20,7 +20,6 @@ from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("town")
@@ -44,7 +43,7 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
     office, key = town.receiver, PrivateKey.generate("ed25519")
     office.operators.put_domain(Domain(HOME))
     office.deployment.serve_host(NLWEB.host(HOME))
-    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes = office.mailboxes
     for name in (HOME, ORDERS):
         mailboxes.set_keys(name, [b64encode(key.public.spki()).decode()])
     (tmp_path / f"{HOME}.pem").write_bytes(key.to_pem())

@@ -20,7 +20,6 @@ from postroom.client.archive import Archive, FolderHome, copy
 from postroom.client.archive.service import ServiceHome
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.town import RECEIVER, Town
-from postroom.storage.directory.mailboxes import Mailboxes
 
 __all__ = ["shell", "tools"]
 
@@ -65,7 +64,7 @@ def test_every_block_of_the_page_is_followed() -> None:
 def mailbox(town: Town) -> Any:
     """Of somebody who signs in by the key that the operator set."""
     office = town.receiver
-    mailboxes = Mailboxes(office.deployment.client("dynamodb"), office.deployment.outputs["DirectoryTable"])
+    mailboxes = office.mailboxes
     mailboxes.set_keys(ARCHIVE, [b64encode(KEY.public.spki()).decode()])
     reached = {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.door.port)}
     with Mailbox(f"https://nlweb.{RECEIVER}", ARCHIVE, KEY, **reached) as opened:

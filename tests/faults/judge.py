@@ -18,7 +18,6 @@ from postroom.storage.audit.collection import gather
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import Accepted, read_ledger
 from postroom.storage.mail.register import ACKED, FORWARDED, Row, read_row
-from postroom.storage.mail.segments import Objects
 
 
 @dataclass
@@ -128,7 +127,7 @@ class Judge:
 
     def _whose(self) -> dict[str, str]:
         """Whose message each claim is, by the claim's id."""
-        objects = Objects(self.town.deployed.clients.s3, self.town.deployed.bucket)
+        objects = self.town.deployed.storage.objects
         claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
         return {claim.id: who_is(claim.envelope) for claim in claims}
 

@@ -120,4 +120,4 @@ def _url(domain: str) -> str:
 
 
 def _targets(town: Town) -> Targets:
-    return Targets(town.deployed.clients.dynamodb, town.deployed.tables["DirectoryTable"])
+    return town.deployed.storage.targets

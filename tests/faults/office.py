@@ -31,10 +31,8 @@ from tests.pipeline.ports import InTurn
 from tests.sessions import share_descriptions
 
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.runtime import dead_letters, inbox, worker
+from postroom.runtime import system
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
 from postroom.storage.mail.replies import MAX_INLINE_BYTES
 from postroom.storage.secrets.signing_keys import SigningKeys
 
@@ -115,8 +113,7 @@ class Town:
         self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # One call after the other: only then does a call have a number.
-        for module in (inbox, worker, dead_letters):
-            setattr(module, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
+        setattr(system, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
         self.settle_by({})
         for function in FUNCTIONS:
             self._started(function)
@@ -194,10 +191,10 @@ class Town:
 def _set_up(clients: Clients) -> dict[str, Any]:
     """What the template says, and what operators set; the names of it all."""
     deployed = deploy(clients)
-    operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
     owners_key = base64.b64encode(published_key().public.spki()).decode()
-    mailboxes = Mailboxes(clients.dynamodb, deployed.tables["DirectoryTable"])
+    mailboxes = deployed.storage.mailboxes
     mailboxes.set_keys(RECEIVER, [owners_key])
     # More than any run holds: counted, and never full.
     mailboxes.set_quota(BOB, messages=1_000_000)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import boto3
 from tests.aws import Deployed
@@ -10,13 +9,9 @@ from tests.faults.clock import CLOCK
 from tests.faults.letters import who_is
 from tests.functions.samples import BOB, RECEIVER
 
+from postroom.runtime.deployment import Deployment
 from postroom.storage.mail.reader import Reader
 from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.segments import Objects
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_s3 import S3Client
 
 RETAIN_SECONDS = 22 * 86_400
 
@@ -31,18 +26,16 @@ class Owners:
     @staticmethod
     def at_home(deployed: Deployed) -> "Owners":
         """With clients of their own, as a process of theirs makes them: boto3's defaults."""
-        return Owners._at(deployed, boto3.client("dynamodb"), boto3.client("s3"))
+        return Owners._of(deployed.parts(boto3.client))
 
     @staticmethod
     def watched(deployed: Deployed) -> "Owners":
         """With the clients of the tests, which no fault befalls."""
-        return Owners._at(deployed, deployed.clients.dynamodb, deployed.clients.s3)
+        return Owners._of(deployed.parts())
 
     @staticmethod
-    def _at(deployed: Deployed, dynamodb: "DynamoDBClient", s3: "S3Client") -> "Owners":
-        table = deployed.tables["PostTable"]
-        register = Register(dynamodb, table)
-        return Owners(register, Reader(dynamodb, table, register, Objects(s3, deployed.bucket)))
+    def _of(deployment: Deployment) -> "Owners":
+        return Owners(deployment.storage.register, deployment.storage.reader)
 
     def shown(self) -> list[tuple[Row, str]]:
         """What they are shown, and which message each row is. Raises NotNowError; OurError for a row without bytes."""

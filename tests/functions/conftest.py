@@ -23,7 +23,6 @@ from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.operators import Operators
 from postroom.storage.secrets.signing_keys import SigningKeys
 
 
@@ -88,7 +87,7 @@ def running(
     key: PrivateKey,
 ) -> Iterator[Office]:
     clients = deployed.clients
-    operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
     operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
     SigningKeys(clients.secrets, deployed.secrets["SigningKeys"], time.time).put(RECEIVER, SELECTOR, key)

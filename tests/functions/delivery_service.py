@@ -10,7 +10,6 @@ from postroom.core.settings import Settings
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.directory.operators import Operators
 from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 
@@ -21,7 +20,7 @@ def open_service(
     clients = deployed.clients
     DeliveryServiceKeys(clients.secrets, deployed.secrets["DeliveryServiceKeys"], time.time).put(keys)
     put_registry(deployed, json.dumps({name: {PROFILE_KEY: uri} for name, uri in profiles.items()}).encode())
-    operators = Operators(clients.dynamodb, deployed.tables["DirectoryTable"])
+    operators = deployed.storage.operators
     for mailbox in mailboxes:
         operators.put_dm3_mailbox(mailbox)
 

@@ -9,7 +9,6 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
 
 from postroom.reasons import Reason
-from postroom.storage.mail.register import Register
 
 
 def notice() -> str:
@@ -19,7 +18,7 @@ def notice() -> str:
 
 @pytest.fixture(autouse=True)
 def discarded(running: Office) -> None:
-    register = Register(running.deployed.clients.dynamodb, running.deployed.tables["PostTable"])
+    register = running.deployed.storage.register
     register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
 
 

@@ -374,7 +374,7 @@ def test_what_breaks_the_door_is_answered_503(running: Office, monkeypatch: pyte
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
-    monkeypatch.setattr(running.start("InboxFunction").doors.dm3, "post", breaks)
+    monkeypatch.setattr(running.start("InboxFunction").deployment.pipeline.dm3_inbox, "post", breaks)
     answer = post(running, submission())
     assert (answer["statusCode"], answer["headers"]["Retry-After"].isdigit()) == (503, True)
     assert "roof" not in json.dumps(answer)

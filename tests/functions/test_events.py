@@ -40,9 +40,7 @@ from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.verify import check_signature
 from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.directory.notification_targets import Kind, Targets
-from postroom.storage.limits.feedback import FeedbackLimits
-from postroom.storage.mail.register import Register
+from postroom.storage.directory.notification_targets import Kind
 
 COVERED: set[str] = set()
 
@@ -187,7 +185,7 @@ def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Offic
     assert line.envelope == sample("inbox-post.json")["body"]
     assert line.receipt["key_fingerprint"] == published_key().public.fingerprint
     good, forged = claim(1, MADE_AT, "").row, claim(3, MADE_AT, "").row
-    register = Register(running.deployed.clients.dynamodb, running.deployed.tables["PostTable"])
+    register = running.deployed.storage.register
     found = [register.find(row) for row in (good, forged)]
     assert [row and (row.live, row.discarded) for row in found] == [(True, None), (False, Reason.SIGNATURE_INVALID)]
     [notice] = running.deployed.bodies("CourierQueue")
@@ -238,7 +236,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
 @covers("courier-notice.json")
 def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewhere, key: PrivateKey) -> None:
     store = running.deployed
-    register = Register(store.clients.dynamodb, store.tables["PostTable"])
+    register = store.storage.register
     register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
     assert running.invoke("CourierFunction", sample("courier-notice.json")) == {"batchItemFailures": []}
     [posted] = elsewhere.posted
@@ -261,7 +259,7 @@ def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewh
 @covers("courier-summary.json")
 def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: Elsewhere) -> None:
     store, hour = running.deployed, MADE_AT // 3600 - 1
-    limits = FeedbackLimits(store.clients.dynamodb, store.tables["LimitsTable"])
+    limits = store.storage.feedback_limits
     for code in ("SignatureInvalid", "SignatureInvalid", "KeyNotFound"):
         limits.withhold(SENDER, hour, code)
     assert running.invoke("CourierFunction", sample("courier-summary.json")) == {"batchItemFailures": []}
@@ -276,7 +274,7 @@ def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: E
 @covers("courier-waiting.json")
 def test_whoever_wants_to_know_has_a_notification_on_its_way(running: Office) -> None:
     store = running.deployed
-    targets = Targets(store.clients.dynamodb, store.tables["DirectoryTable"])
+    targets = store.storage.targets
     target = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
     assert target is not None
     targets.verify(target)

@@ -8,24 +8,29 @@ import pytest
 from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS, LAYER
 
 EVERYWHERE = {
-    "aws_lambda_powertools", "boto3", "botocore", "certifi", "coincurve", "cryptography", "dateutil", "jiter",
+    "aws_lambda_powertools", "boto3", "botocore", "certifi", "cryptography", "dateutil", "jiter",
     "jmespath", "multiprocessing", "nacl", "orjson", "pybase64", "rfc8785", "s3transfer", "six", "typing_extensions",
     "urllib3",
-    "postroom.api", "postroom.core", "postroom.crypto", "postroom.http", "postroom.net", "postroom.net.aws",
-    "postroom.outbound", "postroom.pipeline", "postroom.protocols", "postroom.protocols.dm3",
+    "postroom.api", "postroom.core", "postroom.crypto", "postroom.net", "postroom.net.aws",
+    "postroom.outbound", "postroom.pipeline", "postroom.protocols",
     "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
-    "postroom.storage.aws", "postroom.storage.directory", "postroom.storage.limits", "postroom.storage.mail",
-    "postroom.storage.secrets",
+    "postroom.storage.aws", "postroom.storage.mail", "postroom.storage.secrets",
 }  # fmt: skip
+MESSAGES = {
+    "coincurve", "postroom.http", "postroom.protocols.dm3", "postroom.storage.directory", "postroom.storage.limits",
+}  # fmt: skip
+"""Of whoever has to do with more than dead letters."""
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
 JUDGING = {"postroom.names.dnssec", "postroom.pipeline.judges"}
 IMPORTED = {
-    "inbox/app": {*DNS, *JUDGING, "postroom.net.timebox"},
-    "worker/app": {*DNS, *JUDGING},
+    "inbox/app": {*MESSAGES, *DNS, *JUDGING, "postroom.net.timebox"},
+    "worker/app": {*MESSAGES, *DNS, *JUDGING},
     "worker/keeper": set[str](),
-    "courier/app": {*DNS, "h11", "httpcore", "postroom.net.https", "postroom.net.timed", "standardwebhooks", "yaml"},
-    "mailbox/app": {"jwt", "msgspec", "postroom.names"},
-}
+    "courier/app": {
+        *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.https", "postroom.net.timed", "standardwebhooks", "yaml",
+    },
+    "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names"},
+}  # fmt: skip
 """Beside EVERYWHERE. Packages of others by their first name; of ours, packages and the modules of the first
 floor and of `net`; of Python's own, those of SLOW."""
 

@@ -104,7 +104,7 @@ def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
-    monkeypatch.setattr(running.start("InboxFunction").doors.nlweb, "post", breaks)
+    monkeypatch.setattr(running.start("InboxFunction").deployment.pipeline.nlweb_inbox, "post", breaks)
     answer = running.invoke("InboxFunction", post_event())
     document = refused(answer, Reason.NOT_QUEUED)
     assert answer["headers"]["Retry-After"].isdigit()

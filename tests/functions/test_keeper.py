@@ -18,7 +18,7 @@ from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft
 from postroom.reasons import Reason
-from postroom.storage.outbox import Message, Outbox
+from postroom.storage.outbox import Message
 
 LONG_AGO = MADE_AT - 7 * 86_400
 
@@ -110,7 +110,7 @@ def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_t
     running: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
-    outbox = Outbox(store.clients.dynamodb, store.tables["OutboxTable"])
+    outbox = store.storage.outbox
     made_ms = MADE_AT * 1000
     for number in (1, 2):
         correlation, at_ms = str(UUID(int=number)), made_ms - 2 * 86_400_000 * (number == 1)

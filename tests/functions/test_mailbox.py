@@ -27,11 +27,8 @@ from tests.functions.samples import (
 from postroom.api.schemas import MAX_PART_BYTES
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
 from postroom.storage.keys import row_key
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.segments import Line, Objects, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 HOST = "https://nlweb.receiver.example"
 PAGE, OTHER = "https://app.example", "https://evil.example"
@@ -45,7 +42,7 @@ def opened(deployed: Deployed) -> Deployed:
         deployed, service_keys(), {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}, [Dm3Mailbox(BOB)]
     )
     key = base64.b64encode(published_key().public.spki()).decode()
-    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(RECEIVER, [key])
+    deployed.storage.mailboxes.set_keys(RECEIVER, [key])
     return deployed
 
 
@@ -58,8 +55,8 @@ def running(opened: Deployed) -> Iterator[Office]:
 def file(deployed: Deployed, text: str, number: int = 1) -> None:
     key = row_key(RECEIVER, 1, MADE_AT * 1000, f"{number:032x}")
     data, [place] = lay_out([Line(key, "b.com", text, {})], f"seg/{number}")
-    Objects(deployed.clients.s3, deployed.bucket).put(f"seg/{number}", data)
-    Register(deployed.clients.dynamodb, deployed.tables["PostTable"]).file(key, place, "b.com")
+    deployed.storage.objects.put(f"seg/{number}", data)
+    deployed.storage.register.file(key, place, "b.com")
 
 
 def ask(
@@ -132,7 +129,7 @@ def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(ru
 def test_an_owner_of_a_domain_sets_blocks_and_subjects_by_calls_that_the_role_allows(
     opened: Deployed, running: Office
 ) -> None:
-    Operators(opened.clients.dynamodb, opened.tables["DirectoryTable"]).put_domain(Domain(RECEIVER))
+    opened.storage.operators.put_domain(Domain(RECEIVER))
     token, at = sign_in(running), f"/mailboxes/{RECEIVER}/settings"
     headers = {"content-type": "application/merge-patch+json"}
     headers["if-match"] = ask(running, "GET", at, token=token)["headers"]["ETag"]
@@ -292,7 +289,7 @@ def test_where_there_is_no_registry_of_names_nobody_has_a_profile_and_nothing_is
     deployed: Deployed, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = base64.b64encode(published_key().public.spki()).decode()
-    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(RECEIVER, [key])
+    deployed.storage.mailboxes.set_keys(RECEIVER, [key])
     with office(deployed) as running:
         assert sign_in(running)
         for name in (RECEIVER, BOB, "nobody.example"):

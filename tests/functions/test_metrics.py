@@ -8,7 +8,7 @@ from tests.aws import TEMPLATE, resources
 from postroom.jobs.report import Report
 from postroom.outbound.courier import Delivery
 from postroom.outbound.notifier import Notified
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 
 ROOT = TEMPLATE.parent
 DOCUMENT = (ROOT / "docs" / "operate" / "metrics.md").read_text(encoding="utf-8")

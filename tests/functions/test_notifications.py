@@ -23,7 +23,6 @@ from tests.functions.test_mailbox import ask, said, sign_in
 from postroom.local.authority import Authority
 from postroom.local.zones import ZoneTree
 from postroom.net.https import MAX_RESPONSE_BYTES
-from postroom.storage.directory.mailboxes import Mailboxes
 
 AT = f"/mailboxes/{RECEIVER}/notifications"
 HOOK = "hook.example"
@@ -85,8 +84,7 @@ def hook(authority: Authority, zones: ZoneTree, elsewhere: Elsewhere) -> Iterato
 
 @pytest.fixture
 def token(running: Office) -> str:
-    clients, table = running.deployed.clients, running.deployed.tables["DirectoryTable"]
-    Mailboxes(clients.dynamodb, table).set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
+    running.deployed.storage.mailboxes.set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
     running.deployed.clients.s3.put_object(Bucket=running.deployed.bucket, Key="registry/names.yaml", Body=b"{}")
     return sign_in(running)
 

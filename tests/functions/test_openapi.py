@@ -16,7 +16,7 @@ from tests.tiers import examples
 
 from postroom.api.http import Authentication
 from postroom.api.operations import OPERATIONS
-from postroom.storage.directory.notification_targets import Kind, Targets
+from postroom.storage.directory.notification_targets import Kind
 from postroom.storage.keys import row_key
 from postroom.storage.mail.ids import id_of
 
@@ -60,7 +60,7 @@ class App:
 
 def target(deployed: Deployed) -> str:
     """The id of a target that there is."""
-    targets = Targets(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    targets = deployed.storage.targets
     made = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
     assert made is not None
     return made.id

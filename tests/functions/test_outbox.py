@@ -14,8 +14,6 @@ from tests.functions.test_mailbox import ask, said, sign_in
 from postroom.net.https import MAX_RESPONSE_BYTES
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
 
 AT = f"/mailboxes/{RECEIVER}/outbox"
 MESSAGE = {"token": "t1", "to": SENDER, "subject": "Hello@Host", "body": {"Text": "Good morning ☀"}}
@@ -24,9 +22,9 @@ MESSAGE = {"token": "t1", "to": SENDER, "subject": "Hello@Host", "body": {"Text"
 @pytest.fixture
 def token(running: Office) -> str:
     """Of the owner of receiver.example, who may send from now on."""
-    clients, table = running.deployed.clients, running.deployed.tables["DirectoryTable"]
-    Operators(clients.dynamodb, table).put_domain(Domain(RECEIVER, buffer=True, signs=True))
-    Mailboxes(clients.dynamodb, table).set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
+    storage = running.deployed.storage
+    storage.operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
+    storage.mailboxes.set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
     running.deployed.clients.s3.put_object(Bucket=running.deployed.bucket, Key="registry/names.yaml", Body=b"{}")
     return sign_in(running)
 

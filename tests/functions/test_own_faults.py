@@ -44,9 +44,7 @@ from postroom.core.errors import SettingsError
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
-from postroom.storage.mail.register import Register
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operate" / "own-faults.md"
 LONG_AGO = MADE_AT - 7 * 86_400
@@ -155,7 +153,7 @@ def _dead_letter(running: Office) -> Json:
 
 
 def _notice(running: Office) -> Json:
-    register = Register(running.deployed.clients.dynamodb, running.deployed.tables["PostTable"])
+    register = running.deployed.storage.register
     register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
     return events()["courier-notice.json"]
 
@@ -170,7 +168,7 @@ def _asking(method: str, path: str, body: object = None) -> Callable[[Office], J
     def ready(running: Office) -> Json:
         store = running.deployed
         _operators(running).put_domain(Domain(RECEIVER, buffer=True, signs=True))
-        mailboxes = Mailboxes(store.clients.dynamodb, store.tables["DirectoryTable"])
+        mailboxes = store.storage.mailboxes
         mailboxes.set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
         running.invoke("WorkerFunction", _claim(running))
         headers = {"content-type": "application/json", "authorization": f"Bearer {sign_in(running)}"}
@@ -181,7 +179,7 @@ def _asking(method: str, path: str, body: object = None) -> Callable[[Office], J
 
 
 def _operators(running: Office) -> Operators:
-    return Operators(running.deployed.clients.dynamodb, running.deployed.tables["DirectoryTable"])
+    return running.deployed.storage.operators
 
 
 DOOR = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"], _problem)

@@ -89,13 +89,13 @@ def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(
 AT_ONCE = {
     "InboxFunction": ["dynamodb", "s3", "sqs"],
     "WorkerFunction": ["dynamodb", "s3", "sqs"],
-    "KeeperFunction": ["dynamodb", "sqs", "sqs"],
+    "KeeperFunction": ["dynamodb", "sqs"],
     "CourierFunction": ["dynamodb", "secretsmanager", "sqs"],
 }
 LATER = {
     "InboxFunction": ["lambda", "secretsmanager"],
-    "WorkerFunction": ["events", "secretsmanager", "sqs"],
-    "KeeperFunction": ["events", "s3", "sqs"],
+    "WorkerFunction": ["events", "secretsmanager"],
+    "KeeperFunction": ["s3"],
     "CourierFunction": ["sns"],
 }
 

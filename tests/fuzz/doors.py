@@ -16,6 +16,7 @@ from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, com
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.x25519 import EncryptionKey
+from postroom.http.cors import Cors
 from postroom.http.response import HttpResponse
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge
@@ -26,6 +27,7 @@ from postroom.protocols.dm3.jsonrpc import MAX_BATCH, Call, first_param, read_ca
 from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.nlweb.sign import seal as sign_and_seal
 from postroom.reasons import Kind
+from postroom.runtime.inbox_routes import inbox_router
 from postroom.storage.mail.segments import Line, decode_line
 
 
@@ -171,13 +173,13 @@ def _inbox() -> Any:
     """The function as the template starts it, but for its doors, which are those of the office in memory."""
     environment = {
         "AWS_DEFAULT_REGION": "eu-west-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL",
-        "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz", "DM3_CORS_ORIGINS": "https://a.example",
+        "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz",
         **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "LIMITS_TABLE", "BUCKET"), "none"),
         **dict.fromkeys(("CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET"), "none"),
     }  # fmt: skip
     with patch.dict(os.environ, environment):
         from functions.inbox import app
-    app.router = app.inbox_router(app.doors._replace(nlweb=NLWEB_DOOR, dm3=DM3_DOOR), app.settings)
+    app.router = inbox_router(NLWEB_DOOR, DM3_DOOR, Cors("https://a.example", "DM3_CORS_ORIGINS"))
     return app
 
 

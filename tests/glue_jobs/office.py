@@ -15,8 +15,7 @@ from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import gather
 from postroom.storage.audit.findings import Findings
 from postroom.storage.mail.reader import Filed, Reader, runs_of
-from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.segments import Objects
+from postroom.storage.mail.register import Row
 
 RETAIN_SECONDS = Settings().retain_seconds
 DAY_MS = 86_400_000
@@ -108,10 +107,7 @@ class Office:
                 yield row.key.sk, json.dumps([filed.line.envelope, filed.line.conversation, filed.line.receipt])
 
     def _reader(self) -> Reader:
-        dynamodb, table = self.deployed.clients.dynamodb, self.deployed.tables["PostTable"]
-        return Reader(
-            dynamodb, table, Register(dynamodb, table), Objects(self.deployed.clients.s3, self.deployed.bucket)
-        )
+        return self.deployed.storage.reader
 
 
 def arguments_of(settings: JobSettings) -> list[str]:

@@ -12,7 +12,6 @@ from postroom.jobs.settings import ExpireSettings
 from postroom.storage.containers import Storage, Use
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.keys import SEGMENTS, hour_of
-from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.segments import Objects
 
 pytestmark = ON_SPARK
@@ -33,7 +32,7 @@ def expire(spark: SparkSession, office: Office, *, days_later: int, dry_run: boo
 
 
 def mailboxes(office: Office) -> Mailboxes:
-    return Mailboxes(office.deployed.clients.dynamodb, office.deployed.tables["DirectoryTable"])
+    return office.deployed.storage.mailboxes
 
 
 def test_what_had_its_time_goes_with_its_bytes_and_what_is_held_or_without_end_is_shown_as_before(
@@ -42,7 +41,7 @@ def test_what_had_its_time_goes_with_its_bytes_and_what_is_held_or_without_end_i
     office.fill(messages=600, seed=11, mailboxes=4)
     before = office.shown()
     timed, held, *_ = sorted((name for name, mail in before.items() if mail), key=lambda name: -len(before[name]))
-    usages = Usages(office.deployed.clients.dynamodb, office.deployed.tables["LimitsTable"])
+    usages = office.deployed.storage.usages
     sizes = [row.place.length for row in office.rows(timed) if row.place]
     usages.correct(timed, usages.read(timed), len(sizes), sum(sizes))
     for name in (timed, held):

@@ -15,52 +15,22 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.containers import Storing
-from postroom.http.cors import Cors
-from postroom.http.fetching import Fetching
-from postroom.http.handlers import (
-    AboutHandlers,
-    BearerTokens,
-    ContainerHandlers,
-    MailHandlers,
-    NotificationHandlers,
-    OutboxHandlers,
-    SettingsHandlers,
-    SignInHandlers,
-    mailbox_router,
-)
-from postroom.http.message_listing import Shelves
-from postroom.http.notifications import Offer, TargetDesk
+from postroom.http.notifications import TargetDesk
 from postroom.http.outbox import Sending
-from postroom.http.own_settings import MessageSettings
-from postroom.http.preferences import Preferences
-from postroom.http.rate_limit import Rate
-from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND, Opening
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
-from postroom.http.router import Router
-from postroom.http.sign_in import SignIn
-from postroom.http.tokens import Tokens
 from postroom.http.usage import Counting
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.reasons import Reason
+from postroom.runtime.deployment import Deployment
+from postroom.runtime.system import System
 from postroom.storage.containers import Storage, Use
-from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.notification_targets import Targets
-from postroom.storage.directory.operators import Operators
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.keys import RowKey, row_key, segment_name
-from postroom.storage.limits.challenges import AnsweredChallenges
-from postroom.storage.limits.codes import CodeLimits
-from postroom.storage.limits.quotas import Quota, Usages
 from postroom.storage.mail.ids import id_of
-from postroom.storage.mail.reader import Reader
-from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.segments import Line, Objects, lay_out
-from postroom.storage.outbox import Outbox
-from postroom.storage.queues import Queue
-from postroom.storage.secrets.token_keys import TokenKeys
-from postroom.storage.secrets.webhook_keys import WebhookKeys
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.segments import Line, lay_out
 
 NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
@@ -105,17 +75,22 @@ class Counter:
         self.users = Users()
         self.slept: list[float] = []
         self._numbers = count(1)
-        dynamodb, tables = deployed.clients.dynamodb, deployed.tables
-        self.register = Register(dynamodb, tables["PostTable"])
-        self.objects = Objects(deployed.clients.s3, deployed.bucket)
-        self.mailboxes = Mailboxes(dynamodb, tables["DirectoryTable"])
-        self.operators = Operators(dynamodb, tables["DirectoryTable"])
-        self.directory = Directory(dynamodb, tables["DirectoryTable"], clock=self.clock, cache_seconds=30)
-        self.token_keys = TokenKeys(deployed.clients.secrets, deployed.secrets["TokenKeys"], self.clock)
-        self.targets = Targets(dynamodb, tables["DirectoryTable"])
-        self.webhook_keys = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], self.clock)
-        self.tokens = Tokens(self.token_keys, self.clock, self.new_id)
-        self.router = self._router()
+        self.system = System(
+            clock=self.clock,
+            monotonic=self.clock,
+            sleep=self._sleep,
+            new_id=self.new_id,
+            new_uuid=self.new_uuid,
+            threads=lambda _: InTurn(),
+        )
+        made = deployed.parts(system=self.system)
+        storage, api = made.storage, made.mailbox_api
+        self.register, self.objects, self.mailboxes = storage.register, storage.objects, storage.mailboxes
+        self.operators, self.directory, self.targets = storage.operators, storage.directory, storage.targets
+        self.token_keys, self.webhook_keys, self.tokens = storage.token_keys, storage.webhook_keys, api.tokens
+        api = self.parts().mailbox_api
+        self.router, self.signing_in, self.bearers, self.mail = api.router, api.signing_in, api.bearers, api.mail
+        self.containers = api.container_handlers
         self.mailboxes.set_keys(SHOP, [b64encode(SHOP_KEY.public.spki()).decode()])
         self.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
         self.operators.put_domain(Domain(SHOP, signs=True))
@@ -196,85 +171,41 @@ class Counter:
         challenge = self.challenge(name)
         return said(self.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
 
-    def _router(self) -> Router:
-        reader = Reader(self.deployed.clients.dynamodb, self.deployed.tables["PostTable"], self.register, self.objects)
-        answered = AnsweredChallenges(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"])
-        sign_in = SignIn(
-            tokens=self.tokens,
-            directory=self.directory,
-            mailboxes=self.mailboxes,
-            users=self.users,
-            answered=answered,
+    def parts(self, clients: Clients | None = None, quota: Use = QUOTA, topics: str = TOPICS) -> Deployment:
+        """The objects of one process, with profiles in memory."""
+        made = self.deployed.parts(
+            clients,
+            self.system,
+            dm3_self_registration=self.service,
+            counter_cors_origins="none",
+            outbox_keep_seconds=KEEP,
+            notify_topic_arn=topics,
+            storage_max_containers=quota.containers,
+            storage_max_bytes=quota.bytes,
         )
-        opening = Opening(
-            service=self.service,
-            tokens=self.tokens,
-            answered=answered,
-            users=self.users,
-            directory=self.directory,
-            mailboxes=self.mailboxes,
-            of_a_name=Rate(OF_A_NAME_A_SECOND, self.clock),
-            of_all=Rate(A_SECOND, self.clock),
-        )
-        self.signing_in = SignInHandlers(sign_in=sign_in, opening=opening, mailboxes=self.mailboxes, clock=self.clock)
-        self.bearers = BearerTokens(sign_in, Rate(20, self.clock))
-        self.mail = MailHandlers(
-            shelves=Shelves(reader, Fetching(reader, InTurn(), self.clock), self.register, self.directory, self.clock),
-            register=self.register,
-            counting=self.counting(),
-            pool=InTurn(),
-            retain_seconds=RETAIN,
-            clock=self.clock,
-            sleep=self._sleep,
-        )
-        self.containers = ContainerHandlers(self.storing(self.deployed.clients))
-        return mailbox_router(
-            [
-                self.signing_in,
-                self.mail,
-                OutboxHandlers(self.sending(self.deployed.clients)),
-                NotificationHandlers(self.target_desk()),
-                self.containers,
-                SettingsHandlers(Preferences(self.mailboxes, MessageSettings(self.mailboxes, self.directory))),
-                AboutHandlers(),
-            ],
-            self.bearers,
-            Cors("none", "no page"),
-        )
+        if clients is None:
+            made.storage.register, made.storage.objects = self.register, self.objects
+        made.storage.directory = self.directory
+        made.storage.token_keys = self.token_keys
+        made.storage.webhook_keys = self.webhook_keys
+        made.mailbox_api.tokens = self.tokens
+        made.mailbox_api.users = self.users
+        return made
 
     def counting(self) -> Counting:
-        usages = Usages(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"])
-        return Counting(self.directory, usages, Quota())
+        return self.parts().mailbox_api.counting
 
     def sending(self, clients: Clients) -> Sending:
-        return Sending(
-            directory=self.directory,
-            outbox=Outbox(clients.dynamodb, self.deployed.tables["OutboxTable"]),
-            courier=Queue(clients.sqs, self.deployed.queues["CourierQueue"]),
-            max_bytes=MAX_BYTES,
-            keep_seconds=KEEP,
-            clock=self.clock,
-            new_id=self.new_id,
-            new_uuid=self.new_uuid,
-        )
+        return self.parts(clients).mailbox_api.sending
 
     def target_desk(self, topics: str = TOPICS) -> TargetDesk:
-        return TargetDesk(
-            targets=self.targets,
-            codes=CodeLimits(self.deployed.clients.dynamodb, self.deployed.tables["LimitsTable"]),
-            keys=self.webhook_keys,
-            courier=Queue(self.deployed.clients.sqs, self.deployed.queues["CourierQueue"]),
-            offer=Offer(443, topics),
-            clock=self.clock,
-            new_id=self.new_id,
-        )
+        return self.parts(topics=topics).mailbox_api.targets
 
     def storing(self, clients: Clients, quota: Use = QUOTA) -> Storing:
-        return Storing(self.storage(clients, quota), self.clock)
+        return self.parts(clients, quota).mailbox_api.containers
 
     def storage(self, clients: Clients, quota: Use = QUOTA) -> Storage:
-        objects = Objects(clients.s3, self.deployed.bucket)
-        return Storage(clients.dynamodb, self.deployed.tables["StorageTable"], objects, quota, self.new_id)
+        return self.parts(clients, quota).storage.containers
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -56,7 +56,7 @@ def queued(deployed: Deployed) -> list[Outgoing]:
 
 
 def outbox(counter: Counter) -> Outbox:
-    return Outbox(counter.deployed.clients.dynamodb, counter.deployed.tables["OutboxTable"])
+    return counter.deployed.storage.outbox
 
 
 # --- what goes out ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ def usages(counter: Counter) -> Usages:
     """Of a mailbox that may hold ten messages."""
     counter.mailboxes.set_quota(SHOP, messages=10)
     counter.clock.now += 31
-    return Usages(counter.deployed.clients.dynamodb, counter.deployed.tables["LimitsTable"])
+    return counter.deployed.storage.usages
 
 
 def filed(counter: Counter, usages: Usages, *texts: str) -> list[str]:

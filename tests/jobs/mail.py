@@ -19,11 +19,9 @@ from postroom.storage.audit.collection import gather
 from postroom.storage.audit.findings import Finding
 from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.past import PAST, Stand, stand_of
-from postroom.storage.mail.reader import Reader
-from postroom.storage.mail.register import OVER, Register, read_row
+from postroom.storage.mail.register import OVER, read_row
 from postroom.storage.mail.rounds import DAY_MS
-from postroom.storage.mail.seen import Seen
-from postroom.storage.mail.segments import Line, Objects, Place, lay_out_encoded
+from postroom.storage.mail.segments import Line, Place, lay_out_encoded
 
 NOW = 1_795_253_400_000  # 2026-11-21T09:30:00Z
 RETAIN = 22 * DAY_MS // 1000
@@ -65,11 +63,10 @@ class Mail:
     def __init__(self, deployed: Deployed) -> None:
         self.deployed = deployed
         self.waits: dict[RowKey, str] = {}
-        dynamodb, tables = deployed.clients.dynamodb, deployed.tables
-        self.register = Register(dynamodb, tables["PostTable"])
-        self.seen = Seen(dynamodb, tables["SeenTable"])
-        self.objects = Objects(deployed.clients.s3, deployed.bucket)
-        self.reader = Reader(dynamodb, tables["PostTable"], self.register, self.objects)
+        storage = deployed.storage
+        self.register, self.seen, self.objects, self.reader = (
+            storage.register, storage.seen, storage.objects, storage.reader,
+        )  # fmt: skip
         self._ids = 0
 
     def store(self) -> Stored:

@@ -19,13 +19,10 @@ from postroom.jobs.patience import Patience
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Counts, Tally
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.operators import Operators
 from postroom.storage.keys import RowKey, row_key
-from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 from postroom.storage.mail.head import Heads, Position
-from postroom.storage.mail.register import CLOSED, LIVE, OVER, Register
+from postroom.storage.mail.register import CLOSED, LIVE, OVER
 from postroom.storage.mail.rounds import DAY_MS
 from postroom.storage.mail.segments import Place
 
@@ -41,9 +38,9 @@ class House:
     def __init__(self, deployed: Deployed, clients: Clients | None = None) -> None:
         self.deployed = deployed
         self.clients = clients or deployed.clients
-        self.register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
-        self.mailboxes = Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
-        self.usages = Usages(deployed.clients.dynamodb, deployed.tables["LimitsTable"])
+        self.register = deployed.storage.register
+        self.mailboxes = deployed.storage.mailboxes
+        self.usages = deployed.storage.usages
         self._filed = 0
 
     def by(self, clients: Clients) -> "House":
@@ -135,9 +132,7 @@ def test_what_has_no_time_stays(house: House) -> None:
         house.file(name, 4000)
     house.mailboxes.set_ttl("without.end", 0)
     house.mailboxes.set_keys("wanted.eth", ["key"])
-    Operators(house.clients.dynamodb, house.deployed.tables["DirectoryTable"]).put_dm3_mailbox(
-        Dm3Mailbox("letters.eth")
-    )
+    house.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox("letters.eth"))
     went, _ = house.run()
     assert (went, house.gone()) == ([], {})
 
@@ -220,7 +215,7 @@ def test_mailboxes_are_listed_as_long_as_they_are_held(house: House) -> None:
 def test_each_mailbox_that_may_have_something_is_found_once_in_whatever_parts_the_directory_is_read(
     house: House,
 ) -> None:
-    operators = Operators(house.clients.dynamodb, house.deployed.tables["DirectoryTable"])
+    operators = house.deployed.storage.operators
     for number in range(20):
         house.mailboxes.set_ttl(f"{number}.eth", 40)
         operators.put_dm3_mailbox(Dm3Mailbox(f"{number}.eth"))

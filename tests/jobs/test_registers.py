@@ -15,7 +15,7 @@ from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
 from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, row_key
-from postroom.storage.mail.register import ACKED, Register, Row
+from postroom.storage.mail.register import ACKED, Row
 from postroom.storage.mail.segments import Place
 
 SEGMENT, CHUNK = Place("seg/s", 10, 5), Place("chk/c", 30, 6)
@@ -44,7 +44,7 @@ class Table:
         self.deployed, self.dynamodb = deployed, clients.dynamodb
         self.reads, self.writes, self.tally = Noted(), Noted(), Tally()
         self.pauses: list[float] = []
-        self.register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
+        self.register = deployed.storage.register
         self.registers = Registers(
             clients.dynamodb, deployed.tables["PostTable"],
             reads=self.reads, writes=self.writes, tally=self.tally, sleep=self.pauses.append,

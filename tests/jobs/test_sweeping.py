@@ -31,7 +31,7 @@ from postroom.storage.keys import (
     segment_name,
 )
 from postroom.storage.mail.expiry import GARBAGE_MS
-from postroom.storage.mail.register import ACKED, OVER, Register
+from postroom.storage.mail.register import ACKED, OVER
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
 from postroom.storage.mail.segments import Line, Objects, lay_out
 
@@ -286,7 +286,7 @@ MOVED = "moved"
 
 def filed(house: House, name: str, *whys: str | None) -> list[RowKey]:
     """An object of lines with a row each; of those with a `why` it is gone, `MOVED`: live elsewhere, "": absent."""
-    register = Register(house.deployed.clients.dynamodb, house.deployed.tables["PostTable"])
+    register = house.deployed.storage.register
     at = hour_of(name)
     rows = [row_key(BOB, 1, at, f"{next(house._ids):032x}") for _ in whys]
     data, places = lay_out([Line(row, "alice.eth", "{}", {}) for row in rows], name)

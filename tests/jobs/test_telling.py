@@ -13,7 +13,7 @@ NOW = 1_795_000_000_000
 
 @pytest.fixture
 def objects(deployed: Deployed) -> Objects:
-    return Objects(deployed.clients.s3, deployed.bucket)
+    return deployed.storage.objects
 
 
 def tell(objects: Objects, told: object) -> None:

@@ -16,7 +16,7 @@ from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.net.timebox import TimeBox
 from postroom.reasons import Reason
-from postroom.runtime.inbox import LOOK_UPS
+from postroom.runtime.pipeline_parts import LOOK_UPS
 
 SHORT, LONG = 0.02, 30.0
 

@@ -22,11 +22,10 @@ from postroom.core.errors import NotNowError
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.reasons import Reason
 from postroom.storage.directory.notification_targets import Target
 from postroom.storage.keys import notify_group
-from postroom.storage.queues import Queue
 
 URL, OTHER = "https://hook.example/a", "https://hook.example/b"
 Json = Any
@@ -396,7 +395,7 @@ def befall(house: House, clients: Clients, follower: Waiting, number: int, strik
     try:
         house.notifier(clients).call(follower)
     except Died:
-        Queue(house.deployed.clients.sqs, house.deployed.queues["CourierQueue"]).send(follower.encode())
+        house.deployed.storage.courier_queue.send(follower.encode())
     assert calls[: number + 1] == CALLS_OF_A_TURN[: number + 1]
 
 

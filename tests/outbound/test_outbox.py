@@ -25,7 +25,6 @@ from postroom.protocols.nlweb.verify import check_signature
 from postroom.reasons import Reason
 from postroom.storage.keys import outgoing_group
 from postroom.storage.outbox import Identity, Message
-from postroom.storage.queues import Queue
 
 TO = SENDER
 """Who is written to: whose key is published, so that its Feedback is believed."""
@@ -41,7 +40,7 @@ def queue(house: House, *, carrier: str = "one", body: JsonValue = "hello", dial
     )
     draft = Draft(SHOP, TO, "Hello@Host", correlation, at_ms, body, dialect=dialect)
     outgoing = Outgoing(draft, carrier)
-    Queue(house.deployed.clients.sqs, house.deployed.queues["CourierQueue"]).send(outgoing.encode())
+    house.deployed.storage.courier_queue.send(outgoing.encode())
     house.outbox.told(message, carrier)
     return outgoing
 

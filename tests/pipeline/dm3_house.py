@@ -15,7 +15,6 @@ from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.net.timebox import TimeBox
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.dm3_inbox import Dm3Door
-from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import Dm3Judge
 from postroom.pipeline.worker import Record
 from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, write_envelope
@@ -26,8 +25,6 @@ from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.mail.segments import Objects
-from postroom.storage.queues import Queue
 
 POOL = ThreadPoolExecutor(2)
 ALICE, BOB, MALLORY, SERVICE = "alice.eth", "bob.eth", "mallory.eth", "ds.eth"
@@ -123,20 +120,13 @@ class DeliveryService:
         return Profiles(self.registry, self.house.clock, keep_seconds=30, keep_none_seconds=30)
 
     def door(self, clients: Clients | None = None) -> Dm3Door:
-        at = clients or self.house.deployed.clients
         return Dm3Door(
             properties=Properties(0, SIZE_LIMIT),
             directory=self.house.directory,
             keys=self.keys,
             profiles=self.profiles(),
             timebox=TimeBox(POOL, 1.0),
-            intake=Intake(
-                directory=self.house.directory,
-                claims=Queue(at.sqs, self.house.deployed.queues["ClaimsQueue"]),
-                objects=Objects(at.s3, self.house.deployed.bucket),
-                room=self.house.room(at),
-                new_id=self.house.new_id,
-            ),
+            intake=self.house.parts(clients).pipeline.intake,
             clock=self.house.clock,
         )
 

@@ -12,12 +12,12 @@ from tests.pipeline.ports import Carriers, Clock, Forwarding, Handlers, InTurn, 
 
 from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults
-from postroom.crypto.rsa_ed25519 import KeyRules, PrivateKey
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.response import HttpResponse
-from postroom.outbound.courier import Courier, CourierRules
+from postroom.outbound.courier import Courier
 from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Notification, Waiting
-from postroom.outbound.notifier import Notifier, NotifierRules
+from postroom.outbound.notifier import Notifier
 from postroom.outbound.outbox import Dispatch
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.postman import Postman
@@ -25,39 +25,26 @@ from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, unpack
 from postroom.pipeline.dead_letters import Keeper
-from postroom.pipeline.filing import Filing, Outcome
-from postroom.pipeline.intake import Intake
+from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge
-from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor, Posted
-from postroom.pipeline.notify import Announcer
-from postroom.pipeline.quota import Room
-from postroom.pipeline.synchronous import BuiltInHandlers, Sync
+from postroom.pipeline.nlweb_inbox import NlwebDoor, Posted
+from postroom.pipeline.outcomes import Outcome
 from postroom.pipeline.times import Times
 from postroom.pipeline.verdicts import Judge
 from postroom.pipeline.worker import Record, Report, Worker
 from postroom.protocols.nlweb.schema import NLWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.protocols.nlweb.timestamp import Window
-from postroom.storage.directory.debounce import Turns
-from postroom.storage.directory.domains import Directory, Domain
-from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.directory.notification_targets import Kind, Target, Targets
-from postroom.storage.directory.operators import Operators
+from postroom.runtime.deployment import Deployment
+from postroom.runtime.system import System
+from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.notification_targets import Kind, Target
 from postroom.storage.keys import RowKey
-from postroom.storage.limits.feedback import FeedbackLimits
-from postroom.storage.limits.quotas import Quota, Usages
-from postroom.storage.mail.feedback_log import TellTale
-from postroom.storage.mail.head import Heads
-from postroom.storage.mail.reader import Filed, Reader
-from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.replies import Replies
-from postroom.storage.mail.seen import Known, Seen
-from postroom.storage.mail.segments import Objects
-from postroom.storage.outbox import Outbox
-from postroom.storage.queues import Queue
+from postroom.storage.limits.quotas import Quota
+from postroom.storage.mail.reader import Filed
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.seen import Known
 from postroom.storage.secrets.signing_keys import SigningKey
-from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
@@ -100,18 +87,14 @@ class House:
         self._numbers = count(1)
         self._message_ids = count(1)
         self._taken = 0
-        dynamodb, tables = self.deployed.clients.dynamodb, self.deployed.tables
-        self.operators = Operators(dynamodb, tables["DirectoryTable"])
-        self.mailboxes = Mailboxes(dynamodb, tables["DirectoryTable"])
-        self.directory = Directory(dynamodb, tables["DirectoryTable"], clock=self.clock, cache_seconds=30)
-        self.register = Register(dynamodb, tables["PostTable"])
-        self.objects = Objects(self.deployed.clients.s3, self.deployed.bucket)
-        self.reader = Reader(dynamodb, tables["PostTable"], self.register, self.objects)
-        self.seen = Seen(dynamodb, tables["SeenTable"])
-        self.told = TellTale(dynamodb, tables["PostTable"])
-        self.outbox = Outbox(dynamodb, tables["OutboxTable"])
-        self.targets = Targets(dynamodb, tables["DirectoryTable"])
-        self.webhook_keys = WebhookKeys(self.deployed.clients.secrets, self.deployed.secrets["WebhookKeys"], self.clock)
+        self.system = System(
+            clock=self.clock, monotonic=self.clock, new_id=self.new_id, new_uuid=self.new_uuid, jitter=lambda: 0.5
+        )
+        storage = self.deployed.parts(system=self.system).storage
+        self.operators, self.mailboxes, self.directory = storage.operators, storage.mailboxes, storage.directory
+        self.register, self.objects, self.reader = storage.register, storage.objects, storage.reader
+        self.seen, self.told, self.outbox = storage.seen, storage.feedback_log, storage.outbox
+        self.targets, self.webhook_keys, self.usages = storage.targets, storage.webhook_keys, storage.usages
         self.operators.put_domain(Domain(SHOP, inbox=True, buffer=True, feedback="buffer.shop.com"))
         for rule in (
             SubjectRule(NOTIFY, Treatment.MAILBOX, SHOP),
@@ -119,6 +102,22 @@ class House:
             SubjectRule(ORDER, Treatment.FORWARD, FORWARD_TARGET),
         ):
             self.operators.put_subject(SHOP, rule)
+
+    def parts(self, clients: Clients | None = None) -> Deployment:
+        """The objects of one process, with the outside in memory."""
+        made = self.deployed.parts(clients, self.system, feedback_per_domain_and_hour=self.feedback_an_hour)
+        made.storage.directory = self.directory
+        made.storage.webhook_keys = self.webhook_keys
+        made.storage.quota = self.quota
+        made.names.sender_keys = self.keys
+        made.pipeline.handlers = self.handlers
+        made.pipeline.forwarding = self.forwarding
+        made.pipeline.pool = self.pool
+        made.pipeline.judges = {"nlweb": made.pipeline.nlweb_judge, **self.further_judges}
+        made.outbound.postman = Postman(self.our_keys, self.outbound, OwnFaults())
+        made.outbound.buffers = self.manifests
+        made.outbound.carriers = dict.fromkeys(Kind, self.carriers)
+        return made
 
     # ---- senders ---------------------------------------------------------------------------------------------
     def new_id(self) -> str:
@@ -148,36 +147,7 @@ class House:
 
     # ---- the door --------------------------------------------------------------------------------------------
     def door(self, clients: Clients | None = None) -> NlwebDoor:
-        at = clients or self.deployed.clients
-        objects = Objects(at.s3, self.deployed.bucket)
-        return NlwebDoor(
-            rules=DoorRules(Window(MAX_AGE, 120), MAX_BYTES),
-            directory=self.directory,
-            intake=Intake(
-                directory=self.directory,
-                claims=Queue(at.sqs, self.deployed.queues["ClaimsQueue"]),
-                objects=objects,
-                room=self.room(at),
-                new_id=self.new_id,
-            ),
-            sync=Sync(
-                judge=self.judge(),
-                replies=Replies(at.dynamodb, self.deployed.tables["SeenTable"], objects),
-                handlers=BuiltInHandlers(self.directory, self.handlers),
-                clock=self.clock,
-                new_id=self.new_id,
-                lease_seconds=30,
-                memory_seconds=MAX_AGE + RETAIN,
-            ),
-            clock=self.clock,
-        )
-
-    def usages(self, clients: Clients | None = None) -> Usages:
-        return Usages((clients or self.deployed.clients).dynamodb, self.deployed.tables["LimitsTable"])
-
-    def room(self, clients: Clients | None = None) -> Room:
-        """Of one door, which remembers what it read."""
-        return Room(self.usages(clients), self.quota, clock=self.clock, cache_seconds=30)
+        return self.parts(clients).pipeline.nlweb_inbox
 
     def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> HttpResponse:
         return self.door().post(Posted(body, content_type, encoding, "192.0.2.1"))
@@ -196,43 +166,16 @@ class House:
 
     # ---- the worker and the keeper ---------------------------------------------------------------------------
     def judge(self) -> NlwebJudge:
-        return NlwebJudge(
-            keys=self.keys,
-            directory=self.directory,
-            clock=self.clock,
-            key_rules=KeyRules(),
-            times=TIMES,
-        )
+        return self.parts().pipeline.nlweb_judge
 
     def filing(self, clients: Clients | None = None) -> Filing:
-        at = clients or self.deployed.clients
-        return Filing(
-            seen=Seen(at.dynamodb, self.deployed.tables["SeenTable"]),
-            register=Register(at.dynamodb, self.deployed.tables["PostTable"]),
-            heads=Heads(at.dynamodb, self.deployed.tables["PostTable"]),
-            outbox=Outbox(at.dynamodb, self.deployed.tables["OutboxTable"]),
-            objects=Objects(at.s3, self.deployed.bucket),
-            courier=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
-            forwarding=self.forwarding,
-            usages=self.usages(at),
-            times=TIMES,
-            clock=self.clock,
-            new_id=self.new_id,
-            pool=self.pool,
-        )
+        return self.parts(clients).pipeline.filing
 
     def worker(self, clients: Clients | None = None, judge: NlwebJudge | None = None) -> Worker:
-        at = clients or self.deployed.clients
-        return Worker(
-            judges={"nlweb": judge or self.judge(), **self.further_judges},
-            filing=self.filing(at),
-            announcer=Announcer(self.directory, Queue(at.sqs, self.deployed.queues["CourierQueue"])),
-            objects=Objects(at.s3, self.deployed.bucket),
-            retry=Queue(at.sqs, self.deployed.queues["RetryQueue"]),
-            suspects=Queue(at.sqs, self.deployed.queues["SuspectsQueue"]),
-            pool=self.pool,
-            monotonic=self.clock,
-        )
+        made = self.parts(clients)
+        if judge:
+            made.pipeline.judges = {"nlweb": judge, **self.further_judges}
+        return made.pipeline.worker
 
     def work(self, *records: Record) -> Report:
         return self.worker().work(records)
@@ -245,55 +188,17 @@ class House:
         return outcome
 
     def keeper(self, clients: Clients | None = None) -> Keeper:
-        return Keeper(
-            filing=self.filing(clients),
-            objects=self.objects,
-            clock=self.clock,
-            horizon_seconds=HORIZON,
-            margin_seconds=DAY,
-        )
+        return self.parts(clients).pipeline.dead_letters
 
     # ---- the courier -----------------------------------------------------------------------------------------
     def courier(self, clients: Clients | None = None) -> Courier:
-        at, tables = clients or self.deployed.clients, self.deployed.tables
-        return Courier(
-            seen=Seen(at.dynamodb, tables["SeenTable"]),
-            register=Register(at.dynamodb, tables["PostTable"]),
-            told=TellTale(at.dynamodb, tables["PostTable"]),
-            limits=FeedbackLimits(at.dynamodb, tables["LimitsTable"]),
-            manifests=self.manifests,
-            postman=Postman(self.our_keys, self.outbound, OwnFaults()),
-            queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
-            rules=CourierRules(self.feedback_an_hour, DAY),
-            clock=self.clock,
-            new_uuid=self.new_uuid,
-            jitter=lambda: 0.5,
-        )
+        return self.parts(clients).outbound.feedback
 
     def dispatch(self, clients: Clients | None = None) -> Dispatch:
-        at = clients or self.deployed.clients
-        return Dispatch(
-            outbox=Outbox(at.dynamodb, self.deployed.tables["OutboxTable"]),
-            postman=Postman(self.our_keys, self.outbound, OwnFaults()),
-            queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
-            give_up_seconds=GIVE_UP,
-            clock=self.clock,
-            jitter=lambda: 0.5,
-        )
+        return self.parts(clients).outbound.outbox
 
     def notifier(self, clients: Clients | None = None) -> Notifier:
-        at, tables = clients or self.deployed.clients, self.deployed.tables
-        return Notifier(
-            targets=Targets(at.dynamodb, tables["DirectoryTable"]),
-            turns=Turns(at.dynamodb, tables["DirectoryTable"]),
-            keys=self.webhook_keys,
-            carriers=dict.fromkeys(Kind, self.carriers),
-            queue=Queue(at.sqs, self.deployed.queues["CourierQueue"]),
-            rules=NotifierRules(INTERVAL, PAUSE),
-            clock=self.clock,
-            new_id=self.new_id,
-            jitter=lambda: 0.5,
-        )
+        return self.parts(clients).outbound.notifications
 
     def target(self, to: str, mailbox: str = SHOP, *, verified: bool = True) -> Target:
         """A target of a mailbox, as it stands then."""

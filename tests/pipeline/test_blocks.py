@@ -18,7 +18,7 @@ from tests.pipeline.house import (
     said,
 )  # fmt: skip
 
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import Reason
 from postroom.storage.directory.domains import Directory, Domain

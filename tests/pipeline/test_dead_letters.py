@@ -8,7 +8,7 @@ from tests.pipeline.test_worker import UNREADABLE
 from postroom.outbound.discards import Notice
 from postroom.pipeline.claims import Queued
 from postroom.pipeline.dead_letters import Keeper, Letter
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.reasons import Reason
 
 

@@ -12,7 +12,7 @@ from tests.pipeline.stage import Choose, Stage, all_schedules, gate_of
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.pipeline.dead_letters import Letter
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.protocols.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
 from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark

@@ -23,7 +23,6 @@ from postroom.pipeline.worker import Record
 from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, seen_key_nlweb
 from postroom.storage.mail.reader import Filed
-from postroom.storage.mail.register import Register
 
 
 class Refusing(NlwebJudge):
@@ -72,7 +71,7 @@ class Play:
     def owns(self, name: str) -> None:
         """The owner picks up what is listed, and acknowledges it."""
         clients = next(self.clients)
-        register = Register(clients.dynamodb, self.house.deployed.tables["PostTable"])
+        register = self.house.deployed.parts(clients).storage.register
 
         def run() -> None:
             for claim in list(self.claims.values()):

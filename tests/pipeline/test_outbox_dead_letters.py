@@ -73,6 +73,6 @@ def test_what_cannot_be_decided_now_stays_for_the_next_round(house: House) -> No
     clients = new_clients()
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("get_item", "ThrottlingException")
-        away = Outbox(clients.dynamodb, house.deployed.tables["OutboxTable"])
+        away = house.deployed.parts(clients).storage.outbox
         assert keeper(house, away).keep([letter(sent)]).decided == ()
     assert keeper(house).keep([letter(sent)]).decided == (letter(sent).receipt_handle,)

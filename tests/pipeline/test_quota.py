@@ -11,8 +11,8 @@ from tests.aws import Clients, gate_calls, new_clients
 from tests.pipeline.dm3_house import BOB, DeliveryService
 from tests.pipeline.house import ASK, NOTIFY, ORDER, OTHER_KEY, SHOP, House, said
 
-from postroom.pipeline.filing import Fate
 from postroom.pipeline.nlweb_inbox import Posted
+from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.quota import ANEW_SECONDS
 from postroom.storage.limits.quotas import Quota, Usage
 
@@ -24,7 +24,7 @@ def posted(house: House, subject: str = NOTIFY, body: str = "hello") -> Posted:
 
 
 def counted(house: House, mailbox: str = SHOP) -> Usage:
-    return house.usages().read(mailbox)
+    return house.usages.read(mailbox)
 
 
 def calls_of(clients: Clients) -> "Counter[str]":
@@ -45,7 +45,7 @@ def calls_of(clients: Clients) -> "Counter[str]":
 
 def test_a_full_mailbox_takes_nothing_in_and_says_so(house: House) -> None:
     house.mailboxes.set_quota(SHOP, messages=2)
-    house.usages().add(SHOP, 2, 100)
+    house.usages.add(SHOP, 2, 100)
     before = house.deployed.dump()
     answer = house.post(house.envelope())
     assert (answer.status, said(answer)["reason"]) == (507, "MailboxFull")
@@ -61,7 +61,7 @@ def test_a_message_for_which_the_bytes_do_not_suffice_is_not_taken_in(house: Hou
 
 def test_dm3s_sender_is_told_the_code_of_a_limit(house: House) -> None:
     house.mailboxes.set_quota(BOB, messages=1)
-    house.usages().add(BOB, 1, 100)
+    house.usages.add(BOB, 1, 100)
     service = DeliveryService(house)
     house.clock.now += 31
     error = service.submit(service.envelope())["error"]
@@ -71,14 +71,14 @@ def test_dm3s_sender_is_told_the_code_of_a_limit(house: House) -> None:
 @pytest.mark.parametrize("subject", [ASK, ORDER])
 def test_what_is_not_filed_needs_no_room(house: House, subject: str) -> None:
     house.mailboxes.set_quota(SHOP, messages=1)
-    house.usages().add(SHOP, 1, 100)
+    house.usages.add(SHOP, 1, 100)
     house.handlers.handlers["ask"] = lambda _request: "yes"
     assert house.post(house.envelope(subject)).status == 200
 
 
 def test_the_deployments_quota_is_that_of_mailboxes_without_their_own(house: House) -> None:
     house.quota = Quota(messages=1)
-    house.usages().add(SHOP, 1, 1)
+    house.usages.add(SHOP, 1, 1)
     door = house.door()
     assert door.post(posted(house)).status == 507
     house.mailboxes.set_quota(SHOP, messages=0)
@@ -90,17 +90,17 @@ def test_a_changed_quota_is_seen_within_a_minute(house: House) -> None:
     door = house.door()
     assert door.post(posted(house)).status == 200
     house.mailboxes.set_quota(SHOP, messages=1)
-    house.usages().add(SHOP, 1, 1)
+    house.usages.add(SHOP, 1, 1)
     house.clock.now += 60
     assert door.post(posted(house)).status == 507
 
 
 def test_room_that_was_made_is_seen_within_a_minute(house: House) -> None:
     house.mailboxes.set_quota(SHOP, messages=1)
-    house.usages().add(SHOP, 1, 100)
+    house.usages.add(SHOP, 1, 100)
     door = house.door()
     assert door.post(posted(house)).status == 507
-    house.usages().add(SHOP, -1, -100)
+    house.usages.add(SHOP, -1, -100)
     house.clock.now += 60
     assert door.post(posted(house)).status == 200
 
@@ -159,7 +159,7 @@ def test_a_door_that_takes_little_looks_again_with_the_caches_time(house: House)
     house.mailboxes.set_quota(SHOP, messages=1000)
     door = house.door()
     assert door.post(posted(house)).status == 200
-    house.usages().add(SHOP, 1000, 1)
+    house.usages.add(SHOP, 1000, 1)
     house.clock.now += 29
     assert door.post(posted(house)).status == 200
     house.clock.now += 1
@@ -226,7 +226,7 @@ def test_a_message_that_comes_twice_is_counted_once(house: House) -> None:
 def test_what_was_let_in_is_filed_though_the_mailbox_is_full_by_then(house: House) -> None:
     house.mailboxes.set_quota(SHOP, messages=1)
     record = house.queued(house.envelope())
-    house.usages().add(SHOP, 5, 500)
+    house.usages.add(SHOP, 5, 500)
     assert house.settle(record).fate is Fate.ACCEPTED
     assert len(house.listed()) == 1
 

@@ -31,8 +31,8 @@ from postroom.core.settings import Settings
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.discards import Notice
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.filing import Fate
 from postroom.pipeline.judges.nlweb import NlwebJudge
+from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.verdicts import Verdict
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER, delay_of

@@ -18,6 +18,7 @@ from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.reasons import Reason
 from postroom.runtime import aws
 from postroom.runtime.adapters import AwsForwarding, LambdaHandlers
+from postroom.storage.queues import Queue
 
 SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
@@ -139,7 +140,8 @@ def test_a_call_of_aws_is_tried_so_often_and_no_more(
     network = Network(b"{}", silent)
     monkeypatch.setattr(boto3, "client", network.client)
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
-    queue = aws.Aws(OwnFaults()).queue("https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
+    sqs = aws.FunctionClients(OwnFaults(), "sqs")("sqs")
+    queue = Queue(sqs, "https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
     if silent < aws.AWS_TRIES:
         queue.send("{}", reason=reason)
     else:

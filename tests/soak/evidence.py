@@ -13,18 +13,16 @@ from tests.soak.town import RECEIVER, Town
 
 from postroom.demo.names import BOB
 from postroom.storage.audit.audit import audit
-from postroom.storage.audit.collection import ClaimQueues, Premises, gather
+from postroom.storage.audit.collection import gather
 from postroom.storage.audit.findings import Findings
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import read_ledger
-from postroom.storage.mail.reader import Filed, Reader, runs_of
-from postroom.storage.mail.register import Register, read_row
+from postroom.storage.mail.reader import Filed, runs_of
+from postroom.storage.mail.register import read_row
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-_CLAIM_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "DeadLetterQueueUrl")
-_NOTICE_QUEUES: Final = ("CourierQueueUrl", "CourierDeadLetterQueueUrl")
 _AT_ONCE: Final = 500
 """Rows whose messages are held at a time."""
 _SAID: Final = frozenset({"queued", "discarded"})
@@ -58,12 +56,8 @@ def look(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) ->
 
 def audited(town: Town, logs: Path) -> Findings:
     """What `postroom audit` finds, with what the doors logged as its ledger."""
-    client, outputs = town.deployment.client, town.deployment.outputs
-    premises = Premises(
-        client("dynamodb"), client("s3"), client("sqs"), outputs["PostTable"], outputs["SeenTable"], outputs["Bucket"],
-        ClaimQueues(*(outputs[queue] for queue in _CLAIM_QUEUES)), [outputs[queue] for queue in _NOTICE_QUEUES],
-    )  # fmt: skip
-    evidence = gather(premises, now=int(time.time()), retain_seconds=int(outputs["RetainSeconds"]))
+    retain_seconds = int(town.deployment.outputs["RetainSeconds"])
+    evidence = gather(town.office.storage.premises, now=int(time.time()), retain_seconds=retain_seconds)
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
 
 
@@ -82,8 +76,7 @@ def _lines(logs: Path, pattern: str) -> Iterator[str]:
 
 def _pages(town: Town, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
     """One pass over a mailbox: how many rows are live, and what can be read of them."""
-    dynamodb, table = town.deployment.client("dynamodb"), town.deployment.outputs["PostTable"]
-    reader = Reader(dynamodb, table, Register(dynamodb, table), town.office.objects)
+    reader = town.office.storage.reader
     rows = list(reader.list(mailbox, 1, now=int(time.time())))
     for first in range(0, len(rows), _AT_ONCE):
         page = rows[first : first + _AT_ONCE]

@@ -26,7 +26,7 @@ from postroom.storage.audit.findings import End, Findings
 from postroom.storage.audit.problems import Problem
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail.ledger import Accepted, read_ledger
-from postroom.storage.mail.register import ACKED, CLOSED, OVER, Register, Row
+from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
 from postroom.storage.mail.segments import Line, Place, decode_line, lay_out
 
 
@@ -36,7 +36,7 @@ class Office:
     def __init__(self, deployed: Deployed) -> None:
         self.deployed = deployed
         self.house = House(deployed)
-        self.register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
+        self.register = deployed.storage.register
         self.log: list[str] = []
         self._objects = count()
 

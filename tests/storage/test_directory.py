@@ -7,6 +7,7 @@ from tests.pipeline.ports import Clock
 
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.runtime.system import System
 from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import Mailbox, Mailboxes
 from postroom.storage.directory.operators import Operators
@@ -19,17 +20,17 @@ def clock() -> Clock:
 
 @pytest.fixture
 def operators(deployed: Deployed) -> Operators:
-    return Operators(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    return deployed.storage.operators
 
 
 @pytest.fixture
 def mailboxes(deployed: Deployed) -> Mailboxes:
-    return Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    return deployed.storage.mailboxes
 
 
 @pytest.fixture
 def directory(deployed: Deployed, clock: Clock) -> Directory:
-    return Directory(deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=clock, cache_seconds=30)
+    return deployed.parts(system=System(clock=clock)).storage.directory
 
 
 RULES = (SubjectRule("*@Shop", Treatment.MAILBOX, "shop"), SubjectRule("Order@Shop", Treatment.FORWARD, "arn:x"))

@@ -11,7 +11,7 @@ FIRST = SummaryIdentity("a.com", "buffer.com", "first", 1)
 
 @pytest.fixture
 def limits(deployed: Deployed) -> FeedbackLimits:
-    return FeedbackLimits(deployed.clients.dynamodb, deployed.tables["LimitsTable"])
+    return deployed.storage.feedback_limits
 
 
 def test_a_domain_has_its_share_of_each_hour_and_no_more(limits: FeedbackLimits) -> None:

@@ -4,15 +4,14 @@ from tests.aws import Deployed
 from postroom.reasons import Reason
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.feedback_log import TellTale, Told
-from postroom.storage.mail.register import Register
 
 KEY = RowKey("a.com#0", "m#0000000001000#one")
 
 
 @pytest.fixture
 def told(deployed: Deployed) -> TellTale:
-    Register(deployed.clients.dynamodb, deployed.tables["PostTable"]).discard(KEY, Reason.TOO_LATE, 100)
-    return TellTale(deployed.clients.dynamodb, deployed.tables["PostTable"])
+    deployed.storage.register.discard(KEY, Reason.TOO_LATE, 100)
+    return deployed.storage.feedback_log
 
 
 def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(told: TellTale) -> None:
@@ -49,6 +48,6 @@ def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(told: TellTale, deplo
 def test_telling_leaves_the_tombstone_a_tombstone(told: TellTale, deployed: Deployed) -> None:
     told.note(KEY, "buffer.com", "first", 1)
     told.sent(KEY, "delivered")
-    row = Register(deployed.clients.dynamodb, deployed.tables["PostTable"]).find(KEY)
+    row = deployed.storage.register.find(KEY)
     assert row is not None
     assert row.discarded is Reason.TOO_LATE

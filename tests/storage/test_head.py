@@ -12,9 +12,7 @@ from tests.tiers import examples
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail import head
 from postroom.storage.mail.head import LATE_MS, SETTLED_MS, Heads, Position
-from postroom.storage.mail.reader import Reader
-from postroom.storage.mail.register import Register
-from postroom.storage.mail.segments import Objects, Place
+from postroom.storage.mail.segments import Place
 
 NOW = 1_795_253_400
 PK = "a.com#0"
@@ -24,11 +22,8 @@ class Mailbox:
     """One partition; `ago`: seconds before NOW."""
 
     def __init__(self, deployed: Deployed) -> None:
-        dynamodb, table = deployed.clients.dynamodb, deployed.tables["PostTable"]
-        self.deployed = deployed
-        self.heads = Heads(dynamodb, table)
-        self.register = Register(dynamodb, table)
-        self.reader = Reader(dynamodb, table, self.register, Objects(deployed.clients.s3, deployed.bucket))
+        self.deployed, storage = deployed, deployed.storage
+        self.heads, self.register, self.reader = storage.heads, storage.register, storage.reader
 
     def key(self, ago: int, number: int = 0) -> RowKey:
         return row_key("a.com", 1, (NOW - ago) * 1000, f"c{number}")

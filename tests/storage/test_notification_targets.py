@@ -10,11 +10,9 @@ from tests.pipeline.ports import Clock
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
+from postroom.runtime.system import System
 from postroom.storage.directory.debounce import Turns
-from postroom.storage.directory.domains import Directory
-from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.notification_targets import MAX_TARGETS, Kind, Retry, Target, Targets
-from postroom.storage.limits.codes import CodeLimits
 from postroom.storage.secrets.webhook_keys import OVERLAP_SECONDS, WebhookKeys
 
 NOW = 1_795_253_400
@@ -23,12 +21,12 @@ SHOP, URL = "shop.com", "https://hook.example/"
 
 @pytest.fixture
 def targets(deployed: Deployed) -> Targets:
-    return Targets(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    return deployed.storage.targets
 
 
 @pytest.fixture
 def turns(deployed: Deployed) -> Turns:
-    return Turns(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    return deployed.storage.turns
 
 
 @pytest.fixture
@@ -126,7 +124,7 @@ def test_whoever_is_verified_is_verified_once_and_has_no_code_any_more(targets: 
 
 
 def test_so_many_codes_a_day_are_sent_for_a_mailbox(deployed: Deployed) -> None:
-    codes = CodeLimits(deployed.clients.dynamodb, deployed.tables["LimitsTable"])
+    codes = deployed.storage.code_limits
     assert [codes.take(SHOP, NOW, 2) for _ in range(3)] == [True, True, False]
     assert codes.take("other.com", NOW, 2)
     assert codes.take(SHOP, NOW + 86_400, 2)
@@ -228,7 +226,7 @@ def test_resuming_verifies_nobody(targets: Targets) -> None:
 
 def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Deployed, targets: Targets) -> None:
     clock = Clock(NOW)
-    directory = Directory(deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=clock, cache_seconds=30)
+    directory = deployed.parts(system=System(clock=clock)).storage.directory
 
     def notified() -> bool:
         clock.now += 30
@@ -243,9 +241,9 @@ def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Depl
     assert not notified()
     targets.resume(target)
     assert notified()
-    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).close(SHOP, 1)
+    deployed.storage.mailboxes.close(SHOP, 1)
     assert not notified(), "who may not pick it up is not told of it"
-    Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"]).set_keys(SHOP, ["a key"])
+    deployed.storage.mailboxes.set_keys(SHOP, ["a key"])
     assert notified()
     targets.remove(SHOP, target.id)
     assert not notified()

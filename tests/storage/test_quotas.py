@@ -9,7 +9,7 @@ from tests.aws import Deployed, gate_calls, new_clients
 
 from postroom.core.errors import NotNowError
 from postroom.storage.directory.domains import Directory
-from postroom.storage.directory.mailboxes import Mailbox, Mailboxes
+from postroom.storage.directory.mailboxes import Mailbox
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 
 BOX = "shop.com"
@@ -17,7 +17,7 @@ BOX = "shop.com"
 
 @pytest.fixture
 def usages(deployed: Deployed) -> Usages:
-    return Usages(deployed.clients.dynamodb, deployed.tables["LimitsTable"])
+    return deployed.storage.usages
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_is_set_for_a_mailbox_goes_before_what_is_set_for_all(
 
 
 def test_bounds_are_set_each_by_itself(deployed: Deployed) -> None:
-    mailboxes = Mailboxes(deployed.clients.dynamodb, deployed.tables["DirectoryTable"])
+    mailboxes = deployed.storage.mailboxes
     directory = Directory(
         deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=lambda: 0, cache_seconds=0
     )
@@ -114,4 +114,4 @@ def test_a_store_that_is_away_is_a_passing_fault(deployed: Deployed, call: Calla
     clients = new_clients()
     gate_calls(clients, away)
     with pytest.raises(NotNowError):
-        call(Usages(clients.dynamodb, deployed.tables["LimitsTable"]))
+        call(deployed.parts(clients).storage.usages)

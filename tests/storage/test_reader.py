@@ -5,9 +5,9 @@ from tests.aws import Deployed
 from postroom.core.errors import OurError
 from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, row_key
-from postroom.storage.mail.reader import Filed, Reader, Unreadable, runs_of
-from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.segments import Line, Objects, Place, lay_out
+from postroom.storage.mail.reader import Filed, Unreadable, runs_of
+from postroom.storage.mail.register import Row
+from postroom.storage.mail.segments import Line, Place, lay_out
 
 SHARDS = 4
 
@@ -17,9 +17,9 @@ class Mailbox:
 
     def __init__(self, deployed: Deployed) -> None:
         self.deployed = deployed
-        self.register = Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
-        self.objects = Objects(deployed.clients.s3, deployed.bucket)
-        self.reader = Reader(deployed.clients.dynamodb, deployed.tables["PostTable"], self.register, self.objects)
+        self.register = deployed.storage.register
+        self.objects = deployed.storage.objects
+        self.reader = deployed.storage.reader
 
     def file(self, number: int, conversation: str = "b.com", mailbox: str = "a.com") -> RowKey:
         """A message that came in at second `number`; in a segment of its own."""

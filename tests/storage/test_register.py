@@ -13,7 +13,7 @@ HERE, ELSEWHERE = Place("seg/one", 0, 10), Place("seg/two", 7, 20)
 
 @pytest.fixture
 def register(deployed: Deployed) -> Register:
-    return Register(deployed.clients.dynamodb, deployed.tables["PostTable"])
+    return deployed.storage.register
 
 
 def test_absent_to_live(register: Register) -> None:

@@ -5,17 +5,14 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.reasons import Reason
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.replies import MAX_INLINE_BYTES, Lease, Replies
-from postroom.storage.mail.seen import Known, Seen
-from postroom.storage.mail.segments import Objects
+from postroom.storage.mail.seen import Known
 
 LONG = '"' + "é" * (MAX_INLINE_BYTES // 2) + '"'
 
 
 @pytest.fixture
 def replies(deployed: Deployed) -> Replies:
-    return Replies(
-        deployed.clients.dynamodb, deployed.tables["SeenTable"], Objects(deployed.clients.s3, deployed.bucket)
-    )
+    return deployed.storage.replies
 
 
 def begin(replies: Replies, now: int = 100, digest: str = "hash") -> Lease:
@@ -79,9 +76,7 @@ def test_another_hash_is_a_correlation_reused_whether_answered_or_not(replies: R
 
 
 def test_a_message_that_was_filed_under_this_correlation_is_no_request(replies: Replies, deployed: Deployed) -> None:
-    Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"]).claim_home(
-        "n#1", "hash", RowKey("a.com#0", "m#0000000000001#x"), now=100, forget_at=1000
-    )
+    deployed.storage.seen.claim_home("n#1", "hash", RowKey("a.com#0", "m#0000000000001#x"), now=100, forget_at=1000)
     with pytest.raises(TheirError) as caught:
         begin(replies)
     assert caught.value.reason is Reason.CORRELATION_REUSED
@@ -89,7 +84,7 @@ def test_a_message_that_was_filed_under_this_correlation_is_no_request(replies: 
 
 def test_a_request_that_was_answered_has_no_home_for_the_worker(replies: Replies, deployed: Deployed) -> None:
     replies.finish(begin(replies), "{}", at_ms=1, random_id="x")
-    seen = Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
+    seen = deployed.storage.seen
     home = RowKey("a.com#0", "m#0000000000001#x")
     assert seen.claim_home("n#1", "hash", home, now=100, forget_at=1000) == Known("hash", None)
     assert seen.find("n#1", now=100) == Known("hash", None)
@@ -99,7 +94,7 @@ def test_a_request_that_died_without_a_reply_was_not_answered_and_may_be_filed_a
     replies: Replies, deployed: Deployed
 ) -> None:
     lease = begin(replies)
-    seen = Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
+    seen = deployed.storage.seen
     home = RowKey("a.com#0", "m#0000000000001#x")
     assert seen.find("n#1", now=100) is None
     with pytest.raises(NotNowError) as waiting:

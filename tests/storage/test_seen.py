@@ -9,7 +9,7 @@ FIRST, SECOND = RowKey("a.com#0", "m#0000000001000#one"), RowKey("a.com#0", "m#0
 
 @pytest.fixture
 def seen(deployed: Deployed) -> Seen:
-    return Seen(deployed.clients.dynamodb, deployed.tables["SeenTable"])
+    return deployed.storage.seen
 
 
 def test_the_first_writer_names_the_home_and_everybody_after_adopts_it(seen: Seen) -> None:

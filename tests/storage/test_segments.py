@@ -53,7 +53,7 @@ def test_a_line_names_its_row_and_that_it_was_not_copied() -> None:
 
 @pytest.fixture
 def objects(deployed: Deployed) -> Objects:
-    return Objects(deployed.clients.s3, deployed.bucket)
+    return deployed.storage.objects
 
 
 def test_a_range_holds_exactly_one_line(objects: Objects) -> None:

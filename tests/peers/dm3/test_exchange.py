@@ -21,7 +21,7 @@ from tests.protocols.dm3.known import changed
 
 from postroom.core.errors import TheirError
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
-from postroom.pipeline.filing import Fate
+from postroom.pipeline.outcomes import Fate
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Envelope,

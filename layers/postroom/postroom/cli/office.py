@@ -1,8 +1,8 @@
 """The deployment that a command works on: one on AWS by its stack's name, or one of a local stack."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,13 +12,14 @@ from postroom.local.account import LocalAccount
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
     from postroom.http.notifications import TargetDesk
     from postroom.http.usage import Counting
+    from postroom.runtime.deployment import Deployment
+    from postroom.runtime.storage_parts import StorageParts
     from postroom.storage.audit.collection import Premises
     from postroom.storage.directory.domains import Directory
     from postroom.storage.directory.mailboxes import Mailboxes
@@ -31,116 +32,108 @@ if TYPE_CHECKING:
     from postroom.storage.secrets.token_keys import TokenKeys
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Office:
     """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS.
 
-    `name`: of its stack. `client`: one of any service, for what only an operator looks at.
+    `name`: of its stack. `clients`: of any service, for what only an operator looks at.
     """
 
     outputs: Mapping[str, str]
-    dynamodb: "DynamoDBClient"
-    s3: "S3Client"
-    secrets: "SecretsManagerClient"
-    sqs: "SQSClient"
-    logs: "CloudWatchLogsClient"
     name: str
-    client: Callable[[str], Any]
+    clients: Callable[[str], Any]
     local: "LocalAccount | None" = None
+
+    @cached_property
+    def deployment(self) -> "Deployment":
+        """Its parts; nothing of it is remembered from one look to the next."""
+        from postroom.core.settings import read_outputs
+        from postroom.runtime.deployment import Deployment
+
+        return Deployment(replace(read_outputs(self.outputs), directory_cache_seconds=0), self.clients)
+
+    def _storage(self, *outputs: str) -> "StorageParts":
+        """Where things are stored, if the stack has these outputs."""
+        for name in outputs:
+            self.output(name)
+        return self.deployment.storage
+
+    @property
+    def dynamodb(self) -> "DynamoDBClient":
+        """The client of its tables."""
+        return self.deployment.storage.dynamodb
+
+    @property
+    def s3(self) -> "S3Client":
+        """The client of its bucket."""
+        return self.deployment.storage.s3
+
+    @property
+    def secrets(self) -> "SecretsManagerClient":
+        """The client of its secrets."""
+        return self.deployment.storage.secretsmanager
+
+    @property
+    def sqs(self) -> "SQSClient":
+        """The client of its queues."""
+        return self.deployment.storage.sqs
+
+    def client(self, service: str) -> Any:
+        """One of any service."""
+        return self.clients(service)
 
     def operators(self) -> "Operators":
         """What writes the directory."""
-        from postroom.storage.directory.operators import Operators
-
-        return Operators(self.dynamodb, self.output("DirectoryTable"))
+        return self._storage("DirectoryTable").operators
 
     def directory(self) -> "Directory":
         """What reads the directory."""
-        from postroom.storage.directory.domains import Directory
-
-        return Directory(self.dynamodb, self.output("DirectoryTable"), clock=time.monotonic, cache_seconds=0)
+        return self._storage("DirectoryTable").directory
 
     def mailboxes(self) -> "Mailboxes":
         """What writes who picks mail up."""
-        from postroom.storage.directory.mailboxes import Mailboxes
-
-        return Mailboxes(self.dynamodb, self.output("DirectoryTable"))
+        return self._storage("DirectoryTable").mailboxes
 
     def counting(self) -> "Counting":
         """What keeps count of how much mailboxes hold."""
-        from postroom.http.usage import Counting
-        from postroom.storage.limits.quotas import Quota, Usages
-
-        # Of a deployment of the release before, none is told: it has none.
-        quota = Quota(*(int(self.outputs.get(name, "0")) for name in ("MailboxMaxMessages", "MailboxMaxBytes")))
-        return Counting(self.directory(), Usages(self.dynamodb, self.output("LimitsTable")), quota)
+        self._storage("DirectoryTable", "LimitsTable")
+        return self.deployment.mailbox_api.counting
 
     def register(self) -> "Register":
         """The rows of mailboxes."""
-        from postroom.storage.mail.register import Register
-
-        return Register(self.dynamodb, self.output("PostTable"))
+        return self._storage("PostTable").register
 
     def reader(self) -> "Reader":
         """What lists and fetches."""
-        from postroom.storage.mail.reader import Reader
-
-        return Reader(self.dynamodb, self.output("PostTable"), self.register(), self.objects())
+        return self._storage("PostTable", "Bucket").reader
 
     def objects(self) -> "Objects":
         """The bucket."""
-        from postroom.storage.mail.segments import Objects
-
-        return Objects(self.s3, self.output("Bucket"))
+        return self._storage("Bucket").objects
 
     def signing_keys(self) -> "SigningKeys":
         """The private keys of the deployment's domains."""
-        from postroom.storage.secrets.signing_keys import SigningKeys
-
-        return SigningKeys(self.secrets, self.output("SigningKeysSecret"), time.monotonic)
+        return self._storage("SigningKeysSecret").signing_keys
 
     def token_keys(self) -> "TokenKeys":
         """What signs owners' tokens."""
-        from postroom.storage.secrets.token_keys import TokenKeys
-
-        return TokenKeys(self.secrets, self.output("TokenKeysSecret"), time.time)
+        return self._storage("TokenKeysSecret").token_keys
 
     def targets(self) -> "TargetDesk":
-        """Who is told that something waits: what the counter does for owners."""
-        from postroom.http.notifications import Offer, TargetDesk
-        from postroom.runtime.shared import new_id
-        from postroom.storage.directory.notification_targets import Targets
-        from postroom.storage.limits.codes import CodeLimits
-        from postroom.storage.queues import Queue
-        from postroom.storage.secrets.webhook_keys import WebhookKeys
-
-        return TargetDesk(
-            targets=Targets(self.dynamodb, self.output("DirectoryTable")),
-            codes=CodeLimits(self.dynamodb, self.output("LimitsTable")),
-            keys=WebhookKeys(self.secrets, self.output("WebhookKeysSecret"), time.time),
-            courier=Queue(self.sqs, self.output("CourierQueueUrl")),
-            offer=Offer(int(self.output("OutboundPort")), self.output("NotifyTopicArn")),
-            clock=time.time,
-            new_id=new_id,
+        """Who is told that something waits: what the mailbox API does for owners."""
+        self._storage(
+            "DirectoryTable", "LimitsTable", "WebhookKeysSecret", "CourierQueueUrl", "OutboundPort", "NotifyTopicArn"
         )
+        return self.deployment.mailbox_api.targets
 
     def delivery_service_keys(self) -> "Secret":
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""
-        from postroom.storage.secrets.dm3_keys import FORM
-        from postroom.storage.secrets.secret import Secret
-
-        return Secret(self.secrets, self.output("DeliveryServiceKeysSecret"), time.monotonic, FORM)
+        return self._storage("DeliveryServiceKeysSecret").delivery_service_secret
 
     def premises(self) -> "Premises":
         """The store, as an audit looks at it."""
-        from postroom.storage.audit.collection import ClaimQueues, Premises
-
-        return Premises(
-            self.dynamodb, self.s3, self.sqs,
-            self.output("PostTable"), self.output("SeenTable"), self.output("Bucket"),
-            ClaimQueues(*(self.output(f"{name}QueueUrl") for name in ("Claims", "Retry", "Suspects", "DeadLetter"))),
-            notice_queues=[self.output(f"{name}QueueUrl") for name in ("Courier", "CourierDeadLetter")],
-        )  # fmt: skip
+        queues = ("Claims", "Retry", "Suspects", "DeadLetter", "Courier", "CourierDeadLetter")
+        return self._storage("PostTable", "SeenTable", "Bucket", *(f"{name}QueueUrl" for name in queues)).premises
 
     @property
     def retain_seconds(self) -> int:
@@ -158,7 +151,7 @@ class Office:
         from postroom.storage.mail.ledger import logged_lines
 
         group = f"/aws/lambda/{self.output('InboxFunction')}"
-        return logged_lines(self.logs, group, since_ms=int(since * 1000), until_ms=int(until * 1000))
+        return logged_lines(self.client("logs"), group, since_ms=int(since * 1000), until_ms=int(until * 1000))
 
     def output(self, name: str) -> str:
         """What the stack says of itself under this name. Raises UsageFault where it does not."""
@@ -201,11 +194,7 @@ def _on_aws(stack_name: str) -> Office:
             ) from None
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
-    return Office(
-        outputs, session.client("dynamodb"), session.client("s3"), session.client("secretsmanager"),
-        session.client("sqs"), session.client("logs"), stacks[0]["StackName"],
-        cast("Callable[[str], Any]", session.client),
-    )  # fmt: skip
+    return Office(outputs, stacks[0]["StackName"], cast("Callable[[str], Any]", session.client))
 
 
 def _in_local_stack(path: Path, name: str | None) -> Office:
@@ -222,7 +211,8 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
     deployment = stack.deployments[chosen]
     clients = Clients(stack.endpoint, deployment.account)
     return Office(
-        deployment.outputs, clients("dynamodb"), clients("s3"), clients("secretsmanager"),
-        clients("sqs"), clients("logs"), chosen, cast("Callable[[str], Any]", clients),
+        deployment.outputs,
+        chosen,
+        cast("Callable[[str], Any]", clients),
         LocalAccount(stack.endpoint, deployment.account),
-    )  # fmt: skip
+    )

@@ -147,13 +147,12 @@ class Settings:
                 "AWS Lambda takes requests of 6 MB"
             )
 
-    def need(self, *names: str) -> None:
-        """Raises SettingsError for the first of `names` that is empty."""
-        for name in names:
-            if not getattr(self, name):
-                raise SettingsError(
-                    f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew"
-                )
+    def given(self, name: str) -> str:
+        """The setting `name`, a text that has no default. Raises SettingsError where it is empty."""
+        value: str = getattr(self, name)
+        if not value:
+            raise SettingsError(f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew")
+        return value
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -169,6 +168,19 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         except (ValueError, KeyError):
             raise SettingsError(f"{field.name.upper()} is {text[:80]!r}; it must be {form}") from None
     return Settings(**given)
+
+
+def read_outputs(outputs: Mapping[str, str]) -> Settings:
+    """The settings that a stack's outputs tell; others take their defaults. Raises SettingsError.
+
+    An output is called as the parameter, or the resource, that the setting comes from.
+    """
+    return read_settings({field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(Settings)})
+
+
+def _output_of(setting: str) -> str:
+    name = "".join(part.capitalize() for part in setting.split("_"))
+    return {"Dm3KeysSecret": "DeliveryServiceKeysSecret"}.get(name, name)
 
 
 def _whole(text: str) -> int:

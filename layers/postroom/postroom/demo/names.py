@@ -20,7 +20,6 @@ from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 ALICE: Final = "alice.eth"
 BOB: Final = "bob.eth"
@@ -88,10 +87,7 @@ class Names:
         return data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())
 
     def _service_keys(self) -> ServiceKeys:
-        deployment = self.office.deployment
-        secret = DeliveryServiceKeys(
-            deployment.client("secretsmanager"), deployment.outputs["DeliveryServiceKeysSecret"], time.time
-        )
+        secret = self.office.storage.delivery_service_keys
         try:
             return secret.get()
         except NotNowError:

@@ -4,15 +4,19 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from postroom.core.errors import OurError
+from postroom.core.settings import read_outputs
 from postroom.local.stack import Deployment
+from postroom.runtime import deployment as composition
+from postroom.runtime.storage_parts import StorageParts
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
 from postroom.storage.mail.head import is_head
-from postroom.storage.mail.reader import Filed, Reader
-from postroom.storage.mail.register import Register, Row, read_row
+from postroom.storage.mail.reader import Filed
+from postroom.storage.mail.register import Row, read_row
 from postroom.storage.mail.segments import Objects
 from postroom.storage.secrets.signing_keys import SigningKeys
 
@@ -35,26 +39,30 @@ class Office:
     domain: str
     deployment: Deployment
 
+    @cached_property
+    def storage(self) -> StorageParts:
+        """What it stores things in."""
+        return composition.Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage
+
     @property
     def operators(self) -> Operators:
         """Its directory, to write."""
-        return Operators(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
+        return self.storage.operators
 
     @property
     def mailboxes(self) -> Mailboxes:
         """Who picks its mail up, to write."""
-        return Mailboxes(self.deployment.client("dynamodb"), self.deployment.outputs["DirectoryTable"])
+        return self.storage.mailboxes
 
     @property
     def objects(self) -> Objects:
         """Its bucket."""
-        return Objects(self.deployment.client("s3"), self.deployment.outputs["Bucket"])
+        return self.storage.objects
 
     @property
     def signing_keys(self) -> SigningKeys:
         """Its own keys."""
-        secrets = self.deployment.client("secretsmanager")
-        return SigningKeys(secrets, self.deployment.outputs["SigningKeysSecret"], time.time)
+        return self.storage.signing_keys
 
     def rows(self) -> list[Row]:
         """All registers, in the order of arrival."""
@@ -70,8 +78,7 @@ class Office:
 
     def filed(self, mailbox: str, conversation: str = "") -> Sequence[Filed]:
         """The messages of a mailbox, with their receipts."""
-        dynamodb, table = self.deployment.client("dynamodb"), self.deployment.outputs["PostTable"]
-        reader = Reader(dynamodb, table, Register(dynamodb, table), self.objects)
+        reader = self.storage.reader
         conversations = frozenset({conversation} if conversation else ())
         return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversations=conversations)))
 

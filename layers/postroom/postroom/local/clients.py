@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
 REGION = "us-east-1"
@@ -77,6 +78,8 @@ class Clients:
     def __call__(self, service: Literal["s3"]) -> "S3Client": ...
     @overload
     def __call__(self, service: Literal["secretsmanager"]) -> "SecretsManagerClient": ...
+    @overload
+    def __call__(self, service: Literal["sns"]) -> "SNSClient": ...
     @overload
     def __call__(self, service: Literal["sqs"]) -> "SQSClient": ...
     @overload

@@ -13,7 +13,8 @@ from postroom.core.errors import NotNowError
 from postroom.net.aws import our_own_fault
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claims import Claim, unpack
-from postroom.pipeline.filing import Fate, Filing, Outcome, attempt
+from postroom.pipeline.discarding import Discarding
+from postroom.pipeline.outcomes import Fate, Outcome, attempt
 from postroom.pipeline.verdicts import given_up
 from postroom.reasons import Reason
 from postroom.storage.mail.segments import Objects
@@ -53,13 +54,13 @@ class Keeper:
     def __init__(
         self,
         *,
-        filing: Filing,
+        discarding: Discarding,
         objects: Objects,
         clock: Clock,
         horizon_seconds: int,
         margin_seconds: int,
     ) -> None:
-        self._filing = filing
+        self._discarding = discarding
         self._objects = objects
         self._clock = clock
         self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
@@ -82,7 +83,7 @@ class Keeper:
                 waiting.append(claim)
                 continue
             verdict = given_up(claim, Reason.UNDELIVERABLE)
-            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._filing.discard(claim, verdict))  # type: ignore[misc]
+            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._discarding.discard(claim, verdict))  # type: ignore[misc]
             if outcome.fate in (Fate.RETRIED, Fate.STUCK):
                 waiting.append(claim)
                 continue

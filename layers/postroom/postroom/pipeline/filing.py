@@ -1,22 +1,21 @@
-"""Steps 2 to 6 of the store protocol: a home for each message, one segment a batch, the registers, the courier.
+"""Steps 2 to 4 of the store protocol: a home for each message, one segment a batch, the registers.
 
 Each function is one step; each may be repeated by anyone. A claim whose step failed in passing becomes a retry,
 its neighbours go on.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final
 
-from postroom.core.errors import NotNowError
 from postroom.core.side_by_side import side_by_side
 from postroom.net.aws import stack_of
-from postroom.outbound.discards import Telling, notice_of
-from postroom.outbound.ports import Clock, NewId, SendQueue
+from postroom.outbound.ports import Clock, NewId
 from postroom.pipeline.claims import Claim
+from postroom.pipeline.discarding import Discarding
+from postroom.pipeline.outcomes import Fate, Outcome, attempt, failed, listed_in
 from postroom.pipeline.ports import Forwarding
 from postroom.pipeline.times import Times
 from postroom.pipeline.verdicts import Accepted, Discarded
@@ -29,35 +28,7 @@ from postroom.storage.mail.seen import Seen
 from postroom.storage.mail.segments import Line, Objects, Place, lay_out
 from postroom.storage.outbox import Outbox
 
-R = TypeVar("R")
 _log: Final = logging.getLogger(__name__)
-
-
-class Fate(StrEnum):
-    """What became of a claim in one run of the worker."""
-
-    ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"
-    FORWARDED = "forwarded"
-    DISCARDED = "discarded"
-    RETRIED = "retried"
-    STUCK = "stuck"
-    """We are at fault: its neighbours go on, SQS hands it out again, and in the end to the dead letters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The fate of a claim, and the reason where it was discarded or has to wait.
-
-    `listed_in`: the mailbox whose owner sees the message now; empty: nobody does.
-    """
-
-    claim: Claim
-    fate: Fate
-    reason: Reason | None = None
-    detail: str = ""
-    correlation: str = ""
-    listed_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +51,7 @@ class Filing:
         heads: Heads,
         outbox: Outbox,
         objects: Objects,
-        courier: SendQueue,
+        discarding: Discarding,
         forwarding: Forwarding,
         usages: Usages,
         times: Times,
@@ -93,7 +64,7 @@ class Filing:
         self._heads = heads
         self._outbox = outbox
         self._objects = objects
-        self._courier = courier
+        self._discarding = discarding
         self._forwarding = forwarding
         self._usages = usages
         self._times = times
@@ -140,16 +111,6 @@ class Filing:
         )
         return outcomes + settled
 
-    def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
-        """Steps 5 and 6: take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
-        forget_at = claim.received_at_ms // 1000 + self._times.retain_seconds
-        stands = self._register.discard(claim.row, verdict.reason, forget_at)
-        reason = stands.discarded if stands else verdict.reason
-        if reason is None:
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=_listed_in(stands))
-        self._tell(claim.row, reason, verdict.telling)
-        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
-
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
         """Step 2: name the claim's own row as the message's home, or adopt the home that it has."""
         identity = verdict.identity
@@ -157,7 +118,9 @@ class Filing:
             identity.seen_key, identity.digest, claim.row, now=int(self._clock()), forget_at=identity.forget_at
         )
         if known.hash != identity.digest:
-            return self.discard(claim, Discarded(Reason.CORRELATION_REUSED, "", verdict.correlation, verdict.telling))
+            return self._discarding.discard(
+                claim, Discarded(Reason.CORRELATION_REUSED, "", verdict.correlation, verdict.telling)
+            )
         home = known.home
         # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
         if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
@@ -227,38 +190,11 @@ class Filing:
         if stands.discarded is None:
             if stands.live:
                 self._show(stands.key)
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=_listed_in(stands))
-        self._tell(stands.key, stands.discarded, verdict.telling)
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
+        self._discarding.tell(stands.key, stands.discarded, verdict.telling)
         return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
     def _show(self, row: RowKey) -> None:
         """See to it that the next pass comes by a row that was filed late; a helper may have died before he did."""
         if int(self._clock() * 1000) - row.received_at_ms > LATE_MS:
             self._heads.lower_to(row)
-
-    def _tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
-        """Step 6, our half: the courier's queue."""
-        # Whom a receiver does not want, it does not tell either, whoever meets that row.
-        if telling is not None and reason is not Reason.SENDER_NOT_WANTED:
-            notice = notice_of(row, reason, telling, int(self._clock() * 1000))
-            self._courier.send(notice.encode(), group=notice.group)
-
-
-def _listed_in(row: Row | None) -> str:
-    return row.key.mailbox if row and row.live else ""
-
-
-def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | Outcome":
-    """What `step` answers; where it fails, that is the outcome of this claim alone."""
-    try:
-        return step()
-    except Exception as error:
-        return failed(claim, error, correlation)
-
-
-def failed(claim: Claim, error: Exception, correlation: str = "") -> Outcome:
-    """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
-    if isinstance(error, NotNowError):
-        return Outcome(claim, Fate.RETRIED, error.reason, error.detail, correlation)
-    _log.error("claim %s is stuck", claim.id, exc_info=stack_of(error))
-    return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=correlation)

@@ -16,8 +16,10 @@ from postroom.net.aws import stack_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, Queued, unpack
-from postroom.pipeline.filing import Fate, Filing, Outcome, attempt
+from postroom.pipeline.discarding import Discarding
+from postroom.pipeline.filing import Filing
 from postroom.pipeline.notify import Announcer
+from postroom.pipeline.outcomes import Fate, Outcome, attempt
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.storage.mail.segments import Objects
 from postroom.storage.queues import LONGEST_DELAY_SECONDS
@@ -78,6 +80,7 @@ class Worker:
         *,
         judges: Mapping[Protocol, Judge],
         filing: Filing,
+        discarding: Discarding,
         announcer: Announcer,
         objects: Objects,
         retry: SendQueue,
@@ -87,6 +90,7 @@ class Worker:
     ) -> None:
         self._judges = judges
         self._filing = filing
+        self._discarding = discarding
         self._announcer = announcer
         self._objects = objects
         self._retry = retry
@@ -158,7 +162,7 @@ class Worker:
         return verdict
 
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
-        return attempt(discarded[0], lambda: self._filing.discard(*discarded))
+        return attempt(discarded[0], lambda: self._discarding.discard(*discarded))
 
     def _announce(self, outcome: Outcome) -> Outcome:
         def announced() -> Outcome:

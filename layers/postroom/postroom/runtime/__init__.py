@@ -1,11 +1,12 @@
-"""What runs on Lambda: each function's objects, fitted to AWS; events, logs and metrics.
+"""What runs on Lambda: a deployment's objects, fitted to AWS; events, logs and metrics.
 
-One module for each function, so that none imports what only another runs:
-
-    inbox.py, worker.py, dead_letters.py, courier.py, mailbox.py
-
-    shared.py, aws.py, dm3.py, resolvers.py, senders.py, filing.py    parts that several of them have
-    adapters.py         what stands behind the ports that are neither DNS nor storage
-    batches.py, http_events.py    the shapes of Lambda's events
-    logs.py, own_faults.py
+deployment.py               the composition root: `Deployment(settings, clients)`; the only module that tools need
+storage_parts.py, name_parts.py, pipeline_parts.py, outbound_parts.py, mailbox_parts.py
+                            its parts, each imported and built when first asked for, by the room they are of
+system.py, aws_clients.py   what it is made of: clock, randomness and threads; AWS clients
+aws.py                      the AWS clients of a function
+adapters.py                 what stands behind the ports that are neither DNS nor storage
+inbox_routes.py             the routes of functions/inbox
+batches.py, http_events.py  the shapes of Lambda's events
+logs.py, own_faults.py
 """

@@ -1,9 +1,9 @@
-"""Clients of AWS: one of each service for a whole function, since making one takes longer than most calls."""
+"""The AWS clients of a function."""
 
 import os
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import boto3
 from botocore.config import Config
@@ -11,11 +11,6 @@ from botocore.config import Config
 from postroom.core.own_faults import OwnFaults
 from postroom.core.side_by_side import THREADS
 from postroom.net.aws import naming
-from postroom.storage.queues import Queue
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_sqs import SQSClient
 
 AWS_TRIES: Final = 3
 AWS_CONNECT_SECONDS: Final = 3
@@ -39,16 +34,29 @@ _MAKING: Final = Lock()
 """boto3's session makes one client at a time, and the worker has threads."""
 
 
-class Aws:
-    """The clients that every function has, and almost every event needs."""
+class FunctionClients:
+    """The clients of a function, one of each service: to make one takes longer than most calls.
 
-    def __init__(self, own_faults: OwnFaults) -> None:
-        self.dynamodb: DynamoDBClient = naming(boto3.client("dynamodb", config=AWS), own_faults)
-        self._sqs: SQSClient = naming(boto3.client("sqs", config=AWS), own_faults)
+    `at_once`: the services that almost every event needs; for the others see `late_client`.
+    """
 
-    def queue(self, url: str) -> Queue:
-        """A queue."""
-        return Queue(self._sqs, url)
+    def __init__(self, own_faults: OwnFaults, *at_once: str) -> None:
+        self._own_faults = own_faults
+        self._at_once = at_once
+        self._made: dict[str, Any] = {}
+
+    def __call__(self, service: str, /) -> Any:
+        """That of a service."""
+        if service not in self._made:
+            config = AWS_ONCE if service == "lambda" else AWS
+            make = _make if service in self._at_once else late_client
+            self._made[service] = make(service, self._own_faults, config)
+        return self._made[service]
+
+
+def _make(service: str, own_faults: OwnFaults, config: Config) -> Any:
+    new: Callable[..., Any] = boto3.client  # whose types know services by their literal names
+    return naming(new(service, config=config), own_faults)
 
 
 def late_client(service: str, own_faults: OwnFaults, config: Config = AWS) -> Any:
@@ -58,8 +66,7 @@ def late_client(service: str, own_faults: OwnFaults, config: Config = AWS) -> An
     function afterwards. And where instances are made ahead of their events (SnapStart, provisioned concurrency), this
     one is made at once, too: nobody waits for that.
     """
-    new: Callable[..., Any] = boto3.client  # whose types know services by their literal names
-    client = _LateClient(lambda: naming(new(service, config=config), own_faults))
+    client = _LateClient(lambda: _make(service, own_faults, config))
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand") != "on-demand":
         client.make()
     return client

@@ -77,8 +77,8 @@ class _Look:
         yield from self._functions(known)
         yield from self._jobs(known)
         yield from self._alarms(known)
-        for queue in running.LETTERS:
-            judge = partial(running.judge_letters, self._place, queue)
+        for queue in running.DEAD_LETTERS:
+            judge = partial(running.judge_dead_letters, self._place, queue)
             yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._letters, queue), judge)
 
     def _check(

@@ -21,9 +21,10 @@ NEEDED: Final = (
     "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction",
     "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable", "DirectoryTable",
     "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
-    "DeadLetterQueueUrl", "CourierQueueUrl", "CourierDeadLetterQueueUrl", "RetainSeconds", "CompactLagHours",
-    "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsASecond", "JobsWriteUnitsASecond", "MailboxMaxMessages",
-    "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret",
+    "DeadLetterQueueUrl", "CourierQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds",
+    "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsASecond", "JobsWriteUnitsASecond",
+    "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
+    "WebhookKeysSecret",
     "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
 """Outputs of every stack of this release: a test holds them against the template."""

@@ -1,0 +1,37 @@
+"""Steps 5 and 6 of the store protocol: a discard takes the register, then the courier is told."""
+
+from postroom.outbound.discards import Telling, notice_of
+from postroom.outbound.ports import Clock, SendQueue
+from postroom.pipeline.claims import Claim
+from postroom.pipeline.outcomes import Fate, Outcome, listed_in
+from postroom.pipeline.verdicts import Discarded
+from postroom.reasons import Reason
+from postroom.storage.keys import RowKey
+from postroom.storage.mail.register import Register
+
+
+class Discarding:
+    """Writes discards down. `retain_seconds`: how long tombstones stay."""
+
+    def __init__(self, *, register: Register, courier: SendQueue, retain_seconds: int, clock: Clock) -> None:
+        self._register = register
+        self._courier = courier
+        self._retain_seconds = retain_seconds
+        self._clock = clock
+
+    def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
+        """Take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
+        forget_at = claim.received_at_ms // 1000 + self._retain_seconds
+        stands = self._register.discard(claim.row, verdict.reason, forget_at)
+        reason = stands.discarded if stands else verdict.reason
+        if reason is None:
+            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
+        self.tell(claim.row, reason, verdict.telling)
+        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
+
+    def tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
+        """Step 6, our half: the courier's queue."""
+        # Whom a receiver does not want, it does not tell either, whoever meets that row.
+        if telling is not None and reason is not Reason.SENDER_NOT_WANTED:
+            notice = notice_of(row, reason, telling, int(self._clock() * 1000))
+            self._courier.send(notice.encode(), group=notice.group)

@@ -1,0 +1,76 @@
+"""The composition root: every object of a deployment, made of its settings and its AWS clients when first asked for.
+
+    deployment = Deployment(read_settings(os.environ), FunctionClients(own_faults, "dynamodb"), own_faults)
+    deployment.storage.register.find(row)
+    deployment.pipeline.worker.work(records)
+
+The parts go by the rooms of the library; each is made once, and what it is made of is imported then. Whoever wants
+another in its place, as tests do, sets it before it is used: `deployment.pipeline.forwarding = fake`.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from postroom.core.own_faults import OwnFaults
+from postroom.core.settings import Settings
+from postroom.runtime.storage_parts import StorageParts
+from postroom.runtime.system import System
+
+if TYPE_CHECKING:
+    from postroom.runtime.aws_clients import AwsClients
+    from postroom.runtime.mailbox_parts import MailboxParts
+    from postroom.runtime.name_parts import NameParts
+    from postroom.runtime.outbound_parts import OutboundParts
+    from postroom.runtime.pipeline_parts import PipelineParts
+
+
+class Deployment:
+    """Raises SettingsError where a part is asked for whose settings are missing or wrong.
+
+    `own_faults`: where its parts note what is wrong with the deployment itself. `system`: the machine's, unless said.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clients: "AwsClients",
+        own_faults: OwnFaults | None = None,
+        system: System | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clients = clients
+        self.own_faults = own_faults or OwnFaults()
+        self.system = system or System()
+
+    @cached_property
+    def storage(self) -> StorageParts:
+        """Tables, bucket, queues and secrets."""
+        return StorageParts(self)
+
+    @cached_property
+    def names(self) -> "NameParts":
+        """Look-ups of keys, profiles and manifests, and the network they go through."""
+        from postroom.runtime.name_parts import NameParts
+
+        return NameParts(self)
+
+    @cached_property
+    def pipeline(self) -> "PipelineParts":
+        """From the inbox to the mailbox: what takes in, judges and files."""
+        from postroom.runtime.pipeline_parts import PipelineParts
+
+        return PipelineParts(self)
+
+    @cached_property
+    def outbound(self) -> "OutboundParts":
+        """The courier: Feedback, what owners send, and notifications."""
+        from postroom.runtime.outbound_parts import OutboundParts
+
+        return OutboundParts(self)
+
+    @cached_property
+    def mailbox_api(self) -> "MailboxParts":
+        """The mailbox API."""
+        from postroom.runtime.mailbox_parts import MailboxParts
+
+        return MailboxParts(self)

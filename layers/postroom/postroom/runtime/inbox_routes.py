@@ -1,0 +1,37 @@
+"""The routes of functions/inbox."""
+
+from typing import Final
+
+from postroom.http.cors import Cors
+from postroom.http.request import HttpRequest
+from postroom.http.response import problem
+from postroom.http.router import Route, Router
+from postroom.pipeline.dm3_inbox import Dm3Door
+from postroom.pipeline.nlweb_inbox import NlwebDoor, Posted
+from postroom.reasons import Reason
+
+DM3_PATHS: Final = ("/dm3", "/rpc")
+
+
+def inbox_router(nlweb: NlwebDoor, dm3: Dm3Door, dm3_cors: Cors) -> Router:
+    """The router over the inboxes of both protocols."""
+    return Router(
+        [
+            Route("GET", "/inbox", lambda _: nlweb.welcome()),
+            Route("POST", "/inbox", lambda call: nlweb.post(_posted(call.request))),
+            Route("GET", "/manifest", lambda call: nlweb.manifest(_host(call.request))),
+            *(Route("POST", path, lambda call: dm3.post(call.request.body, call.request.source)) for path in DM3_PATHS),
+        ],
+        refuse=problem,
+        failure=Reason.NOT_QUEUED,
+        cors=lambda path: dm3_cors if path in DM3_PATHS else None,
+    )
+
+
+def _posted(request: HttpRequest) -> Posted:
+    headers = request.headers
+    return Posted(request.body, headers.get("content-type", ""), headers.get("content-encoding", ""), request.source)
+
+
+def _host(request: HttpRequest) -> str:
+    return request.headers.get("host", request.host)

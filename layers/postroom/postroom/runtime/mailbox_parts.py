@@ -1,0 +1,242 @@
+"""What a deployment's owners are served with: functions/mailbox."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from postroom.core.errors import SettingsError, TheirError
+from postroom.core.side_by_side import THREADS
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from postroom.http.containers import Storing
+    from postroom.http.cors import Cors
+    from postroom.http.handlers import BearerTokens, ContainerHandlers, MailHandlers, SignInHandlers
+    from postroom.http.message_listing import Shelves
+    from postroom.http.notifications import TargetDesk
+    from postroom.http.outbox import Sending
+    from postroom.http.preferences import Preferences
+    from postroom.http.registration import Opening
+    from postroom.http.router import Router
+    from postroom.http.sign_in import SignIn, Users
+    from postroom.http.tokens import Tokens
+    from postroom.http.usage import Counting
+    from postroom.runtime.deployment import Deployment
+
+_CORS: Final = {
+    "methods": "DELETE, GET, PATCH, POST, PUT",
+    "allowed": "authorization, content-type, if-match, if-none-match, range",
+    "exposed": "content-range, etag, retry-after",
+}
+
+
+class MailboxParts:
+    """The objects of the mailbox API in `postroom.http`."""
+
+    def __init__(self, deployment: "Deployment") -> None:
+        self._settings = deployment.settings
+        self._storage = deployment.storage
+        self._names = deployment.names
+        self._system = deployment.system
+
+    @cached_property
+    def router(self) -> "Router":
+        """What functions/mailbox responds with."""
+        from postroom.http.handlers import (
+            AboutHandlers,
+            NotificationHandlers,
+            OutboxHandlers,
+            SettingsHandlers,
+            mailbox_router,
+        )
+
+        return mailbox_router(
+            [
+                self.signing_in,
+                self.mail,
+                OutboxHandlers(self.sending),
+                NotificationHandlers(self.targets),
+                self.container_handlers,
+                SettingsHandlers(self.preferences),
+                AboutHandlers(),
+            ],
+            self.bearers,
+            self.cors,
+        )
+
+    @cached_property
+    def cors(self) -> "Cors":
+        """Which pages may call it."""
+        from postroom.http.cors import Cors
+
+        return Cors(self._settings.counter_cors_origins, "COUNTER_CORS_ORIGINS", **_CORS)
+
+    # --- who asks -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bearers(self) -> "BearerTokens":
+        """Authentication, and the rate limit of a mailbox."""
+        from postroom.http.handlers import BearerTokens
+        from postroom.http.rate_limit import Rate
+
+        return BearerTokens(self.sign_in, Rate(self._settings.counter_requests_a_second, self._system.monotonic))
+
+    @cached_property
+    def tokens(self) -> "Tokens":
+        """Owners' tokens and challenges."""
+        from postroom.http.tokens import Tokens
+
+        return Tokens(self._storage.token_keys, self._system.clock, self._system.new_id)
+
+    @cached_property
+    def users(self) -> "Users":
+        """Profiles. Most domains have none, and are no delivery service: nothing is amiss there."""
+        return self._names.profiles_if_any
+
+    @cached_property
+    def sign_in(self) -> "SignIn":
+        """What lets owners in."""
+        from postroom.http.sign_in import SignIn
+
+        return SignIn(
+            tokens=self.tokens,
+            directory=self._storage.directory,
+            mailboxes=self._storage.mailboxes,
+            users=self.users,
+            answered=self._storage.answered_challenges,
+        )
+
+    @cached_property
+    def opening(self) -> "Opening":
+        """What opens mailboxes for those whose profile names us."""
+        from postroom.http.rate_limit import Rate
+        from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND, Opening
+
+        return Opening(
+            service=self.service_name,
+            tokens=self.tokens,
+            answered=self._storage.answered_challenges,
+            users=self.users,
+            directory=self._storage.directory,
+            mailboxes=self._storage.mailboxes,
+            of_a_name=Rate(OF_A_NAME_A_SECOND, self._system.monotonic),
+            of_all=Rate(A_SECOND, self._system.monotonic),
+        )
+
+    @cached_property
+    def service_name(self) -> str:
+        """The name that profiles name our delivery service by; empty: owners open no mailboxes."""
+        from postroom.protocols.dm3.names import normalize
+
+        name = self._settings.dm3_self_registration
+        try:
+            return normalize(name) if name else ""
+        except TheirError as error:
+            raise SettingsError(f"DM3_SELF_REGISTRATION is {name[:80]!r}; it must be a name: {error.detail}") from None
+
+    @cached_property
+    def signing_in(self) -> "SignInHandlers":
+        """Signing in and out, and opening a mailbox."""
+        from postroom.http.handlers import SignInHandlers
+
+        return SignInHandlers(
+            sign_in=self.sign_in,
+            opening=self.opening,
+            mailboxes=self._storage.mailboxes,
+            clock=self._system.clock,
+        )
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def mail(self) -> "MailHandlers":
+        """Reading and acknowledging messages."""
+        from postroom.http.handlers import MailHandlers
+
+        return MailHandlers(
+            shelves=self.listing,
+            register=self._storage.register,
+            counting=self.counting,
+            pool=self.pool,
+            retain_seconds=self._settings.retain_seconds,
+            clock=self._system.clock,
+            sleep=self._system.sleep,
+        )
+
+    @cached_property
+    def pool(self) -> "Executor":
+        """The threads of a request beside its own."""
+        return self._system.threads(THREADS - 1)
+
+    @cached_property
+    def listing(self) -> "Shelves":
+        """Pages of messages."""
+        from postroom.http.fetching import Fetching
+        from postroom.http.message_listing import Shelves
+
+        storage, clock = self._storage, self._system.clock
+        fetching = Fetching(storage.reader, self.pool, clock)
+        return Shelves(storage.reader, fetching, storage.register, storage.directory, clock)
+
+    @cached_property
+    def counting(self) -> "Counting":
+        """The usage of mailboxes."""
+        from postroom.http.usage import Counting
+
+        return Counting(self._storage.directory, self._storage.usages, self._storage.quota)
+
+    # --- what else owners do ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def sending(self) -> "Sending":
+        """What owners send."""
+        from postroom.http.outbox import Sending
+
+        return Sending(
+            directory=self._storage.directory,
+            outbox=self._storage.outbox,
+            courier=self._storage.courier_queue,
+            max_bytes=self._settings.nlweb_max_body_bytes,
+            keep_seconds=self._settings.outbox_keep_seconds,
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+            new_uuid=self._system.new_uuid,
+        )
+
+    @cached_property
+    def targets(self) -> "TargetDesk":
+        """Where owners are notified."""
+        from postroom.http.notifications import Offer, TargetDesk
+
+        return TargetDesk(
+            targets=self._storage.targets,
+            codes=self._storage.code_limits,
+            keys=self._storage.webhook_keys,
+            courier=self._storage.courier_queue,
+            offer=Offer(self._settings.outbound_port, self._settings.notify_topic_arn),
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+        )
+
+    @cached_property
+    def containers(self) -> "Storing":
+        """What owners keep."""
+        from postroom.http.containers import Storing
+
+        return Storing(self._storage.containers, self._system.clock)
+
+    @cached_property
+    def container_handlers(self) -> "ContainerHandlers":
+        """Putting and getting it."""
+        from postroom.http.handlers import ContainerHandlers
+
+        return ContainerHandlers(self.containers)
+
+    @cached_property
+    def preferences(self) -> "Preferences":
+        """What owners set."""
+        from postroom.http.own_settings import MessageSettings
+        from postroom.http.preferences import Preferences
+
+        mailboxes = self._storage.mailboxes
+        return Preferences(mailboxes, MessageSettings(mailboxes, self._storage.directory))

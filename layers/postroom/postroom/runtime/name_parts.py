@@ -1,0 +1,136 @@
+"""What a deployment looks names up with: DNS resolvers, senders' keys, dm3 profiles, manifests, and HTTPS."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from postroom.core.errors import NotNowError, SettingsError
+from postroom.reasons import Reason
+
+if TYPE_CHECKING:
+    from postroom.names.dns import Resolvers
+    from postroom.names.dnssec import TrustAnchors
+    from postroom.names.manifest import ManifestDirectory
+    from postroom.names.profiles import Profiles
+    from postroom.net.https import HttpsClient
+    from postroom.pipeline.ports import SenderKeys
+    from postroom.runtime.deployment import Deployment
+    from postroom.storage.mail.segments import Objects
+
+
+class NameParts:
+    """The objects of `postroom.names` and `postroom.net`."""
+
+    def __init__(self, deployment: "Deployment") -> None:
+        self._settings = deployment.settings
+        self._storage = deployment.storage
+        self._clock = deployment.system.clock
+
+    @cached_property
+    def resolvers(self) -> "Resolvers":
+        """Our own choice of DNS resolvers, as RESOLVERS names them."""
+        from postroom.names.dns import Resolvers
+
+        settings = self._settings
+        with named("RESOLVERS"):
+            return Resolvers(
+                settings.resolvers, try_seconds=settings.dns_try_seconds, budget_seconds=settings.dns_budget_seconds
+            )
+
+    @cached_property
+    def anchors(self) -> "TrustAnchors":
+        """What DNSSEC is proven from."""
+        from postroom.names.dnssec import IANA_ROOT, TrustAnchors
+
+        settings = self._settings
+        with named("TRUST_ANCHORS or NEGATIVE_TRUST_ANCHORS"):
+            return TrustAnchors.parse(settings.trust_anchors or IANA_ROOT, settings.negative_trust_anchors)
+
+    @cached_property
+    def sender_keys(self) -> "SenderKeys":
+        """Senders' keys, by DNS under DNSSEC."""
+        from postroom.crypto.rsa_ed25519 import KeyRules
+        from postroom.names.dnssec import Policy
+        from postroom.names.keys import KeepTimes, KeyDirectory
+        from postroom.protocols.nlweb.key_record import parse_key_record
+        from postroom.runtime.adapters import DnsKeys
+
+        settings, rules = self._settings, KeyRules(self._settings.allow_rsa_1024)
+        return DnsKeys(
+            KeyDirectory(
+                self.resolvers.asking,
+                self.anchors,
+                lambda records: parse_key_record(records, rules),
+                clock=self._clock,
+                policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
+                times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
+            )
+        )
+
+    @cached_property
+    def profiles(self) -> "Profiles":
+        """The dm3 profiles of the deployment's registry; where there is none, no look-up can be made."""
+        return self._profiles(None)
+
+    @cached_property
+    def profiles_if_any(self) -> "Profiles":
+        """The same, but where there is no registry, nobody has a profile."""
+        return self._profiles(b"{}")
+
+    def _profiles(self, without: bytes | None) -> "Profiles":
+        from postroom.names.profiles import Profiles
+        from postroom.names.registry import PinnedRegistry
+
+        settings, objects = self._settings, self._storage.objects
+        registry = PinnedRegistry(
+            lambda: _registry_document(objects, settings.dm3_registry, without),
+            self._clock,
+            settings.dm3_registry_seconds,
+        )
+        return Profiles(registry, self._clock, keep_seconds=settings.dm3_registry_seconds)
+
+    @cached_property
+    def https(self) -> "HttpsClient":
+        """Outbound HTTPS under the settings' guard, with hosts looked up at our own resolvers."""
+        from postroom.names.addresses import addresses
+        from postroom.net.https import HttpsClient
+
+        settings, resolvers = self._settings, self.resolvers
+        return HttpsClient(
+            lambda host: addresses(host, resolvers.asking()),
+            port=settings.outbound_port,
+            allow_private=settings.outbound_allow_private,
+            ca_file=settings.outbound_ca_file or None,
+            connect_timeout=settings.outbound_connect_seconds,
+            total_timeout=settings.outbound_total_seconds,
+        )
+
+    @cached_property
+    def manifests(self) -> "ManifestDirectory":
+        """Other domains' manifests."""
+        from postroom.names.manifest import ManifestDirectory
+
+        return ManifestDirectory(self.https, self._clock)
+
+
+def _registry_document(objects: "Objects", name: str, without: bytes | None) -> bytes:
+    from botocore.exceptions import ClientError
+
+    try:
+        return objects.document(name)
+    except KeyError:
+        if without is not None:
+            return without
+        raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
+    except ClientError as error:
+        raise NotNowError(Reason.STORE_UNAVAILABLE, "the registry of names cannot be read now") from error
+
+
+@contextmanager
+def named(setting: str) -> Iterator[None]:
+    """What a setting's own reader says of it, with the name it is set by."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f"{setting}: {error}") from error

@@ -1,0 +1,111 @@
+"""What a deployment sends with: functions/courier."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from postroom.outbound.courier import Courier
+    from postroom.outbound.notifier import Carrier, Notifier
+    from postroom.outbound.outbox import Dispatch
+    from postroom.outbound.ports import Manifests
+    from postroom.outbound.postman import Postman
+    from postroom.runtime.deployment import Deployment
+    from postroom.storage.directory.notification_targets import Kind
+
+
+class OutboundParts:
+    """The objects of `postroom.outbound`."""
+
+    def __init__(self, deployment: "Deployment") -> None:
+        self._settings = deployment.settings
+        self._clients = deployment.clients
+        self._own_faults = deployment.own_faults
+        self._storage = deployment.storage
+        self._names = deployment.names
+        self._system = deployment.system
+
+    @cached_property
+    def feedback(self) -> "Courier":
+        """What tells senders of discards."""
+        from postroom.outbound.courier import Courier, CourierRules
+
+        settings = self._settings
+        return Courier(
+            seen=self._storage.seen,
+            register=self._storage.register,
+            told=self._storage.feedback_log,
+            limits=self._storage.feedback_limits,
+            manifests=self.buffers,
+            postman=self.postman,
+            queue=self._storage.courier_queue,
+            rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
+            clock=self._system.clock,
+            new_uuid=self._system.new_uuid,
+            jitter=self._system.jitter,
+        )
+
+    @cached_property
+    def buffers(self) -> "Manifests":
+        """Where Feedback for a domain goes."""
+        from postroom.outbound.graph import Buffers, Graph
+
+        domain, new_uuid = self._settings.graph_domain, self._system.new_uuid
+        keys, clock = self._storage.signing_keys, self._system.clock
+        graph = Graph(domain, self._names.https, keys, clock, lambda: UUID(new_uuid())) if domain else None
+        return Buffers(self._names.manifests, graph)
+
+    @cached_property
+    def postman(self) -> "Postman":
+        """What signs messages and posts them."""
+        from postroom.outbound.postman import Postman
+        from postroom.runtime.adapters import HttpsOutbound
+
+        outbound = HttpsOutbound(self._names.https)
+        return Postman(self._storage.signing_keys, outbound, self._own_faults)
+
+    @cached_property
+    def outbox(self) -> "Dispatch":
+        """What sends owners' messages."""
+        from postroom.outbound.outbox import Dispatch
+
+        return Dispatch(
+            outbox=self._storage.outbox,
+            postman=self.postman,
+            queue=self._storage.courier_queue,
+            give_up_seconds=self._settings.outbox_give_up_seconds,
+            clock=self._system.clock,
+            jitter=self._system.jitter,
+        )
+
+    @cached_property
+    def notifications(self) -> "Notifier":
+        """What tells owners that something waits."""
+        from postroom.outbound.notifier import Notifier, NotifierRules
+
+        settings = self._settings
+        return Notifier(
+            targets=self._storage.targets,
+            turns=self._storage.turns,
+            keys=self._storage.webhook_keys,
+            carriers=self.carriers,
+            queue=self._storage.courier_queue,
+            rules=NotifierRules(settings.notify_interval_seconds, settings.notify_pause_seconds),
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+            jitter=self._system.jitter,
+        )
+
+    @cached_property
+    def carriers(self) -> "Mapping[Kind, Carrier]":
+        """The ways to tell targets."""
+        from postroom.outbound.webhooks import Webhooks
+        from postroom.runtime.adapters import Topics
+        from postroom.storage.directory.notification_targets import Kind
+
+        return {
+            Kind.WEBHOOK: Webhooks(self._names.https, self._storage.webhook_keys, self._system.clock),
+            Kind.TOPIC: Topics(self._clients("sns")),
+        }

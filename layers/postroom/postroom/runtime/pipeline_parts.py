@@ -1,0 +1,292 @@
+"""What a deployment takes messages in, judges, files and gives up with: functions/inbox and functions/worker."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from postroom.core.settings import DAY_SECONDS
+from postroom.core.side_by_side import THREADS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Executor
+
+    from postroom.http.cors import Cors
+    from postroom.http.router import Router
+    from postroom.pipeline.claim_details import Protocol
+    from postroom.pipeline.dead_letters import Keeper
+    from postroom.pipeline.discarding import Discarding
+    from postroom.pipeline.dm3_inbox import Dm3Door
+    from postroom.pipeline.filing import Filing
+    from postroom.pipeline.intake import Intake
+    from postroom.pipeline.judges.dm3 import Dm3Judge
+    from postroom.pipeline.judges.nlweb import NlwebJudge
+    from postroom.pipeline.nlweb_inbox import NlwebDoor
+    from postroom.pipeline.notify import Announcer
+    from postroom.pipeline.outbox_dead_letters import OutboxKeeper
+    from postroom.pipeline.ports import Forwarding, Handlers
+    from postroom.pipeline.quota import Room
+    from postroom.pipeline.synchronous import Sync
+    from postroom.pipeline.times import Times
+    from postroom.pipeline.verdicts import Judge
+    from postroom.pipeline.worker import Worker
+    from postroom.protocols.dm3.extension import Properties
+    from postroom.runtime.deployment import Deployment
+
+LOOK_UPS: Final = 4
+"""At once, of the dm3 inbox; each may wait for its own time."""
+_DEAD_LETTER_MARGIN_SECONDS: Final = DAY_SECONDS
+"""Before the horizon: a dead letter is decided while what remembers its message still stands."""
+
+
+class PipelineParts:
+    """The objects of `postroom.pipeline`."""
+
+    def __init__(self, deployment: "Deployment") -> None:
+        self._settings = deployment.settings
+        self._clients = deployment.clients
+        self._own_faults = deployment.own_faults
+        self._storage = deployment.storage
+        self._names = deployment.names
+        self._system = deployment.system
+
+    @cached_property
+    def times(self) -> "Times":
+        """How long things count, and are remembered."""
+        from postroom.pipeline.times import Times
+
+        settings = self._settings
+        return Times(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds)
+
+    # --- the inbox ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def inbox_router(self) -> "Router":
+        """What functions/inbox responds with."""
+        from postroom.runtime.inbox_routes import inbox_router
+
+        return inbox_router(self.nlweb_inbox, self.dm3_inbox, self.dm3_cors)
+
+    @cached_property
+    def nlweb_inbox(self) -> "NlwebDoor":
+        """The inbox of NLWeb messages."""
+        from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor
+        from postroom.protocols.nlweb.timestamp import Window
+
+        settings = self._settings
+        window = Window(settings.nlweb_max_age_seconds, settings.nlweb_max_skew_seconds)
+        return NlwebDoor(
+            rules=DoorRules(window, settings.nlweb_max_body_bytes),
+            directory=self._storage.directory,
+            intake=self.intake,
+            sync=self.sync,
+            clock=self._system.clock,
+        )
+
+    @cached_property
+    def dm3_inbox(self) -> "Dm3Door":
+        """The inbox of dm3 messages."""
+        from postroom.net.timebox import TimeBox
+        from postroom.pipeline.dm3_inbox import Dm3Door
+
+        return Dm3Door(
+            properties=self.dm3_properties,
+            directory=self._storage.directory,
+            keys=self._storage.delivery_service_keys,
+            profiles=self._names.profiles,
+            timebox=TimeBox(self._system.threads(LOOK_UPS), self._settings.dm3_lookup_seconds),
+            intake=self.intake,
+            clock=self._system.clock,
+        )
+
+    @cached_property
+    def dm3_cors(self) -> "Cors":
+        """Which pages may post dm3 messages."""
+        from postroom.http.cors import Cors
+
+        return Cors(self._settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
+
+    @cached_property
+    def dm3_properties(self) -> "Properties":
+        """What the delivery service tells senders of itself."""
+        from postroom.protocols.dm3.extension import Properties
+        from postroom.runtime.name_parts import named
+
+        with named("DM3_MESSAGE_TTL_DAYS"):
+            return Properties(self._settings.dm3_message_ttl_days, self._settings.dm3_size_limit_bytes)
+
+    @cached_property
+    def intake(self) -> "Intake":
+        """What makes claims of messages, and queues them."""
+        from postroom.pipeline.intake import Intake
+
+        return Intake(
+            directory=self._storage.directory,
+            claims=self._storage.claims_queue,
+            objects=self._storage.objects,
+            room=self.room,
+            new_id=self._system.new_id,
+        )
+
+    @cached_property
+    def room(self) -> "Room":
+        """Whether a mailbox has reached its quota."""
+        from postroom.pipeline.quota import Room
+
+        return Room(
+            self._storage.usages,
+            self._storage.quota,
+            clock=self._system.clock,
+            cache_seconds=self._settings.directory_cache_seconds,
+        )
+
+    @cached_property
+    def sync(self) -> "Sync":
+        """What responds to synchronous requests."""
+        from postroom.pipeline.synchronous import BuiltInHandlers, Sync
+
+        settings = self._settings
+        return Sync(
+            judge=self.nlweb_judge,
+            replies=self._storage.replies,
+            handlers=BuiltInHandlers(self._storage.directory, self.handlers),
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+            lease_seconds=settings.sync_lease_seconds,
+            memory_seconds=settings.nlweb_max_age_seconds + settings.retain_seconds,
+        )
+
+    @cached_property
+    def handlers(self) -> "Handlers":
+        """Operators' handlers of synchronous requests."""
+        from postroom.runtime.adapters import LambdaHandlers
+
+        return LambdaHandlers(self._clients("lambda"))
+
+    # --- the worker ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def worker(self) -> "Worker":
+        """What functions/worker runs."""
+        from postroom.pipeline.worker import Worker
+
+        return Worker(
+            judges=self.judges,
+            filing=self.filing,
+            discarding=self.discarding,
+            announcer=self.announcer,
+            objects=self._storage.objects,
+            retry=self._storage.retry_queue,
+            suspects=self._storage.suspects_queue,
+            pool=self.pool,
+            monotonic=self._system.monotonic,
+        )
+
+    @cached_property
+    def pool(self) -> "Executor":
+        """The threads of a worker beside its own."""
+        return self._system.threads(THREADS - 1)
+
+    @cached_property
+    def judges(self) -> "Mapping[Protocol, Judge]":
+        """One for each protocol."""
+        return {"nlweb": self.nlweb_judge, "dm3": self.dm3_judge}
+
+    @cached_property
+    def nlweb_judge(self) -> "NlwebJudge":
+        """The judge of NLWeb messages."""
+        from postroom.crypto.rsa_ed25519 import KeyRules
+        from postroom.pipeline.judges.nlweb import NlwebJudge
+
+        return NlwebJudge(
+            keys=self._names.sender_keys,
+            directory=self._storage.directory,
+            clock=self._system.clock,
+            key_rules=KeyRules(self._settings.allow_rsa_1024),
+            times=self.times,
+        )
+
+    @cached_property
+    def dm3_judge(self) -> "Dm3Judge":
+        """The judge of dm3 messages."""
+        from postroom.pipeline.judges.dm3 import Dm3Judge
+
+        return Dm3Judge(
+            keys=self._storage.needed_delivery_service_keys,
+            profiles=self._names.profiles,
+            clock=self._system.clock,
+            times=self.times,
+            unverified_seconds=self._settings.dm3_unverified_seconds,
+        )
+
+    @cached_property
+    def filing(self) -> "Filing":
+        """What writes verdicts down."""
+        from postroom.pipeline.filing import Filing
+
+        return Filing(
+            seen=self._storage.seen,
+            register=self._storage.register,
+            heads=self._storage.heads,
+            outbox=self._storage.outbox,
+            objects=self._storage.objects,
+            discarding=self.discarding,
+            forwarding=self.forwarding,
+            usages=self._storage.usages,
+            times=self.times,
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+            pool=self.pool,
+        )
+
+    @cached_property
+    def discarding(self) -> "Discarding":
+        """What writes discards down."""
+        from postroom.pipeline.discarding import Discarding
+
+        return Discarding(
+            register=self._storage.register,
+            courier=self._storage.courier_queue,
+            retain_seconds=self._settings.retain_seconds,
+            clock=self._system.clock,
+        )
+
+    @cached_property
+    def forwarding(self) -> "Forwarding":
+        """Operators' queues and event buses."""
+        from postroom.runtime.adapters import AwsForwarding
+
+        return AwsForwarding(self._storage.sqs, self._clients("events"), self._own_faults)
+
+    @cached_property
+    def announcer(self) -> "Announcer":
+        """What has the courier notify owners."""
+        from postroom.pipeline.notify import Announcer
+
+        return Announcer(self._storage.directory, self._storage.courier_queue)
+
+    # --- dead letters -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dead_letters(self) -> "Keeper":
+        """What decides dead letters of the queues of claims."""
+        from postroom.pipeline.dead_letters import Keeper
+
+        horizon_seconds = self._settings.horizon_seconds
+        return Keeper(
+            discarding=self.discarding,
+            objects=self._storage.objects,
+            clock=self._system.clock,
+            horizon_seconds=horizon_seconds,
+            margin_seconds=min(_DEAD_LETTER_MARGIN_SECONDS, horizon_seconds // 2),
+        )
+
+    @cached_property
+    def outbox_dead_letters(self) -> "OutboxKeeper":
+        """What decides dead letters of the courier's queue."""
+        from postroom.pipeline.outbox_dead_letters import OutboxKeeper
+
+        return OutboxKeeper(
+            outbox=self._storage.outbox,
+            clock=self._system.clock,
+            give_up_seconds=self._settings.outbox_give_up_seconds,
+        )

@@ -1,0 +1,307 @@
+"""What a deployment stores things in: each table, the bucket, queues and secrets, by what is kept there."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
+
+    from postroom.runtime.deployment import Deployment
+    from postroom.storage.audit.collection import Premises
+    from postroom.storage.containers import Storage
+    from postroom.storage.directory.debounce import Turns
+    from postroom.storage.directory.domains import Directory
+    from postroom.storage.directory.mailboxes import Mailboxes
+    from postroom.storage.directory.notification_targets import Targets
+    from postroom.storage.directory.operators import Operators
+    from postroom.storage.limits.challenges import AnsweredChallenges
+    from postroom.storage.limits.codes import CodeLimits
+    from postroom.storage.limits.feedback import FeedbackLimits
+    from postroom.storage.limits.quotas import Quota, Usages
+    from postroom.storage.mail.feedback_log import TellTale
+    from postroom.storage.mail.head import Heads
+    from postroom.storage.mail.reader import Reader
+    from postroom.storage.mail.register import Register
+    from postroom.storage.mail.replies import Replies
+    from postroom.storage.mail.seen import Seen
+    from postroom.storage.mail.segments import Objects
+    from postroom.storage.outbox import Outbox
+    from postroom.storage.queues import Queue
+    from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
+    from postroom.storage.secrets.secret import Secret
+    from postroom.storage.secrets.signing_keys import SigningKeys
+    from postroom.storage.secrets.token_keys import TokenKeys
+    from postroom.storage.secrets.webhook_keys import WebhookKeys
+
+
+class StorageParts:
+    """The objects of `postroom.storage`."""
+
+    def __init__(self, deployment: "Deployment") -> None:
+        self._settings = deployment.settings
+        self._clients = deployment.clients
+        self._system = deployment.system
+        self._own_faults = deployment.own_faults
+
+    # --- clients ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        """The client of all tables."""
+        return self._clients("dynamodb")
+
+    @cached_property
+    def s3(self) -> "S3Client":
+        """The client of the bucket."""
+        return self._clients("s3")
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        """The client of all queues."""
+        return self._clients("sqs")
+
+    @cached_property
+    def secretsmanager(self) -> "SecretsManagerClient":
+        """The client of all secrets."""
+        return self._clients("secretsmanager")
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def register(self) -> "Register":
+        """The rows of messages."""
+        from postroom.storage.mail.register import Register
+
+        return Register(self.dynamodb, self._settings.given("post_table"))
+
+    @cached_property
+    def heads(self) -> "Heads":
+        """Where the rows of each mailbox begin."""
+        from postroom.storage.mail.head import Heads
+
+        return Heads(self.dynamodb, self._settings.given("post_table"))
+
+    @cached_property
+    def feedback_log(self) -> "TellTale":
+        """Which Feedback was sent."""
+        from postroom.storage.mail.feedback_log import TellTale
+
+        return TellTale(self.dynamodb, self._settings.given("post_table"))
+
+    @cached_property
+    def objects(self) -> "Objects":
+        """The bucket."""
+        from postroom.storage.mail.segments import Objects
+
+        return Objects(self.s3, self._settings.given("bucket"))
+
+    @cached_property
+    def reader(self) -> "Reader":
+        """What lists and fetches messages."""
+        from postroom.storage.mail.reader import Reader
+
+        return Reader(self.dynamodb, self._settings.given("post_table"), self.register, self.objects)
+
+    @cached_property
+    def seen(self) -> "Seen":
+        """The home of each message that came."""
+        from postroom.storage.mail.seen import Seen
+
+        return Seen(self.dynamodb, self._settings.given("seen_table"))
+
+    @cached_property
+    def replies(self) -> "Replies":
+        """Replies to synchronous requests."""
+        from postroom.storage.mail.replies import Replies
+
+        return Replies(self.dynamodb, self._settings.given("seen_table"), self.objects)
+
+    @cached_property
+    def outbox(self) -> "Outbox":
+        """What owners send."""
+        from postroom.storage.outbox import Outbox
+
+        return Outbox(self.dynamodb, self._settings.given("outbox_table"))
+
+    @cached_property
+    def containers(self) -> "Storage":
+        """What owners keep."""
+        from postroom.storage.containers import Storage, Use
+
+        settings = self._settings
+        quota = Use(settings.storage_max_containers, settings.storage_max_bytes)
+        return Storage(self.dynamodb, settings.given("storage_table"), self.objects, quota, self._system.new_id)
+
+    @cached_property
+    def premises(self) -> "Premises":
+        """All of it, as an audit looks at it."""
+        from postroom.storage.audit.collection import ClaimQueues, Premises
+
+        given = self._settings.given
+        return Premises(
+            self.dynamodb, self.s3, self.sqs,
+            given("post_table"), given("seen_table"), given("bucket"),
+            ClaimQueues(*(given(f"{name}_queue_url") for name in ("claims", "retry", "suspects", "dead_letter"))),
+            notice_queues=[given(f"{name}_queue_url") for name in ("courier", "courier_dead_letter")],
+        )  # fmt: skip
+
+    # --- what operators and owners set --------------------------------------------------------------------------------
+
+    @cached_property
+    def directory(self) -> "Directory":
+        """What operators and owners set, read through a cache."""
+        from postroom.storage.directory.domains import Directory
+
+        settings = self._settings
+        return Directory(
+            self.dynamodb,
+            settings.given("directory_table"),
+            clock=self._system.clock,
+            cache_seconds=settings.directory_cache_seconds,
+        )
+
+    @cached_property
+    def operators(self) -> "Operators":
+        """What operators set, to be written."""
+        from postroom.storage.directory.operators import Operators
+
+        return Operators(self.dynamodb, self._settings.given("directory_table"))
+
+    @cached_property
+    def mailboxes(self) -> "Mailboxes":
+        """What owners set, to be written."""
+        from postroom.storage.directory.mailboxes import Mailboxes
+
+        return Mailboxes(self.dynamodb, self._settings.given("directory_table"))
+
+    @cached_property
+    def targets(self) -> "Targets":
+        """Whom a mailbox's notifications go to."""
+        from postroom.storage.directory.notification_targets import Targets
+
+        return Targets(self.dynamodb, self._settings.given("directory_table"))
+
+    @cached_property
+    def turns(self) -> "Turns":
+        """When a mailbox's targets were notified last."""
+        from postroom.storage.directory.debounce import Turns
+
+        return Turns(self.dynamodb, self._settings.given("directory_table"))
+
+    # --- limits -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def usages(self) -> "Usages":
+        """How much each mailbox holds."""
+        from postroom.storage.limits.quotas import Usages
+
+        return Usages(self.dynamodb, self._settings.given("limits_table"))
+
+    @cached_property
+    def quota(self) -> "Quota":
+        """How much a mailbox may hold, unless its operator says otherwise."""
+        from postroom.storage.limits.quotas import Quota
+
+        return Quota(self._settings.mailbox_max_messages, self._settings.mailbox_max_bytes)
+
+    @cached_property
+    def feedback_limits(self) -> "FeedbackLimits":
+        """How much Feedback went to each domain."""
+        from postroom.storage.limits.feedback import FeedbackLimits
+
+        return FeedbackLimits(self.dynamodb, self._settings.given("limits_table"))
+
+    @cached_property
+    def answered_challenges(self) -> "AnsweredChallenges":
+        """Challenges that gave a token."""
+        from postroom.storage.limits.challenges import AnsweredChallenges
+
+        return AnsweredChallenges(self.dynamodb, self._settings.given("limits_table"))
+
+    @cached_property
+    def code_limits(self) -> "CodeLimits":
+        """How many codes each mailbox had sent."""
+        from postroom.storage.limits.codes import CodeLimits
+
+        return CodeLimits(self.dynamodb, self._settings.given("limits_table"))
+
+    # --- queues -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def claims_queue(self) -> "Queue":
+        """From the inbox to the worker."""
+        return self._queue("claims_queue_url")
+
+    @cached_property
+    def retry_queue(self) -> "Queue":
+        """Claims that wait."""
+        return self._queue("retry_queue_url")
+
+    @cached_property
+    def suspects_queue(self) -> "Queue":
+        """Claims set apart."""
+        return self._queue("suspects_queue_url")
+
+    @cached_property
+    def courier_queue(self) -> "Queue":
+        """What is to go out."""
+        return self._queue("courier_queue_url")
+
+    def _queue(self, setting: str) -> "Queue":
+        from postroom.storage.queues import Queue
+
+        return Queue(self.sqs, self._settings.given(setting))
+
+    # --- secrets ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def signing_keys(self) -> "SigningKeys":
+        """The private keys of the deployment's domains."""
+        from postroom.storage.secrets.signing_keys import SigningKeys
+
+        secret = self._settings.given("signing_keys_secret")
+        return SigningKeys(self.secretsmanager, secret, self._system.clock, self._own_faults)
+
+    @cached_property
+    def delivery_service_keys(self) -> "DeliveryServiceKeys":
+        """The keys of the dm3 delivery service; most deployments have none."""
+        return self._delivery_service_keys(needed=False)
+
+    @cached_property
+    def needed_delivery_service_keys(self) -> "DeliveryServiceKeys":
+        """The same, for whoever has a message that was sealed to them: that there are none is a fault."""
+        return self._delivery_service_keys(needed=True)
+
+    def _delivery_service_keys(self, *, needed: bool) -> "DeliveryServiceKeys":
+        from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
+
+        secret = self._settings.given("dm3_keys_secret")
+        return DeliveryServiceKeys(self.secretsmanager, secret, self._system.clock, self._own_faults, needed=needed)
+
+    @cached_property
+    def delivery_service_secret(self) -> "Secret":
+        """Those keys as they are stored; empty: there are none."""
+        from postroom.storage.secrets.dm3_keys import FORM
+        from postroom.storage.secrets.secret import Secret
+
+        secret = self._settings.given("dm3_keys_secret")
+        return Secret(self.secretsmanager, secret, self._system.clock, FORM, self._own_faults)
+
+    @cached_property
+    def token_keys(self) -> "TokenKeys":
+        """What signs owners' tokens."""
+        from postroom.storage.secrets.token_keys import TokenKeys
+
+        secret = self._settings.given("token_keys_secret")
+        return TokenKeys(self.secretsmanager, secret, self._system.clock, self._own_faults)
+
+    @cached_property
+    def webhook_keys(self) -> "WebhookKeys":
+        """What webhooks' secrets are derived from."""
+        from postroom.storage.secrets.webhook_keys import WebhookKeys
+
+        secret = self._settings.given("webhook_keys_secret")
+        return WebhookKeys(self.secretsmanager, secret, self._system.clock, self._own_faults)
