@@ -158,10 +158,6 @@ def judge_dead_letters(place: Place, queue: str, letters: int) -> Check:
         if queue == "DeadLetterQueue"
         else "SQS drops them after 14 days"
     )
-        "the dead-letter handler discards them when they are about 7 days old"
-        if queue == "DeadLetterQueue"
-        else "SQS drops them after 14 days"
-    )
     return bad(
         name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not process them; {fate}",
         f"{place.log(function, '1 day ago')} says why; once that is mended, have SQS redrive them",
