@@ -28,8 +28,8 @@ from postroom.core.timestamps import write_timestamp
 from postroom.jobs.ahead import ahead
 from postroom.names.dnssec.evidence import Evidence, Link, Window
 from postroom.net.aws import passing_faults
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, row_key, segment_name
 from postroom.storage.mail.past import Stand
 from postroom.storage.mail.register import ACKED, DISCARDED, GONE, LIVE, Row
@@ -61,7 +61,7 @@ _FRAME_BYTES: Final = 236
 """Of an envelope beside its Header and what is sealed in it."""
 _SELECTOR: Final = "pk1"
 _SCHEMA: Final = NLWEB.schema
-_REASONS: Final = (Reason.SIGNATURE_INVALID, Reason.KEY_NOT_FOUND, Reason.UNEXPECTED_SUBJECT)
+_REASONS: Final = (SIGNATURE_INVALID, KEY_NOT_FOUND, UNEXPECTED_SUBJECT)
 _OWNER: Final = "OWNER"
 _EVIDENCE: Final = orjson.dumps(
     Evidence(

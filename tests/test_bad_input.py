@@ -20,11 +20,11 @@ from tests.functions.bad_requests import Row, Sent, Then
 from tests.functions.delivery_service import open_service
 from tests.functions.lambdas import Json, Office, office
 from tests.functions.samples import ROUTES, sqs
-from tests.test_reasons import AT_THE_COUNTER
 from tests.tiers import examples
 
 from postroom.core.canonical import NotCanonicalError
 from postroom.core.errors import TheirError
+from postroom.core.reason import Audience, Kind, Reason
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
@@ -34,13 +34,11 @@ from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Kind, Reason, reason_of
+from postroom.reasons import REASONS, reason_of
 from postroom.storage.directory.domains import Domain
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
-SAID_ELSEWHERE = {Reason.MESSAGE_INVALID, Reason.MESSAGE_TYPE_UNSUPPORTED, Reason.POSTMARK_INVALID}
-"""Said by clients of dm3: a delivery service cannot look into messages, and makes the postmarks."""
 HOST = f"nlweb.{bad.RECEIVER}"
 READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "secretsmanager:GetSecretValue"}
 LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
@@ -263,9 +261,20 @@ def test_no_two_rows_say_the_same() -> None:
     assert len(set(said)) == len(said)
 
 
-def test_every_refusal_of_the_vocabulary_has_a_row() -> None:
-    refusals = {reason for reason in Reason if reason.kind is Kind.REFUSAL} - AT_THE_COUNTER
-    assert refusals - {row.reason for row in ROWS} == SAID_ELSEWHERE
+def test_every_refusal_that_a_sender_is_told_has_a_row() -> None:
+    senders = Audience.NLWEB | Audience.DM3
+    told = {reason for reason in REASONS if reason.kind is Kind.REFUSAL and reason.audience & senders}
+    assert told == {row.reason for row in ROWS if row.reason and row.reason.kind is Kind.REFUSAL}
+
+
+def test_every_row_tells_a_reason_to_its_audience() -> None:
+    misses = [
+        f"{row.section}: {row.what}: {row.reason} is for {row.reason.audience}"
+        for row in ROWS
+        if row.reason and row.then in (Then.NOTHING, Then.TOLD)
+        if (Audience.DM3 if row.is_dm3 else Audience.NLWEB) not in row.reason.audience
+    ]
+    assert misses == []
 
 
 # --- whatever anybody sends ------------------------------------------------------------------------------------------

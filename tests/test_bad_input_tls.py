@@ -12,8 +12,9 @@ from tests.end_to_end.dumps import everything
 from tests.functions import bad_dm3
 from tests.functions import bad_requests as bad
 
+from postroom.core.reason import Reason
+from postroom.core.reasons import NO_SUCH_ROUTE, NOT_JSON, TOO_LARGE, WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
 from postroom.local.stack import LocalStack
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 from postroom.storage.directory.operators import Operators
 
@@ -71,19 +72,19 @@ def good() -> bytes:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: request(good(), AS_JSON, "Content-Length: 20"), Reason.NOT_JSON),
-        (lambda: request(good(), AS_JSON, "Content-Length: 0"), Reason.NOT_JSON),
-        (lambda: request(good(), AS_JSON), Reason.NOT_JSON),
+        (lambda: request(good(), AS_JSON, "Content-Length: 20"), NOT_JSON),
+        (lambda: request(good(), AS_JSON, "Content-Length: 0"), NOT_JSON),
+        (lambda: request(good(), AS_JSON), NOT_JSON),
         (lambda: request(good().ljust(bad.MAX_BYTES + 1), AS_JSON, f"Content-Length: {bad.MAX_BYTES + 1}"),
-         Reason.TOO_LARGE),
+         TOO_LARGE),
         (lambda: request(b"14\r\n" + good()[:20] + b"\r\n0\r\n\r\n", AS_JSON, "Transfer-Encoding: chunked"),
-         Reason.NOT_JSON),
-        (lambda: _sized(gzip.compress(good()), AS_JSON), Reason.NOT_JSON),
-        (lambda: _sized(gzip.compress(good()), AS_JSON, "Content-Encoding: gzip"), Reason.WRONG_CONTENT_ENCODING),
-        (lambda: _sized(good()), Reason.WRONG_CONTENT_TYPE),
-        (lambda: _sized(b"\xff\xfe\xfd", AS_JSON), Reason.NOT_JSON),
-        (lambda: _sized(good(), AS_JSON, target="//inbox"), Reason.NO_SUCH_ROUTE),
-        (lambda: _sized(good(), AS_JSON, target="/x/../inbox"), Reason.NO_SUCH_ROUTE),
+         NOT_JSON),
+        (lambda: _sized(gzip.compress(good()), AS_JSON), NOT_JSON),
+        (lambda: _sized(gzip.compress(good()), AS_JSON, "Content-Encoding: gzip"), WRONG_CONTENT_ENCODING),
+        (lambda: _sized(good()), WRONG_CONTENT_TYPE),
+        (lambda: _sized(b"\xff\xfe\xfd", AS_JSON), NOT_JSON),
+        (lambda: _sized(good(), AS_JSON, target="//inbox"), NO_SUCH_ROUTE),
+        (lambda: _sized(good(), AS_JSON, target="/x/../inbox"), NO_SUCH_ROUTE),
     ],
     ids=[
         "Content-Length shorter than the body", "Content-Length 0", "no Content-Length", "over the limit",
@@ -139,7 +140,7 @@ def test_at_the_delivery_service_it_is_a_parse_error(stack: LocalStack, make: Ca
     head, _, body = exchange(stack, make()).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ")
     error = json.loads(body)["error"]
-    assert (error["code"], error["data"]["reason"]) == (-32700, str(Reason.NOT_JSON))
+    assert (error["code"], error["data"]["reason"]) == (-32700, str(NOT_JSON))
     assert bad.MARK.encode() not in body
     assert everything(receiver) == before
 

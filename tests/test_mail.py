@@ -29,9 +29,9 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 
 from postroom.core.errors import NotNowError
+from postroom.core.reason import Kind
 from postroom.protocols.nlweb.timestamp import Window
 from postroom.protocols.nlweb.verify import check_at_door
-from postroom.reasons import Kind
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.past import Copy, Stand, stand_of

@@ -28,6 +28,7 @@ from tests.tiers import amount
 from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache
 from postroom.core.ijson import MAX_VALUES, parse
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.core.settings import Settings
 from postroom.names import keys
 from postroom.names.keys import KeepTimes
@@ -40,7 +41,6 @@ from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, Letter
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
-from postroom.reasons import Reason
 from postroom.storage.keys import row_key
 from postroom.storage.secrets.signing_keys import SigningKey
 
@@ -171,7 +171,7 @@ class Web:
 
     def get(self, url: str, accept: str) -> Response:
         if self.page is None:
-            raise NotNowError(Reason.OUTBOUND_FAILED, f"{url} did not answer in time")
+            raise NotNowError(OUTBOUND_FAILED, f"{url} did not answer in time")
         return Response(self.status, {}, bytes(bytearray(self.page)))
 
     def post(self, url: str, body: bytes, content_type: str) -> Response:

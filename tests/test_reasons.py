@@ -1,199 +1,141 @@
-"""The vocabulary: every reason is documented, used, and of one piece."""
+"""The reasons: each is declared once, given, documented, and of one form."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from postroom.reasons import Kind, Reason, reason_of
+from postroom.api import openapi
+from postroom.api import reasons as api_reasons
+from postroom.core.reason import Audience, Kind, Reason
+from postroom.core.reasons import (
+    MAILBOX_FULL,
+    METHOD_NOT_ALLOWED,
+    NO_SUCH_ROUTE,
+    NOT_I_JSON,
+    NOT_JSON,
+    TOO_LARGE,
+    WRONG_CONTENT_ENCODING,
+    WRONG_CONTENT_TYPE,
+)
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
+from postroom.protocols.nlweb.reasons import (
+    CORRELATION_REUSED,
+    DNSSEC_BOGUS,
+    FEEDBACK_NOT_KEPT,
+    HASH_MISMATCH,
+    KEY_NOT_FOUND,
+    KEY_REVOKED,
+    NOT_OURS,
+    SENDER_NOT_SIGNED,
+    SIGNATURE_INVALID,
+    TIMESTAMP_TOO_NEW,
+    TIMESTAMP_TOO_OLD,
+    UNSUPPORTED_VERSION,
+    WALLET_UNKNOWN,
+    WRONG_SHAPE,
+)
+from postroom.reasons import REASONS, reason_of
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = ROOT / "docs" / "reasons.md"
+LIBRARY = ROOT / "layers" / "postroom" / "postroom"
+INDEX = LIBRARY / "reasons.py"
+DECLARATIONS = sorted(set(LIBRARY.rglob("reasons.py")) - {INDEX})
+DOCUMENT = ROOT / "docs" / "reference" / "reasons.md"
 HEADINGS = {
-    Kind.REFUSAL: "Refusals: said to the sender's face at the door; nothing is stored, no Feedback follows",
+    Kind.REFUSAL: "Refusals: rejected in the HTTP response; nothing is stored, no Feedback follows",
     Kind.DISCARD: "Discards: final; the sender's buffer is told once, or a synchronous request is answered so",
     Kind.RETRY: "Retries: could not be found out or done now; the message waits, or the caller comes back",
 }
+NAMES = {
+    Audience.NLWEB: "NLWeb senders",
+    Audience.DM3: "dm3 callers",
+    Audience.OWNERS: "owners",
+    Audience.CLIENTS: "client users",
+    Audience.OPERATORS: "operators",
+}
+HEAD = ("Code", "Status", "JSON-RPC", "Audience", "Sentence", "Section")
 
 
-def table() -> str:
-    """docs/reasons.md as it follows from the enum: `python tests/test_reasons.py` writes it."""
+def page() -> str:
+    """docs/reference/reasons.md as it follows from the index: `python tests/test_reasons.py` writes it."""
     lines = [
         "# Reasons",
         "",
-        "The one vocabulary of the house (`postroom.reasons`). The code stands in the member `reason` of a problem",
-        "document, in `Code` of a Feedback, in logs and metrics. The status is that of an answer at the door; a",
-        "discard has one for synchronous requests.",
+        "Why a message or a request was refused, discarded, or has to wait. The code stands in the member `reason` of",
+        "a problem document, in `data.reason` of a JSON-RPC error, in `Code` of a Feedback, in logs and metrics. The",
+        "status is that of an HTTP response; a discard has one for synchronous requests.",
+        "",
+        "Each package declares its reasons in a module `reasons.py`; `postroom.reasons` is the index. Operators find",
+        "all reasons in logs and metrics. Who else is told one:",
+        "",
+        "- NLWeb senders: in the HTTP response or in a Feedback.",
+        "- dm3 callers: in the error object of JSON-RPC, whose `code` stands in the third column, or by HTTP alone.",
+        "- owners: by the mailbox API, in the outbox, or beside a message that it lists.",
+        "- client users: by the client, about what only it can read.",
+        "- operators: nobody outside is told.",
     ]
     for kind, heading in HEADINGS.items():
-        lines += ["", f"## {heading}", "", "| Code | Status | Sentence | Section |", "|---|---|---|---|"]
+        lines += ["", f"## {heading}", "", f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
         lines += [
-            f"| `{reason}` | {reason.status} | {reason.sentence} | {reason.section} |"
-            for reason in Reason
+            f"| `{reason}` | {reason.status} | {'' if reason.json_rpc is None else reason.json_rpc} "
+            f"| {', '.join(NAMES[one] for one in reason.audience)} | {reason.sentence} | {reason.section} |"
+            for reason in REASONS
             if reason.kind is kind
         ]
     return "\n".join(lines) + "\n"
 
 
-def used_outside_the_vocabulary() -> set[str]:
-    """Members that stand as `Reason.X` somewhere in the library or the functions."""
-    used: set[str] = set()
-    for folder in (ROOT / "layers" / "postroom" / "postroom", ROOT / "functions"):
-        for path in folder.rglob("*.py"):
-            if path.name == "reasons.py":
-                continue
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Reason":
-                    used.add(node.attr)
-    return used
+def declared(path: Path) -> dict[str, str]:
+    """The codes of the reasons that a module declares, by their names."""
+    found = {}
+    for node in ast.parse(path.read_text()).body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Name("Reason"), [ast.Constant(str(code)), *_])):
+                found[name] = code
+    return found
 
 
-AT_THE_COUNTER = {
-    Reason.NOT_A_REQUEST,
-    Reason.NO_MAILBOX_NAME,
-    Reason.CHALLENGE_INVALID,
-    Reason.NOT_THE_OWNER,
-    Reason.TOKEN_INVALID,
-    Reason.ANOTHERS_MAILBOX,
-    Reason.OPENING_NOT_OFFERED,
-    Reason.OPENING_REFUSED,
-    Reason.CURSOR_INVALID,
-    Reason.MESSAGE_UNKNOWN,
-    Reason.RANGE_UNSATISFIABLE,
-    Reason.CHANGED_MEANWHILE,
-    Reason.MATCH_NEEDED,
-    Reason.SETTING_INVALID,
-    Reason.SUBJECT_OF_OPERATOR,
-    Reason.NOT_A_SENDER,
-    Reason.TOKEN_REUSED,
-    Reason.NOT_SENT,
-    Reason.NOTIFICATION_NOT_OFFERED,
-    Reason.TARGET_INVALID,
-    Reason.TARGET_EXISTS,
-    Reason.TOO_MANY_TARGETS,
-    Reason.TARGET_UNKNOWN,
-    Reason.CODE_WRONG,
-    Reason.CONTAINER_UNKNOWN,
-    Reason.PART_UNKNOWN,
-    Reason.CONTAINER_TOO_LARGE,
-    Reason.STORAGE_FULL,
-    Reason.TOO_MANY_REQUESTS,
-    Reason.COUNTER_CLOSED,
-    Reason.MESSAGE_UNREADABLE,
-}
-"""What only owners are told, or whoever says to be one."""
-USED = used_outside_the_vocabulary()
-
-
-def test_every_reason_is_given_somewhere() -> None:
-    assert sorted(Reason.__members__.keys() - USED) == []
-
-
-def test_no_reason_is_given_that_is_none() -> None:
-    assert sorted(USED - Reason.__members__.keys()) == []
-
-
-def test_the_code_is_the_name_in_camel_case() -> None:
-    misses = [
-        f"{reason.name} has the code {reason}"
-        for reason in Reason
-        if not re.fullmatch(r"(?:[A-Z][a-z]*)+", str(reason))
-        or str(reason) != "".join(part.capitalize() for part in reason.name.split("_"))
-    ]
-    assert misses == []
-
-
-def test_no_two_reasons_share_a_code_or_a_sentence() -> None:
-    # An Enum makes the second of two equal values a silent alias of the first.
-    assert len(Reason.__members__) == len(list(Reason))
-    assert len({str(reason) for reason in Reason}) == len(list(Reason))
-    assert len({reason.sentence for reason in Reason}) == len(list(Reason))
-
-
-def test_every_reason_has_a_sentence_for_people_and_a_section() -> None:
-    misses = [
-        *(
-            f"{reason}: {reason.sentence!r} is no sentence for people that can stand in a table"
-            for reason in Reason
-            if not re.fullmatch(r"[A-Z][^|]*\.", reason.sentence)
-        ),
-        *(
-            f"{reason}: {reason.section!r} names no section of a specification"
-            for reason in Reason
-            if "|" in reason.section or not re.search(r"NLWeb|RFC \d{4}|store protocol|design|dm3", reason.section)
-        ),
-    ]
-    assert misses == []
-
-
-def statuses(reason: Reason) -> set[int]:
-    """What the status of a reason may be."""
-    if reason in AT_THE_COUNTER:
-        return {*range(400, 500), 503, 507}
-    if reason.kind is Kind.REFUSAL and "dm3" in reason.section:
-        return {200}  # as every answer of JSON-RPC
-    if reason is Reason.MAILBOX_FULL:
-        return {507}  # the message is good, and may be sent again
-    if reason.kind is Kind.REFUSAL:
-        return {*range(400, 500)} - {401}  # the door asks for no credentials
-    if reason.kind is Kind.RETRY:
-        return {503}
-    return {*range(400, 600)} - {503}  # a discard is final
-
-
-def test_the_status_fits_the_kind() -> None:
-    misses = [
-        f"{reason}, a {reason.kind}, is answered {reason.status}"
-        for reason in Reason
-        if reason.status not in statuses(reason)
-    ]
-    assert misses == []
-
-
-@pytest.mark.parametrize(
-    ("status", "reasons"),
-    [
-        (400, {Reason.NOT_JSON, Reason.NOT_I_JSON}),
-        (413, {Reason.TOO_LARGE}),
-        (415, {Reason.WRONG_CONTENT_TYPE, Reason.WRONG_CONTENT_ENCODING}),
-        (421, {Reason.NOT_OURS}),
-        (
-            422,
-            {
-                Reason.WRONG_SHAPE,
-                Reason.UNSUPPORTED_VERSION,
-                Reason.TIMESTAMP_TOO_OLD,
-                Reason.TIMESTAMP_TOO_NEW,
-                Reason.HASH_MISMATCH,
-            },
-        ),
-        (409, {Reason.CORRELATION_REUSED}),
-    ],
-)
-def test_the_statuses_are_those_of_settlement_8(status: int, reasons: set[Reason]) -> None:
-    assert {reason for reason in Reason if reason.status == status} - AT_THE_COUNTER == reasons
-
-
-def test_a_bad_signature_or_unusable_key_is_401_to_a_synchronous_request() -> None:
-    assert {reason for reason in Reason if reason.status == 401} - AT_THE_COUNTER == {
-        Reason.SIGNATURE_INVALID,
-        Reason.SENDER_NOT_SIGNED,
-        Reason.DNSSEC_BOGUS,
-        Reason.KEY_NOT_FOUND,
-        Reason.KEY_REVOKED,
-        Reason.KEY_RECORD_INVALID,
-        Reason.KEY_UNUSABLE,
-        Reason.WALLET_UNKNOWN,
+def imported(path: Path) -> set[str]:
+    """The names that a module imports from declarations of reasons."""
+    return {
+        alias.name
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".reasons")
+        for alias in node.names
     }
 
 
-def test_the_sentence_of_the_specifications_example_is_ours() -> None:
-    assert Reason.SIGNATURE_INVALID.sentence == "Invalid DKIM signature."
+NAME_OF = {code: name for path in DECLARATIONS for name, code in declared(path).items()}
+ONLY_OWNERS = {reason for reason in REASONS if reason.audience is Audience.OWNERS}
+
+
+# --- the index -------------------------------------------------------------------------------------------------------
+
+
+def test_the_index_has_every_reason_that_a_module_declares_once() -> None:
+    codes = [code for path in DECLARATIONS for code in declared(path).values()]
+    assert sorted(codes) == sorted(reason.code for reason in REASONS)
+
+
+def test_reasons_are_made_in_modules_of_that_name_and_nowhere_else() -> None:
+    made = {
+        path
+        for path in LIBRARY.rglob("*.py")
+        if re.search(r"\bReason\(", path.read_text()) and path != LIBRARY / "core" / "reason.py"
+    }
+    assert made == set(DECLARATIONS)
+
+
+def test_every_reason_is_given_somewhere() -> None:
+    modules = set(LIBRARY.rglob("*.py")) - {INDEX, *DECLARATIONS}
+    assert sorted(set(NAME_OF.values()) - {name for path in modules for name in imported(path)}) == []
 
 
 def test_a_reason_is_found_again_by_its_code() -> None:
-    assert [reason_of(str(reason)) for reason in Reason] == list(Reason)
+    assert [reason_of(str(reason)) for reason in REASONS] == list(REASONS)
 
 
 @pytest.mark.parametrize("code", ["", "notJson", "NOT_JSON", "NotJson "])
@@ -202,9 +144,143 @@ def test_another_code_is_no_reason(code: str) -> None:
         reason_of(code)
 
 
-def test_the_document_is_what_the_vocabulary_says() -> None:
-    assert DOCUMENT.read_text() == table(), "write it anew: python tests/test_reasons.py"
+# --- each of them ----------------------------------------------------------------------------------------------------
+
+
+def test_the_code_is_the_name_in_camel_case() -> None:
+    misses = [
+        f"{name} has the code {code}"
+        for code, name in NAME_OF.items()
+        if not re.fullmatch(r"(?:[A-Z][a-z]*)+", code) or code != "".join(part.capitalize() for part in name.split("_"))
+    ]
+    assert misses == []
+
+
+def test_no_two_reasons_share_a_code_or_a_sentence() -> None:
+    assert len({reason.code for reason in REASONS}) == len(REASONS)
+    assert len({reason.sentence for reason in REASONS}) == len(REASONS)
+
+
+def test_every_reason_has_a_sentence_for_people_and_a_section() -> None:
+    misses = [
+        *(
+            f"{reason}: {reason.sentence!r} is no sentence for people that can stand in a table"
+            for reason in REASONS
+            if not re.fullmatch(r"[A-Z][^|]*\.", reason.sentence)
+        ),
+        *(
+            f"{reason}: {reason.section!r} names no section of a specification"
+            for reason in REASONS
+            if "|" in reason.section or not re.search(r"NLWeb|RFC \d{4}|store protocol|design|dm3", reason.section)
+        ),
+    ]
+    assert misses == []
+
+
+# --- who is told -----------------------------------------------------------------------------------------------------
+
+
+def test_every_reason_is_told_somebody() -> None:
+    assert [str(reason) for reason in REASONS if not reason.audience] == []
+
+
+def test_what_operators_alone_are_told_nobody_else_is() -> None:
+    assert {reason for reason in REASONS if Audience.OPERATORS in reason.audience} == {FEEDBACK_NOT_KEPT}
+    assert FEEDBACK_NOT_KEPT.audience is Audience.OPERATORS
+
+
+def test_owners_are_told_what_the_api_documents() -> None:
+    paths = json.loads(openapi.document())["paths"].values()
+    problems = [
+        response["description"]
+        for operations in paths
+        for operation in operations.values()
+        for response in operation["responses"].values()
+        if "application/problem+json" in response.get("content", {})
+    ]
+    # "Bad Request: NotARequest, CursorInvalid."
+    documented = {reason_of(code) for text in problems for code in text.partition(": ")[2].rstrip(".").split(", ")}
+    assert [str(reason) for reason in documented if Audience.OWNERS not in reason.audience] == []
+    own = {reason for reason in vars(api_reasons).values() if isinstance(reason, Reason)}
+    assert own <= documented
+    assert own <= ONLY_OWNERS
+
+
+def test_callers_of_json_rpc_are_told_a_code_unless_http_answers_alone() -> None:
+    silent = {reason for reason in REASONS if Audience.DM3 in reason.audience and reason.json_rpc is None}
+    assert silent == {NO_SUCH_ROUTE, METHOD_NOT_ALLOWED}
+
+
+def test_who_is_told_a_json_rpc_code_calls_dm3_or_reads_its_messages() -> None:
+    coded = [reason for reason in REASONS if reason.json_rpc is not None]
+    assert [str(reason) for reason in coded if not reason.audience & (Audience.DM3 | Audience.CLIENTS)] == []
+
+
+# --- statuses --------------------------------------------------------------------------------------------------------
+
+
+def statuses(reason: Reason) -> set[int]:
+    """What the status of a reason may be."""
+    if reason in ONLY_OWNERS:
+        return {*range(400, 500), 503, 507}
+    if reason.kind is Kind.REFUSAL and not reason.audience & Audience.NLWEB:
+        return {200}  # as every answer of JSON-RPC
+    if reason is MAILBOX_FULL:
+        return {507}  # the message is good, and may be sent again
+    if reason.kind is Kind.REFUSAL:
+        return {*range(400, 500)} - {401}  # the inbox asks for no credentials
+    if reason.kind is Kind.RETRY:
+        return {503}
+    return {*range(400, 600)} - {503}  # a discard is final
+
+
+def test_the_status_fits_the_kind() -> None:
+    misses = [
+        f"{reason}, a {reason.kind}, is answered {reason.status}"
+        for reason in REASONS
+        if reason.status not in statuses(reason)
+    ]
+    assert misses == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"),
+    [
+        (400, {NOT_JSON, NOT_I_JSON}),
+        (413, {TOO_LARGE}),
+        (415, {WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING}),
+        (421, {NOT_OURS}),
+        (422, {WRONG_SHAPE, UNSUPPORTED_VERSION, TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW, HASH_MISMATCH}),
+        (409, {CORRELATION_REUSED}),
+    ],
+)
+def test_the_statuses_are_those_of_settlement_8(status: int, reasons: set[Reason]) -> None:
+    assert {reason for reason in REASONS if reason.status == status} - ONLY_OWNERS == reasons
+
+
+def test_a_bad_signature_or_unusable_key_is_401_to_a_synchronous_request() -> None:
+    assert {reason for reason in REASONS if reason.status == 401} - ONLY_OWNERS == {
+        SIGNATURE_INVALID,
+        SENDER_NOT_SIGNED,
+        DNSSEC_BOGUS,
+        KEY_NOT_FOUND,
+        KEY_REVOKED,
+        KEY_RECORD_INVALID,
+        KEY_UNUSABLE,
+        WALLET_UNKNOWN,
+    }
+
+
+def test_the_sentence_of_the_specifications_example_is_ours() -> None:
+    assert SIGNATURE_INVALID.sentence == "Invalid DKIM signature."
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_what_the_index_says() -> None:
+    assert DOCUMENT.read_text() == page(), "write it anew: python tests/test_reasons.py"
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(table())
+    DOCUMENT.write_text(page())

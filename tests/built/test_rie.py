@@ -37,11 +37,13 @@ from tests.functions.samples import (
     user_keys,
 )
 
+from postroom.api.reasons import TOKEN_INVALID
+from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
 from postroom.local.stack import Deployment, LocalStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.notification_targets import Kind
 
@@ -193,7 +195,7 @@ def test_a_synchronous_request_is_verified_and_answered(world: World) -> None:
 
 def test_there_is_nothing_elsewhere(world: World) -> None:
     answer = world.invoke("inbox-elsewhere.json")
-    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, str(Reason.NO_SUCH_ROUTE))
+    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, str(NO_SUCH_ROUTE))
 
 
 def test_a_letter_of_dm3_is_accepted_and_queued(world: World) -> None:
@@ -213,7 +215,7 @@ def test_whoever_asks_gets_a_challenge(world: World) -> None:
 
 def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them(world: World) -> None:
     for answer in (world.invoke("mailbox-messages.json"), world.invoke("mailbox-container.json")):
-        assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(Reason.TOKEN_INVALID))
+        assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(TOKEN_INVALID))
 
 
 # --- the worker and the keeper ----------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(world: Wor
     answer = world.invoke("keeper-round.json")
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
     [notice] = received(world, "CourierQueue")
-    assert json.loads(notice)["reason"] == str(Reason.UNDELIVERABLE)
+    assert json.loads(notice)["reason"] == str(UNDELIVERABLE)
 
 
 # --- the courier ------------------------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ def feedback(world: World) -> list[Json]:
 
 def test_the_buffer_is_told_of_a_discard_once(world: World) -> None:
     register = world.deployed.storage.register
-    register.discard(notice_row(world.at), Reason.SIGNATURE_INVALID, world.at + 86_400)
+    register.discard(notice_row(world.at), SIGNATURE_INVALID, world.at + 86_400)
     assert world.invoke("courier-notice.json") == WORKED_OFF
     [told] = feedback(world)
     assert (told["Correlation"], told["Code"]) == (CORRELATION.format(9), "SignatureInvalid")

@@ -36,6 +36,8 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.library import is_packed, packed
 from postroom.cli.up import describe_stack
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
 from postroom.doctor.keys import KeyFound
@@ -43,9 +45,9 @@ from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
 from postroom.local.stack import Deployment, LocalStack
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, KEY_NOT_FOUND
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 
 pytestmark = pytest.mark.xdist_group("cli-admin")
@@ -505,7 +507,7 @@ def test_whose_session_is_over_is_told_what_must_work_first(
         (ClientError({"Error": {"Code": "ThrottlingException"}}, "GetIt"), "(ThrottlingException)", "try again later"),
         (ClientError({"Error": {"Code": "Odd"}}, "GetIt"), "(Odd)", "do as AWS says"),
         (EndpointConnectionError(endpoint_url="https://sqs"), "https://sqs", "try again later"),
-        (NotNowError(Reason.STORE_UNAVAILABLE), "just now", "try again later"),
+        (NotNowError(STORE_UNAVAILABLE), "just now", "try again later"),
         (UsageFault("the stack has no output X"), "no output X", "this release to prod: `sam build && sam deploy`"),
     ],
 )
@@ -630,7 +632,7 @@ def test_a_host(met: Check, record: str | None, is_first: bool, expected: str, t
 
 
 def test_a_host_of_ours_that_answers_5xx_is_not_to_be_waited_for() -> None:
-    met = not_found_out("inbox", NotNowError(Reason.OUTBOUND_FAILED, "answered 500"))
+    met = not_found_out("inbox", NotNowError(OUTBOUND_FAILED, "answered 500"))
     check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
     assert (check.status, check.found) == (
         "bad", "it answered 500 to GET /inbox: if it leads here, the inbox does not work"
@@ -643,11 +645,11 @@ def test_a_host_of_ours_that_answers_5xx_is_not_to_be_waited_for() -> None:
 
 STORED = Stored("pk1", PrivateKey.from_pem(PEM.encode()).public)
 THERE = good("key record pk1", "there is one at pk1._domainkey.shop.example")
-NONE = bad("key record pk1", Reason.KEY_NOT_FOUND, "there is none", "publish it")
-TWO = bad("key record pk1", Reason.KEY_RECORD_INVALID, "there are two", "publish what `postroom keygen` prints")
-WEAK = bad("key pk1", Reason.KEY_UNUSABLE, "RSA of 512 bits", "make another key")
+NONE = bad("key record pk1", KEY_NOT_FOUND, "there is none", "publish it")
+TWO = bad("key record pk1", KEY_RECORD_INVALID, "there are two", "publish what `postroom keygen` prints")
+WEAK = bad("key pk1", KEY_UNUSABLE, "RSA of 512 bits", "make another key")
 BLANK = skipped("key pk1", "its record is not known to be good")
-UNKNOWN = not_found_out("key record pk1", NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer"))
+UNKNOWN = not_found_out("key record pk1", NotNowError(KEY_LOOKUP_FAILED, "no answer"))
 OTHER = PrivateKey.generate("ed25519").public
 
 

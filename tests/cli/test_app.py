@@ -17,8 +17,9 @@ from postroom.cli.exits import Commands, Exit, NotFoundFault, RefusalFault, Usag
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import note
 from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.core.reasons import NOT_JSON
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 HEAVY = {
     "boto3", "botocore", "coincurve", "cryptography", "dns", "httpcore", "ministack", "nacl", "rich", "samtranslator",
@@ -71,8 +72,8 @@ def failing(error: BaseException) -> typer.Typer:
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
-        (TheirError(Reason.NOT_JSON, "at byte 3"), 1, "NotJson: at byte 3"),
-        (NotNowError(Reason.KEY_LOOKUP_FAILED, "timed out"), 3, "KeyLookupFailed: timed out"),
+        (TheirError(NOT_JSON, "at byte 3"), 1, "NotJson: at byte 3"),
+        (NotNowError(KEY_LOOKUP_FAILED, "timed out"), 3, "KeyLookupFailed: timed out"),
         (SettingsError("no DNS resolver is set"), 2, "no DNS resolver is set"),
         (OurError("stack x is ROLLBACK_COMPLETE"), 3, "stack x is ROLLBACK_COMPLETE"),
         (PermissionError(13, "Permission denied", "key.pem"), 2, "key.pem: Permission denied"),
@@ -204,10 +205,10 @@ def told(*words: str, error: BaseException) -> tuple[int, dict[str, object]]:
 @pytest.mark.parametrize(
     ("error", "exit_", "code", "reason"),
     [
-        (TheirError(Reason.NOT_JSON, "at byte 3"), 1, "refused", "NotJson"),
+        (TheirError(NOT_JSON, "at byte 3"), 1, "refused", "NotJson"),
         (RefusalFault("no", reason="NotTheOwner"), 1, "refused", "NotTheOwner"),
         (UsageFault("so not"), 2, "usage", None),
-        (NotNowError(Reason.KEY_LOOKUP_FAILED, "timed out"), 3, "unavailable", "KeyLookupFailed"),
+        (NotNowError(KEY_LOOKUP_FAILED, "timed out"), 3, "unavailable", "KeyLookupFailed"),
         (NotFoundFault("no shop"), 5, "not_found", None),
         (FileNotFoundError(2, "No such file", "key.pem"), 5, "not_found", None),
         (KeyboardInterrupt(), 130, "interrupted", None),

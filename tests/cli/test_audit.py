@@ -14,8 +14,8 @@ from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.emulator import Emulator
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign
-from postroom.reasons import Reason
 from postroom.storage.audit.problems import Problem
 from postroom.storage.keys import RowKey, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.ledger import Accepted, text_of
@@ -58,7 +58,7 @@ class Store:
         return accepted
 
     def discard(self, claim: str) -> Accepted:
-        self.register.discard(self.row(claim), Reason.SIGNATURE_INVALID, self.now + DAY)
+        self.register.discard(self.row(claim), SIGNATURE_INVALID, self.now + DAY)
         return self.accepted(claim)
 
 

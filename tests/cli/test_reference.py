@@ -102,7 +102,7 @@ def page() -> str:
     lines = [HEAD, "## Environment", "", "| Variable | Option | What it is |", "|---|---|---|"]
     for variable, meaning in VARIABLES.items():
         lines.append(f"| `{variable}` | {', '.join(f'`{option}`' for option in options_of(variable))} | {meaning} |")
-    reasons = next(path for path in ROOT.glob("docs/**/reasons.md"))
+    reasons = ROOT / "docs" / "reference" / "reasons.md"
     lines += ["", ERRORS.replace("REASONS", relative(reasons))]
     lines += ["## Exit codes", "", "| Exit code | `code` | Meaning |", "|---|---|---|"]
     lines += [f"| {int(code)} | {f'`{code.name.lower()}`' if code else ''} | {code.meaning} |" for code in Exit]

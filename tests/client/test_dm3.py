@@ -21,6 +21,8 @@ from tests.pipeline.house import NOW, House
 from postroom.client.dm3 import Answer, Dm3Sender, Letter, Post, Sent, attach, delivering, reply
 from postroom.client.sending import Fate
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import OUTBOUND_FAILED, SENDER_NOT_WANTED, TOO_LARGE
 from postroom.core.steps import drive
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
@@ -31,8 +33,8 @@ from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Toke
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Attachment, MessageType
 from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPORTED, PROFILE_UNKNOWN, RECEIVER_UNKNOWN
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 
 NOW_MS = int(NOW * 1000)
 
@@ -129,7 +131,7 @@ def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Wr
     net.service.house.clock.now += 31
     [attempt] = alice.send(Letter(BOB, "hello")).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32001, "ReceiverUnknown")
-    assert attempt.detail == Reason.RECEIVER_UNKNOWN.sentence
+    assert attempt.detail == RECEIVER_UNKNOWN.sentence
 
 
 def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net, alice: Writer) -> None:
@@ -143,18 +145,18 @@ def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net, alice
     [
         (
             ProfileExtension(message_types=("EDIT",)), Letter(BOB, "no", MessageType.REPLY, reference="00"),
-            Reason.MESSAGE_TYPE_UNSUPPORTED, "bob.eth takes no REPLY, but NEW, EDIT",
+            MESSAGE_TYPE_UNSUPPORTED, "bob.eth takes no REPLY, but NEW, EDIT",
         ),
         (
             ProfileExtension(rules=FilterRules(block=("Alice.ETH",))), Letter(BOB, "hello"),
-            Reason.SENDER_NOT_WANTED, "the receiver blocks this sender",
+            SENDER_NOT_WANTED, "the receiver blocks this sender",
         ),
         (
             ProfileExtension(rules=FilterRules(allow=("carol.eth",))), Letter(BOB, "hello"),
-            Reason.SENDER_NOT_WANTED, "the receiver takes messages from certain senders only",
+            SENDER_NOT_WANTED, "the receiver takes messages from certain senders only",
         ),
         (
-            ProfileExtension(), Letter(BOB, "x" * SIZE_LIMIT), Reason.TOO_LARGE, f"takes at most {SIZE_LIMIT}",
+            ProfileExtension(), Letter(BOB, "x" * SIZE_LIMIT), TOO_LARGE, f"takes at most {SIZE_LIMIT}",
         ),
     ],
     ids=["type", "blocked", "not allowed", "size"],
@@ -321,7 +323,7 @@ def test_any_other_answer_ends_it_there(
 
 @pytest.mark.parametrize(
     "answer",
-    [error(-32002), said(b"", 500), said({"result": "accepted"}, 503), NotNowError(Reason.OUTBOUND_FAILED, "TLS")],
+    [error(-32002), said(b"", 500), said({"result": "accepted"}, 503), NotNowError(OUTBOUND_FAILED, "TLS")],
     ids=str,
 )
 @pytest.mark.parametrize("method", ["extension", "properties", "submit"])
@@ -439,13 +441,13 @@ def test_without_files_there_is_no_empty_list_of_them() -> None:
 def test_a_letter_that_is_no_message_is_not_sent(make: Callable[[], object]) -> None:
     with pytest.raises(TheirError) as caught:
         make()
-    assert caught.value.reason is Reason.MESSAGE_INVALID
+    assert caught.value.reason is MESSAGE_INVALID
 
 
 def test_a_receiver_without_a_profile_gets_nothing() -> None:
     with pytest.raises(TheirError) as caught:
         Service().send(Letter("nobody.eth", "hello"))
-    assert caught.value.reason is Reason.PROFILE_UNKNOWN
+    assert caught.value.reason is PROFILE_UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ from postroom.client.mailbox import (
     UntrustedHostError,
 )
 from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'
 
@@ -256,7 +256,7 @@ def test_who_has_tried_often_enough_is_told_why_it_did_not_work(host: Host, open
 
 def test_the_reason_of_the_mailbox_is_told(counter: Counter, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     mailbox = opened(retries=Retries(1))
     counter.file(TEXT)
@@ -350,7 +350,7 @@ def throttle(counter: Counter, monkeypatch: pytest.MonkeyPatch, message_id: str,
     def throttled(key: Any, forget_at: int) -> bool:
         if f"-{key.claim_id}-" in message_id and left:
             left.pop()
-            raise NotNowError(Reason.STORE_UNAVAILABLE)
+            raise NotNowError(STORE_UNAVAILABLE)
         return acknowledge(key, forget_at)
 
     monkeypatch.setattr(counter.register, "acknowledge", throttled)

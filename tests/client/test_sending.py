@@ -14,12 +14,12 @@ import trustme
 from postroom.client import Fate, Sender, deliver
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import NOT_I_JSON, OUTBOUND_FAILED
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.net.https import HttpsClient
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Reason
 
 RECEIVER = "receiver.example"
 CORRELATION = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -158,13 +158,13 @@ def test_nobody_there_is_no_answer(office: PostOffice, key: PrivateKey) -> None:
     https = HttpsClient(lambda _host: [], port=office.port, allow_private=True, ca_file=office.ca_file)
     with pytest.raises(NotNowError) as error:
         Sender(key, "sender.example", None, NLWEB, https).send(RECEIVER, "Hello@Host", {})
-    assert error.value.reason is Reason.OUTBOUND_FAILED
+    assert error.value.reason is OUTBOUND_FAILED
 
 
 def test_what_has_no_canonical_form_is_not_sent(office: PostOffice, sender_of: Make) -> None:
     with pytest.raises(TheirError) as error:
         sender_of().send(RECEIVER, "Hello@Host", {"n": 2**53})
-    assert error.value.reason is Reason.NOT_I_JSON
+    assert error.value.reason is NOT_I_JSON
     assert office.came == []
 
 

@@ -5,10 +5,13 @@ import pickle
 import pytest
 
 from postroom.core.errors import NotNowError, OurError, PostroomError, SettingsError, TheirError
-from postroom.reasons import Kind, Reason
+from postroom.core.reason import Kind, Reason
+from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
+from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
+from postroom.reasons import REASONS
 
-FINAL = [reason for reason in Reason if reason.kind is not Kind.RETRY]
-PASSING = [reason for reason in Reason if reason.kind is Kind.RETRY]
+FINAL = [reason for reason in REASONS if reason.kind is not Kind.RETRY]
+PASSING = [reason for reason in REASONS if reason.kind is Kind.RETRY]
 
 
 @pytest.mark.parametrize("kind", [TheirError, NotNowError, OurError, SettingsError])
@@ -53,18 +56,18 @@ def test_what_is_final_never_waits() -> None:
 
 
 def test_an_error_says_its_code_and_the_detail() -> None:
-    error = TheirError(Reason.WRONG_SHAPE, "Header is missing")
-    assert (error.reason, error.detail) == (Reason.WRONG_SHAPE, "Header is missing")
+    error = TheirError(WRONG_SHAPE, "Header is missing")
+    assert (error.reason, error.detail) == (WRONG_SHAPE, "Header is missing")
     assert str(error) == "WrongShape: Header is missing"
 
 
 def test_an_error_without_a_detail_says_the_sentence_of_its_reason() -> None:
-    error = NotNowError(Reason.NOT_QUEUED)
+    error = NotNowError(NOT_QUEUED)
     assert error.detail == ""
-    assert str(error) == f"NotQueued: {Reason.NOT_QUEUED.sentence}"
+    assert str(error) == f"NotQueued: {NOT_QUEUED.sentence}"
 
 
-@pytest.mark.parametrize("error", [TheirError(Reason.NOT_OURS, "x"), NotNowError(Reason.STORE_UNAVAILABLE)])
+@pytest.mark.parametrize("error", [TheirError(NOT_OURS, "x"), NotNowError(STORE_UNAVAILABLE)])
 def test_an_error_travels_between_processes(error: TheirError | NotNowError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from postroom.core.errors import OurError, TheirError
 from postroom.core.ijson import MAX_DEPTH, MAX_EXACT_INTEGER, MAX_VALUES, parse
-from postroom.reasons import Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 
 
 def refusal(data: bytes, max_bytes: int = 1 << 20, max_depth: int = MAX_DEPTH) -> TheirError:
@@ -97,7 +97,7 @@ def test_minus_zero_keeps_its_sign_where_it_has_a_fraction() -> None:
 )
 def test_what_is_not_json_is_refused(text: bytes, sentence: str) -> None:
     error = refusal(text)
-    assert error.reason is Reason.NOT_JSON
+    assert error.reason is NOT_JSON
     assert sentence in error.detail
 
 
@@ -131,7 +131,7 @@ def test_what_is_not_json_is_refused(text: bytes, sentence: str) -> None:
 )
 def test_json_that_is_not_i_json_is_refused(text: bytes, sentence: str) -> None:
     error = refusal(text)
-    assert error.reason is Reason.NOT_I_JSON
+    assert error.reason is NOT_I_JSON
     assert sentence in error.detail
 
 
@@ -142,19 +142,19 @@ def test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger(text: byt
     assert isinstance(largest, list)
     assert largest[-1] == sign * MAX_EXACT_INTEGER
     error = refusal(text % (sign * (MAX_EXACT_INTEGER + 1)))
-    assert error.reason is Reason.NOT_I_JSON
+    assert error.reason is NOT_I_JSON
     assert "2^53-1" in error.detail
 
 
 def test_the_size_may_reach_the_limit_and_not_pass_it() -> None:
     assert parse(b"[1]", max_bytes=3) == [1]
     error = refusal(b"[1] ", max_bytes=3)
-    assert error.reason is Reason.TOO_LARGE
+    assert error.reason is TOO_LARGE
     assert "4 bytes; at most 3" in error.detail
 
 
 def test_too_large_is_said_before_anything_else_is_looked_at() -> None:
-    assert refusal(b"\xff\xff\xff\xff", max_bytes=3).reason is Reason.TOO_LARGE
+    assert refusal(b"\xff\xff\xff\xff", max_bytes=3).reason is TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_text_may_be_nested_so_deep_and_no_deeper(begin: bytes, end: bytes, si
 
     parse(text(MAX_DEPTH), max_bytes=2000)
     error = refusal(text(MAX_DEPTH + 1))
-    assert (error.reason, error.detail) == (Reason.NOT_I_JSON, f"nested deeper than {MAX_DEPTH} levels")
+    assert (error.reason, error.detail) == (NOT_I_JSON, f"nested deeper than {MAX_DEPTH} levels")
 
 
 @pytest.mark.parametrize("text", [nested(MAX_DEPTH), b"[" * (MAX_DEPTH - 1) + b"{}" + b"]" * (MAX_DEPTH - 1)])
@@ -192,7 +192,7 @@ def test_what_is_empty_may_be_the_deepest(text: bytes) -> None:
 )
 def test_nesting_beyond_the_limit_is_refused(text: bytes) -> None:
     error = refusal(text)
-    assert error.reason is Reason.NOT_I_JSON
+    assert error.reason is NOT_I_JSON
     assert "deeper than 64" in error.detail
 
 
@@ -203,7 +203,7 @@ def test_many_containers_side_by_side_are_not_deep() -> None:
 def test_depth_is_counted_from_the_outermost_container() -> None:
     assert parse(b"1", max_bytes=10, max_depth=0) == 1
     assert parse(b"[]", max_bytes=10, max_depth=1) == []
-    assert refusal(b"[]", max_depth=0).reason is Reason.NOT_I_JSON
+    assert refusal(b"[]", max_depth=0).reason is NOT_I_JSON
 
 
 def many(values: int, value: bytes = b"0") -> bytes:
@@ -227,7 +227,7 @@ def test_so_many_values_are_read_and_more_are_refused_before_they_take_memory(mo
     error = refusal(text)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert error.reason is Reason.NOT_I_JSON
+    assert error.reason is NOT_I_JSON
     assert error.detail == f"more than {MAX_VALUES} values in one text"
     assert most < 100_000
 
@@ -260,7 +260,7 @@ def test_many_members_take_no_quadratic_time() -> None:
 @pytest.mark.parametrize("end", [b",", b"[", b"\\"])
 def test_a_string_that_does_not_end_takes_no_quadratic_time(end: bytes) -> None:
     text = b'"' + b'\\"' * (1 << 19) + b"," * MAX_VALUES + end
-    assert refusal(text, max_bytes=len(text)).reason is Reason.NOT_JSON
+    assert refusal(text, max_bytes=len(text)).reason is NOT_JSON
 
 
 names = st.text(max_size=5)

@@ -8,10 +8,10 @@ import pytest
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.loading_cache import LoadingCache
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 
-UNKNOWN = TheirError(Reason.PROFILE_UNKNOWN, "nobody")
-DOWN = NotNowError(Reason.PROFILE_LOOKUP_FAILED, "down")
+UNKNOWN = TheirError(PROFILE_UNKNOWN, "nobody")
+DOWN = NotNowError(PROFILE_LOOKUP_FAILED, "down")
 
 
 @dataclass
@@ -99,7 +99,7 @@ def test_errors_of_a_kind_that_is_named_are_kept_for_their_time_and_others_are_n
     clock.now += 29.9
     with pytest.raises(TheirError) as raised:
         cache.get("nobody", not_asked)
-    assert (raised.value.reason, raised.value.detail) == (Reason.PROFILE_UNKNOWN, "nobody")
+    assert (raised.value.reason, raised.value.detail) == (PROFILE_UNKNOWN, "nobody")
     assert cache.get("down", lambda: 1) == 1
     clock.now += 0.1
     assert cache.get("nobody", lambda: 2) == 2

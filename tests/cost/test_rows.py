@@ -4,10 +4,11 @@ import pytest
 from tests.aws import Deployed
 from tests.cost.items import UNIT_BYTES, item_bytes, write_units
 
+from postroom.core.reason import Kind
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.protocols.nlweb.names import read_host_name
-from postroom.reasons import Kind, Reason
+from postroom.reasons import REASONS
 from postroom.storage.keys import row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.segments import Place
 
@@ -42,7 +43,7 @@ def test_a_row_from_live_to_acknowledged_is_one_unit(deployed: Deployed, name: s
 def test_a_discarded_row_is_one_unit_up_to_the_end_of_its_feedback(deployed: Deployed, name: str) -> None:
     register, told = deployed.storage.register, deployed.storage.feedback_log
     key = row_key(name, 10_000, NOW_MS, CLAIM)
-    longest = max((reason for reason in Reason if reason.kind is not Kind.RETRY), key=lambda reason: len(str(reason)))
+    longest = max((reason for reason in REASONS if reason.kind is not Kind.RETRY), key=lambda reason: len(str(reason)))
     register.discard(key, longest, FAR)
     told.note(key, HOST, CORRELATION, NOW_MS)
     told.sent(key, "delivered")

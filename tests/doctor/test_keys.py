@@ -4,13 +4,21 @@ import dns.name
 import dns.rdata
 import pytest
 
+from postroom.core.reason import Reason
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.checks import Status
 from postroom.doctor.keys import judge_key
 from postroom.names.dnssec import Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Link, Secure, Verdict
 from postroom.names.dnssec.evidence import Window
 from postroom.protocols.nlweb.key_record import record_strings, record_text
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import (
+    DNSSEC_BOGUS,
+    DNSSEC_TOO_COSTLY,
+    KEY_NOT_FOUND,
+    KEY_REVOKED,
+    SENDER_NOT_SIGNED,
+)
 
 OWNER = dns.name.from_text("pk1._domainkey.shop.example")
 WINDOW = Window(13, 4711, 1_700_000_000, 1_800_000_000)
@@ -32,12 +40,12 @@ def test_a_good_key_is_told_by_its_kind_and_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("verdict", "reason", "todo"),
     [
-        (Insecure("no DS", 60, None), Reason.SENDER_NOT_SIGNED, "sign the zone of pk1._domainkey.shop.example"),
-        (Bogus("does not hold"), Reason.DNSSEC_BOGUS, "sign the zone of pk1._domainkey.shop.example anew"),
-        (EndlessAlias("a circle"), Reason.KEY_RECORD_INVALID, "and no other key record"),
-        (Secure((txt("v=DKIM1; p=%%"),), 60, EVIDENCE), Reason.KEY_RECORD_INVALID, "and no other key record"),
-        (Secure((txt("v=DKIM1; p="),), 60, EVIDENCE), Reason.KEY_REVOKED, "publish another key"),
-        (Secure((txt("other"),), 60, EVIDENCE), Reason.KEY_NOT_FOUND, "at pk1._domainkey.shop.example, or name"),
+        (Insecure("no DS", 60, None), SENDER_NOT_SIGNED, "sign the zone of pk1._domainkey.shop.example"),
+        (Bogus("does not hold"), DNSSEC_BOGUS, "sign the zone of pk1._domainkey.shop.example anew"),
+        (EndlessAlias("a circle"), KEY_RECORD_INVALID, "and no other key record"),
+        (Secure((txt("v=DKIM1; p=%%"),), 60, EVIDENCE), KEY_RECORD_INVALID, "and no other key record"),
+        (Secure((txt("v=DKIM1; p="),), 60, EVIDENCE), KEY_REVOKED, "publish another key"),
+        (Secure((txt("other"),), 60, EVIDENCE), KEY_NOT_FOUND, "at pk1._domainkey.shop.example, or name"),
     ],
 )
 def test_a_record_that_nobody_believes_or_can_read(verdict: Verdict, reason: Reason, todo: str) -> None:
@@ -50,11 +58,11 @@ def test_a_record_that_nobody_believes_or_can_read(verdict: Verdict, reason: Rea
 def test_a_record_may_be_good_and_its_key_not() -> None:
     found = judge_key("pk1", OWNER, Secure((txt(f"{record_text(KEY.public)}; s=email"),), 60, EVIDENCE))
     assert (found.record.status, found.key) == (Status.GOOD, None)
-    assert (found.strength.status, found.strength.reason) == (Status.BAD, Reason.KEY_UNUSABLE)
+    assert (found.strength.status, found.strength.reason) == (Status.BAD, KEY_UNUSABLE)
     assert found.strength.found == "s= keeps the key for other services"
 
 
 def test_what_could_not_be_looked_up_is_not_bad() -> None:
-    found = judge_key("pk1", OWNER, Indeterminate(Reason.DNSSEC_TOO_COSTLY, "too many keys"))
-    assert (found.record.status, found.record.reason) == (Status.NOT_CHECKED, Reason.DNSSEC_TOO_COSTLY)
+    found = judge_key("pk1", OWNER, Indeterminate(DNSSEC_TOO_COSTLY, "too many keys"))
+    assert (found.record.status, found.record.reason) == (Status.NOT_CHECKED, DNSSEC_TOO_COSTLY)
     assert found.strength.status is Status.NOT_CHECKED

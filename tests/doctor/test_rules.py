@@ -3,14 +3,14 @@
 import pytest
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.doctor import Status, overall
 from postroom.doctor.checks import LONGEST_QUOTED, bad, good, not_found_out, quoted, skipped, warning
 from postroom.doctor.host import Believed, NotBelieved, Shown, judge_addresses, judge_certificate
 from postroom.doctor.terms import Term, runs_out, time_left
-from postroom.reasons import Reason
 
 DAY = 86_400
-FAILED = NotNowError(Reason.OUTBOUND_FAILED, "nobody answered")
+FAILED = NotNowError(OUTBOUND_FAILED, "nobody answered")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_all_of_it_is_as_bad_as_its_worst_part(checks: list[object], status: Sta
 
 
 def test_only_what_could_not_be_found_out_has_a_reason_though_it_is_not_bad() -> None:
-    assert (not_found_out("a", FAILED).reason, skipped("a", "b").reason) == (Reason.OUTBOUND_FAILED, None)
+    assert (not_found_out("a", FAILED).reason, skipped("a", "b").reason) == (OUTBOUND_FAILED, None)
 
 
 def test_a_stranger_is_quoted_up_to_a_length() -> None:

@@ -2,12 +2,14 @@
 
 import pytest
 
+from postroom.core.reason import Reason
+from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.doctor.checks import Status
 from postroom.doctor.zone import ZoneFound, judge_zone
 from postroom.names.dnssec import Absent, Alias, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Link, Secure
 from postroom.names.dnssec.evidence import Window
 from postroom.names.dnssec.verdicts import Verdict
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_LOOKUP_FAILED, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 NOW, DAY = 1_800_000_000, 86_400
 
@@ -30,7 +32,7 @@ def secure(rdtype: str = "SOA", *, keys: Window = FRESH, signed: Window = FRESH)
     return Secure((), 60, evidence(rdtype, keys=keys, signed=signed))
 
 
-UNKNOWN = Indeterminate(Reason.KEY_LOOKUP_FAILED, "no resolver answered")
+UNKNOWN = Indeterminate(KEY_LOOKUP_FAILED, "no resolver answered")
 G, B, N = Status.GOOD, Status.BAD, Status.NOT_CHECKED
 
 
@@ -39,15 +41,15 @@ G, B, N = Status.GOOD, Status.BAD, Status.NOT_CHECKED
     [
         (secure(), None, None, (G, G, G), None),
         (Absent("nodata", 60, evidence()), None, None, (G, G, G), None),
-        (Absent("nxdomain", 60, evidence()), None, None, (B, N, N), Reason.KEY_NOT_FOUND),
-        (Insecure("no DS", 60, None), None, None, (B, N, N), Reason.SENDER_NOT_SIGNED),
-        (EndlessAlias("a circle"), None, None, (B, N, N), Reason.KEY_RECORD_INVALID),
+        (Absent("nxdomain", 60, evidence()), None, None, (B, N, N), KEY_NOT_FOUND),
+        (Insecure("no DS", 60, None), None, None, (B, N, N), SENDER_NOT_SIGNED),
+        (EndlessAlias("a circle"), None, None, (B, N, N), KEY_RECORD_INVALID),
         (UNKNOWN, None, None, (N, N, N), None),
-        (Bogus("SOA"), Bogus("DS"), Bogus("DNSKEY"), (B, N, N), Reason.DNSSEC_BOGUS),
+        (Bogus("SOA"), Bogus("DS"), Bogus("DNSKEY"), (B, N, N), DNSSEC_BOGUS),
         (Bogus("SOA"), UNKNOWN, Bogus("DNSKEY"), (N, N, N), None),
-        (Bogus("SOA"), secure("DS"), Bogus("DNSKEY"), (G, B, N), Reason.DNSSEC_BOGUS),
+        (Bogus("SOA"), secure("DS"), Bogus("DNSKEY"), (G, B, N), DNSSEC_BOGUS),
         (Bogus("SOA"), secure("DS"), UNKNOWN, (G, N, N), None),
-        (Bogus("SOA"), secure("DS"), secure("DNSKEY"), (G, G, B), Reason.DNSSEC_BOGUS),
+        (Bogus("SOA"), secure("DS"), secure("DNSKEY"), (G, G, B), DNSSEC_BOGUS),
     ],
 )
 def test_what_is_wrong_is_said_once_and_what_rests_on_it_is_not_checked(

@@ -9,6 +9,7 @@ import pytest
 from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import SERVICE
 from postroom.demo.office import until
@@ -18,7 +19,6 @@ from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.nlweb.schema import NLWEB
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 
 # One stack serves all of these: they run in one process.
@@ -65,7 +65,7 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
         "the message of a blocked sender is discarded",
         lambda: next((row for row in office.rows() if row.key.mailbox == ORDERS and row.discarded), None),
     )
-    assert blocked.discarded is Reason.SENDER_NOT_WANTED
+    assert blocked.discarded is SENDER_NOT_WANTED
     assert len(office.filed(ORDERS)) == 1
 
 

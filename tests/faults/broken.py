@@ -25,9 +25,9 @@ from tests.faults.suites import (
 )
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import NOT_QUEUED
 from postroom.outbound.courier import Courier
 from postroom.pipeline.worker import Worker
-from postroom.reasons import Reason
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.limits.feedback import FeedbackLimits
 from postroom.storage.mail.feedback_log import TellTale, Told
@@ -123,7 +123,7 @@ def answered_though_not_queued() -> None:
     really = Queue.send
 
     def send(self: Queue, *what: Any, **how: Any) -> None:
-        with suppress(NotNowError) if how.get("reason") is Reason.NOT_QUEUED else nullcontext():
+        with suppress(NotNowError) if how.get("reason") is NOT_QUEUED else nullcontext():
             really(self, *what, **how)
 
     _replace(Queue, "send", send)

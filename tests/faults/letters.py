@@ -13,13 +13,15 @@ from tests.faults.world import BUFFERS, SELECTOR, SENDER
 from tests.functions.samples import ALICE, BOB, RECEIVER, http, published_key, service_keys, user_keys
 
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Kind
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.nlweb.feedback import body_of
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import FEEDBACK
-from postroom.reasons import Kind, Reason, reason_of
+from postroom.reasons import reason_of
 from postroom.storage.keys import seen_key_nlweb
 
 LARGE = "x" * 1_000_000
@@ -120,7 +122,7 @@ def of_a_wallet() -> Letter:
 
 def feedback() -> Letter:
     """What another post office tells a buffer of ours."""
-    return nlweb(subject=FEEDBACK, body=body_of(RECEIVER, str(uuid.uuid4()), Reason.SIGNATURE_INVALID))
+    return nlweb(subject=FEEDBACK, body=body_of(RECEIVER, str(uuid.uuid4()), SIGNATURE_INVALID))
 
 
 def dm3(*, for_others: bool = False) -> Letter:

@@ -37,11 +37,37 @@ from tests.functions.bad_dm3 import (
 )
 from tests.functions.bad_requests import MARK, Row, Sent, Then
 
+from postroom.core.reason import Reason
+from postroom.core.reasons import (
+    MAILBOX_FULL,
+    METHOD_NOT_ALLOWED,
+    NO_SUCH_ROUTE,
+    NOT_I_JSON,
+    NOT_JSON,
+    SENDER_NOT_WANTED,
+    TOO_LARGE,
+)
 from postroom.core.settings import Settings
 from postroom.pipeline.dm3_inbox import MAX_BODY_BYTES
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH
+from postroom.protocols.dm3.reasons import (
+    ENCRYPTION_SCHEME_UNKNOWN,
+    ENVELOPE_INVALID,
+    NAME_INVALID,
+    PROFILE_INVALID,
+    PROFILE_UNKNOWN,
+    PROFILE_URI_UNSUPPORTED,
+    RECEIVER_UNKNOWN,
+    RPC_BATCH_TOO_LONG,
+    RPC_METHOD_NOT_OFFERED,
+    RPC_NOT_A_REQUEST,
+    RPC_UNKNOWN_METHOD,
+    RPC_WRONG_PARAMS,
+    RPC_WRONG_VERSION,
+    SEALED_VALUE_INVALID,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.sealing import SCHEME, seal
-from postroom.reasons import Reason
 
 SIZE_LIMIT = Settings().dm3_size_limit_bytes
 Values = tuple[tuple[str, object], ...]
@@ -78,14 +104,14 @@ Line = tuple[str, Callable[[], Sent], int, Reason]
 
 def _http() -> Iterator[tuple[str, Callable[[], Sent], Reason]]:
     for method in ("GET", "PUT", "DELETE", "PATCH"):
-        yield f"{method} /dm3", partial(good, method=method), Reason.METHOD_NOT_ALLOWED
-    yield "GET /rpc", partial(good, method="GET", path="/rpc"), Reason.METHOD_NOT_ALLOWED
+        yield f"{method} /dm3", partial(good, method=method), METHOD_NOT_ALLOWED
+    yield "GET /rpc", partial(good, method="GET", path="/rpc"), METHOD_NOT_ALLOWED
     for path in ("/dm3/", "/DM3", "//rpc", "/rpc/dm3"):
-        yield f"POST {path}", partial(good, path=path), Reason.NO_SUCH_ROUTE
+        yield f"POST {path}", partial(good, path=path), NO_SUCH_ROUTE
 
 
 def _json() -> Iterator[Line]:
-    def broken(what: str, change: Callable[[bytes], bytes], reason: Reason = Reason.NOT_JSON) -> Line:
+    def broken(what: str, change: Callable[[bytes], bytes], reason: Reason = NOT_JSON) -> Line:
         return what, lambda: raw(change(json.dumps(call()).encode())), -32700, reason
 
     mark = MARK.encode()
@@ -97,7 +123,7 @@ def _json() -> Iterator[Line]:
     yield broken("not UTF-8: Latin-1", lambda good: good.replace(mark, mark + b"\xe9", 1))
     yield broken("not UTF-8: an encoded surrogate", lambda good: good.replace(mark, mark + b"\xed\xa0\x80", 1))
     yield broken("a form, as a page without JavaScript posts it", lambda _: b"jsonrpc=2.0&method=" + mark)
-    not_i = Reason.NOT_I_JSON
+    not_i = NOT_I_JSON
     yield broken("a member name twice", lambda good: good.replace(b'"id"', b'"id": 1, "id"'), not_i)
     yield broken("half a surrogate pair", lambda good: good.replace(mark, mark + b"\\ud83d", 1), not_i)
     for what, number in (
@@ -113,12 +139,12 @@ def _json() -> Iterator[Line]:
         "a body of one byte more than Lambda takes",
         lambda: raw(json.dumps(call()).encode().ljust(MAX_BODY_BYTES + 1)),
         -32011,
-        Reason.TOO_LARGE,
+        TOO_LARGE,
     )
 
 
 def _rpc() -> Iterator[Line]:
-    def wrong(what: str, value: object, code: int = -32600, reason: Reason = Reason.RPC_NOT_A_REQUEST) -> Line:
+    def wrong(what: str, value: object, code: int = -32600, reason: Reason = RPC_NOT_A_REQUEST) -> Line:
         return what, partial(post, value), code, reason
 
     others: Values = (("a string", MARK), ("a number", 7), ("null", None), ("an empty object", {}))
@@ -127,40 +153,38 @@ def _rpc() -> Iterator[Line]:
     yield wrong("an envelope instead of a request", envelope())
     yield wrong("an empty batch", [])
     for count in (MAX_BATCH + 1, 10_000):
-        yield wrong(
-            f"a batch of {count:,}", [{"jsonrpc": "2.0", MARK: MARK}] * count, -32005, Reason.RPC_BATCH_TOO_LONG
-        )
+        yield wrong(f"a batch of {count:,}", [{"jsonrpc": "2.0", MARK: MARK}] * count, -32005, RPC_BATCH_TOO_LONG)
     ids: Values = (("an object", {MARK: MARK}), ("an array", [MARK]), ("true", True))
     for what, value in ids:
         yield wrong(f"id is {what}", call(id=value))
     yield wrong("jsonrpc is missing", call(jsonrpc=...))
     for version in ("1.0", 2, MARK, None):
         what = json.dumps(version).replace(MARK, "another string")
-        yield wrong(f"jsonrpc is {what}", call(jsonrpc=version), -32006, Reason.RPC_WRONG_VERSION)
+        yield wrong(f"jsonrpc is {what}", call(jsonrpc=version), -32006, RPC_WRONG_VERSION)
     for what, value in (MISSING, *WRONG[:4]):
         yield wrong(f"method is {what}", call(value))
     for what, method in (
         ("unknown", f"dm3_{MARK}"), ("in another case", "DM3_submitMessage"), ("empty", ""),
         ("that of JavaScript's prototypes", "__proto__"), ("one of Ethereum", "eth_sendTransaction"),
     ):  # fmt: skip
-        yield wrong(f"method is {what}", call(method), -32601, Reason.RPC_UNKNOWN_METHOD)
+        yield wrong(f"method is {what}", call(method), -32601, RPC_UNKNOWN_METHOD)
     yield wrong(
         "a method of the reference's billboard",
         call("dm3_billboard_getMessages"),
         -32004,
-        Reason.RPC_METHOD_NOT_OFFERED,
+        RPC_METHOD_NOT_OFFERED,
     )
     forms: Values = (
         MISSING, ("null", None), ("an object", {"envelope": envelope()}), ("empty", []), ("a string", MARK),
     )  # fmt: skip
     for method, name in (("dm3_submitMessage", "submitting"), ("dm3_getProfileExtension", "the extension")):
         for what, value in forms:
-            yield wrong(f"{name}: params is {what}", call(method, params=value), -32602, Reason.RPC_WRONG_PARAMS)
+            yield wrong(f"{name}: params is {what}", call(method, params=value), -32602, RPC_WRONG_PARAMS)
     for what, value in WRONG[:4]:
-        yield wrong(f"the extension of {what}", extension(value), -32602, Reason.RPC_WRONG_PARAMS)
-    yield wrong("the extension of a stranger", extension(SENDER), -32001, Reason.RECEIVER_UNKNOWN)
+        yield wrong(f"the extension of {what}", extension(value), -32602, RPC_WRONG_PARAMS)
+    yield wrong("the extension of a stranger", extension(SENDER), -32001, RECEIVER_UNKNOWN)
     for what, name in no_names():
-        yield wrong(f"the extension of {what}", extension(name), -32000, Reason.NAME_INVALID)
+        yield wrong(f"the extension of {what}", extension(name), -32000, NAME_INVALID)
 
 
 def _long_ids() -> Iterator[Line]:
@@ -170,7 +194,7 @@ def _long_ids() -> Iterator[Line]:
             f"an id of two million {what}",
             partial(raw, json.dumps(asked, ensure_ascii=False).encode()),
             -32600,
-            Reason.RPC_NOT_A_REQUEST,
+            RPC_NOT_A_REQUEST,
         )
 
 
@@ -180,7 +204,7 @@ def _submitted(what: str, make: Callable[[], object], reason: Reason, code: int 
 
 def _no_envelope() -> Iterator[Line]:
     def wrong(what: str, make: Callable[[], object]) -> Line:
-        return _submitted(what, make, Reason.ENVELOPE_INVALID)
+        return _submitted(what, make, ENVELOPE_INVALID)
 
     for what, value in (*WRONG, ("a text that is no JSON", f"{{{MARK}"), ("the text of an array", json.dumps([MARK]))):
         yield wrong(f"{what} instead of an envelope", partial(lambda value: value, value))
@@ -194,7 +218,7 @@ def _no_envelope() -> Iterator[Line]:
         ("something after its end", "}}", "}}" + MARK),
     ):
         yield wrong(f"the text of an envelope with {what}", partial(_altered, old, new))
-    large = Reason.TOO_LARGE
+    large = TOO_LARGE
     for what, make in (
         ("one byte more than sizeLimit, as a text", lambda: json.dumps(envelope()).ljust(SIZE_LIMIT + 1)),
         ("more than sizeLimit, as an object", lambda: envelope() | {MARK: "x" * SIZE_LIMIT}),
@@ -210,7 +234,7 @@ def _altered(old: str, new: str) -> str:
 
 
 def _members() -> Iterator[Line]:
-    def wrong(what: str, make: Callable[[], object], reason: Reason = Reason.ENVELOPE_INVALID) -> Line:
+    def wrong(what: str, make: Callable[[], object], reason: Reason = ENVELOPE_INVALID) -> Line:
         return _submitted(what, make, reason)
 
     for name in ("message", "metadata"):
@@ -231,7 +255,7 @@ def _members() -> Iterator[Line]:
         yield wrong(
             f"metadata.encryptionScheme is {scheme.replace(MARK, 'one that nobody knows')}",
             partial(envelope, encryptionScheme=scheme),
-            Reason.ENCRYPTION_SCHEME_UNKNOWN,
+            ENCRYPTION_SCHEME_UNKNOWN,
         )
 
 
@@ -248,16 +272,16 @@ def _signature() -> Iterator[Line]:
         ("of one byte", lambda: metadata(signature="AA==")),
         ("of 40 kB", lambda: metadata(signature=base64.b64encode(bytes(40_000)).decode())),
     ):
-        yield _submitted(f"a signature {what}", make, Reason.SENDER_SIGNATURE_INVALID, -32003)
+        yield _submitted(f"a signature {what}", make, SENDER_SIGNATURE_INVALID, -32003)
     for what, value in (("of something else", "0" * 64), ("that is no text", [MARK])):
         yield _submitted(
-            f"encryptedMessageHash {what}", partial(envelope, encryptedMessageHash=value), Reason.ENVELOPE_INVALID
+            f"encryptedMessageHash {what}", partial(envelope, encryptedMessageHash=value), ENVELOPE_INVALID
         )
 
 
 def _sealed() -> Iterator[Line]:
     def wrong(what: str, make: Callable[[], str]) -> Line:
-        return _submitted(what, lambda: envelope(make()), Reason.SEALED_VALUE_INVALID)
+        return _submitted(what, lambda: envelope(make()), SEALED_VALUE_INVALID)
 
     def flipped() -> str:
         text = json.loads(sealed())["ciphertext"]
@@ -302,7 +326,7 @@ def _sealed() -> Iterator[Line]:
 
 def _information() -> Iterator[Line]:
     def wrong(what: str, plaintext: bytes) -> Line:
-        return _submitted(f"sealed: {what}", lambda: envelope(to_service(plaintext)), Reason.ENVELOPE_INVALID)
+        return _submitted(f"sealed: {what}", lambda: envelope(to_service(plaintext)), ENVELOPE_INVALID)
 
     for what, plaintext in (
         ("nothing", b""), ("no JSON", MARK.encode()), ("no UTF-8", b'"\xff"'), ("null", b"null"), ("an array", b"[]"),
@@ -329,27 +353,27 @@ def _names() -> Iterator[Line]:
                 f"{member}: {what}",
                 partial(lambda delivery: submit(information(delivery)), delivery),
                 -32000,
-                Reason.NAME_INVALID,
+                NAME_INVALID,
             )
     for what, members, code, reason in (
-        ("to: nobody's mailbox", {"to": f"{MARK}.eth"}, -32001, Reason.RECEIVER_UNKNOWN),
-        ("to: the delivery service itself", {"to": SERVICE}, -32001, Reason.RECEIVER_UNKNOWN),
-        ("to: below a mailbox", {"to": f"{MARK}.{RECEIVER}"}, -32001, Reason.RECEIVER_UNKNOWN),
-        ("to: a receiver without a profile", {"to": ORPHAN}, -32002, Reason.PROFILE_UNKNOWN),
-        ("to: a mailbox that holds as much as it may", {"to": FULL}, -32005, Reason.MAILBOX_FULL),
-        ("to: a receiver whose key is of small order", {"to": WEAK}, -32002, Reason.PROFILE_INVALID),
-        ("from: a sender without a profile", {"sender": NOBODY}, -32002, Reason.PROFILE_UNKNOWN),
+        ("to: nobody's mailbox", {"to": f"{MARK}.eth"}, -32001, RECEIVER_UNKNOWN),
+        ("to: the delivery service itself", {"to": SERVICE}, -32001, RECEIVER_UNKNOWN),
+        ("to: below a mailbox", {"to": f"{MARK}.{RECEIVER}"}, -32001, RECEIVER_UNKNOWN),
+        ("to: a receiver without a profile", {"to": ORPHAN}, -32002, PROFILE_UNKNOWN),
+        ("to: a mailbox that holds as much as it may", {"to": FULL}, -32005, MAILBOX_FULL),
+        ("to: a receiver whose key is of small order", {"to": WEAK}, -32002, PROFILE_INVALID),
+        ("from: a sender without a profile", {"sender": NOBODY}, -32002, PROFILE_UNKNOWN),
         ("from: a profile that is published under https:", {"sender": f"{MARK}-https.eth"}, -32002,
-         Reason.PROFILE_URI_UNSUPPORTED),
+         PROFILE_URI_UNSUPPORTED),
         ("from: a profile that is published under ipfs:", {"sender": f"{MARK}-ipfs.eth"}, -32002,
-         Reason.PROFILE_URI_UNSUPPORTED),
-        ("from: a profile that breaks off", {"sender": f"{MARK}-torn.eth"}, -32002, Reason.PROFILE_INVALID),
-        ("from: a signing key of small order", {"sender": f"{MARK}-small.eth"}, -32002, Reason.PROFILE_INVALID),
-        ("from: a sender whom the receiver blocks", {"sender": BLOCKED}, -32010, Reason.SENDER_NOT_WANTED),
+         PROFILE_URI_UNSUPPORTED),
+        ("from: a profile that breaks off", {"sender": f"{MARK}-torn.eth"}, -32002, PROFILE_INVALID),
+        ("from: a signing key of small order", {"sender": f"{MARK}-small.eth"}, -32002, PROFILE_INVALID),
+        ("from: a sender whom the receiver blocks", {"sender": BLOCKED}, -32010, SENDER_NOT_WANTED),
         ("from: somebody else than who signed", {"sender": RECEIVER, "signer": SENDER}, -32003,
-         Reason.SENDER_SIGNATURE_INVALID),
+         SENDER_SIGNATURE_INVALID),
         ("from: somebody else than who signed, to who takes the unverified",
-         {"to": OPEN, "sender": RECEIVER, "signer": SENDER}, -32003, Reason.SENDER_SIGNATURE_INVALID),
+         {"to": OPEN, "sender": RECEIVER, "signer": SENDER}, -32003, SENDER_SIGNATURE_INVALID),
     ):  # fmt: skip
         yield what, partial(lambda members: submit(envelope(**members)), members), code, reason
 
@@ -377,8 +401,8 @@ def _accepted() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]
         )
     yield "posted to /rpc", partial(good, path="/rpc"), None, filed
     for what, name, why in (
-        ("a sender without a profile", NOBODY, Reason.PROFILE_UNKNOWN),
-        ("a sender's profile that breaks off", f"{MARK}-torn.eth", Reason.PROFILE_INVALID),
+        ("a sender without a profile", NOBODY, PROFILE_UNKNOWN),
+        ("a sender's profile that breaks off", f"{MARK}-torn.eth", PROFILE_INVALID),
     ):
         yield (
             f"{what}, to who takes the unverified",

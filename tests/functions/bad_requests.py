@@ -18,13 +18,40 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from postroom.core.reason import Reason
+from postroom.core.reasons import (
+    MAILBOX_FULL,
+    METHOD_NOT_ALLOWED,
+    NO_SUCH_ROUTE,
+    NOT_I_JSON,
+    NOT_JSON,
+    TOO_LARGE,
+    WRONG_CONTENT_ENCODING,
+    WRONG_CONTENT_TYPE,
+)
 from postroom.core.timestamps import write_timestamp
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
 from postroom.protocols.nlweb.key_record import record_strings, record_text, zone_line
+from postroom.protocols.nlweb.reasons import (
+    DNSSEC_BOGUS,
+    FEEDBACK_NOT_KEPT,
+    HASH_MISMATCH,
+    KEY_NOT_FOUND,
+    KEY_REVOKED,
+    NOT_OURS,
+    SENDER_NOT_SIGNED,
+    SIGNATURE_INVALID,
+    TIMESTAMP_TOO_NEW,
+    TIMESTAMP_TOO_OLD,
+    UNEXPECTED_SUBJECT,
+    UNSUPPORTED_VERSION,
+    WALLET_UNKNOWN,
+    WRONG_SHAPE,
+)
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.protocols.nlweb.sign import seal
-from postroom.reasons import Reason
 
 Json = dict[str, Any]
 
@@ -275,10 +302,10 @@ Line = tuple[str, Callable[[], Sent], Reason]
 
 def _http() -> Iterator[Line]:
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
-        yield f"{method} /inbox", partial(sent_good, method=method), Reason.METHOD_NOT_ALLOWED
-    yield "POST /manifest", partial(sent_good, path="/manifest"), Reason.METHOD_NOT_ALLOWED
+        yield f"{method} /inbox", partial(sent_good, method=method), METHOD_NOT_ALLOWED
+    yield "POST /manifest", partial(sent_good, path="/manifest"), METHOD_NOT_ALLOWED
     for path in ("//inbox", "/inbox/", "/INBOX", f"/{MARK}", "/"):
-        yield f"POST {path.replace(MARK, 'elsewhere')}", partial(sent_good, path=path), Reason.NO_SUCH_ROUTE
+        yield f"POST {path.replace(MARK, 'elsewhere')}", partial(sent_good, path=path), NO_SUCH_ROUTE
     for what, kind in (
         ("Content-Type text/plain", "text/plain"),
         ("Content-Type application/json; charset=latin1", "application/json; charset=latin1"),
@@ -286,21 +313,21 @@ def _http() -> Iterator[Line]:
         ("an unknown Content-Type", f"application/{MARK}"),
         ("an empty Content-Type", ""),
     ):
-        yield what, partial(sent_good, headers={"content-type": kind}), Reason.WRONG_CONTENT_TYPE
-    yield "no Content-Type", partial(sent_good, headers={}), Reason.WRONG_CONTENT_TYPE
+        yield what, partial(sent_good, headers={"content-type": kind}), WRONG_CONTENT_TYPE
+    yield "no Content-Type", partial(sent_good, headers={}), WRONG_CONTENT_TYPE
     for coding in ("gzip", "br", "identity, gzip", MARK):
         yield (
             f"Content-Encoding {coding.replace(MARK, 'unknown')}",
             partial(compressed, coding),
-            Reason.WRONG_CONTENT_ENCODING,
+            WRONG_CONTENT_ENCODING,
         )
-    yield "gzip that says it is JSON", lambda: Sent(gzip.compress(text(envelope()))), Reason.NOT_JSON
-    yield "one byte more than the limit", lambda: Sent(text(envelope()).ljust(MAX_BYTES + 1)), Reason.TOO_LARGE
-    yield "0 bytes", lambda: Sent(b""), Reason.NOT_JSON
+    yield "gzip that says it is JSON", lambda: Sent(gzip.compress(text(envelope()))), NOT_JSON
+    yield "one byte more than the limit", lambda: Sent(text(envelope()).ljust(MAX_BYTES + 1)), TOO_LARGE
+    yield "0 bytes", lambda: Sent(b""), NOT_JSON
 
 
 def _json() -> Iterator[Line]:
-    def raw(what: str, data: bytes, reason: Reason = Reason.NOT_JSON) -> Line:
+    def raw(what: str, data: bytes, reason: Reason = NOT_JSON) -> Line:
         return what, lambda: Sent(data), reason
 
     mark = MARK.encode()
@@ -321,7 +348,7 @@ def _json() -> Iterator[Line]:
     yield raw("a null byte in a string", text(envelope()).replace(mark, mark + b"\0", 1))
     yield raw("a line feed in a string", text(envelope()).replace(mark, mark + b"\n", 1))
     member = f'"{MARK}": "{MARK}"'
-    not_i = Reason.NOT_I_JSON
+    not_i = NOT_I_JSON
     yield "a member name twice", lambda: spliced('"Hash":', '"Hash": "0", "Hash":'), not_i
     yield "a member name twice, once by an escape", lambda: spliced('"Hash":', '"\\u0048ash": "0", "Hash":'), not_i
     yield "a member name twice, in the Header", lambda: spliced(member, f"{member}, {member}"), not_i
@@ -343,7 +370,7 @@ def _json() -> Iterator[Line]:
 
 
 def _envelope() -> Iterator[Line]:
-    shape = Reason.WRONG_SHAPE
+    shape = WRONG_SHAPE
     others: list[tuple[str, object]] = [("an array", [MARK]), ("a string", MARK), ("a number", 7), ("null", None)]
     for what, value in others:
         yield f"{what} instead of an envelope", partial(post, value), shape
@@ -368,7 +395,7 @@ def _envelope() -> Iterator[Line]:
             yield f"Header.{name} is {what}", partial(with_header, **{name: value}), shape
     for what, value in wrong[1:]:
         yield f"`{HANDSHAKE}` is {what}", partial(changed, **{HANDSHAKE: value}), shape
-    version = Reason.UNSUPPORTED_VERSION
+    version = UNSUPPORTED_VERSION
     for code in (
         "", "MSG", "nlweb.org/MSG:2.0", "nlweb.org/MSG:1.", "nlweb.org/DOC:1.0", "elsewhere.example/MSG:1.0",
         "nlweb.org/MSG:1.0\n", "nlweb.org/MSG:99999",
@@ -389,14 +416,14 @@ def _envelope() -> Iterator[Line]:
 
 
 def _header() -> Iterator[Line]:
-    shape, not_ours = Reason.WRONG_SHAPE, Reason.NOT_OURS
+    shape, not_ours = WRONG_SHAPE, NOT_OURS
 
     def member(name: str, shown: str, value: str, reason: Reason = shape) -> Line:
         return f"{name} is {shown}", partial(with_header, **{name: value}), reason
 
     yield (
         "Subject of a mailbox that holds as much as it may",
-        lambda: post(fresh(Subject=FULL)), Reason.MAILBOX_FULL,
+        lambda: post(fresh(Subject=FULL)), MAILBOX_FULL,
     )  # fmt: skip
     yield member("To", "another domain", f"{MARK}.example", not_ours)
     yield member("To", "a domain below ours", f"{MARK}.{RECEIVER}", not_ours)
@@ -444,16 +471,16 @@ def _header() -> Iterator[Line]:
     ):  # fmt: skip
         yield member("Timestamp", json.dumps(stamp, ensure_ascii=False), stamp)
     for shown, away, reason in (
-        ("25 hours ago", -DAY_MS - 60 * MINUTE_MS, Reason.TIMESTAMP_TOO_OLD),
-        ("3 minutes ahead", 3 * MINUTE_MS, Reason.TIMESTAMP_TOO_NEW),
+        ("25 hours ago", -DAY_MS - 60 * MINUTE_MS, TIMESTAMP_TOO_OLD),
+        ("3 minutes ahead", 3 * MINUTE_MS, TIMESTAMP_TOO_NEW),
     ):
         yield (
             f"Timestamp is {shown}",
             partial(dated, away),
             reason,
         )
-    yield member("Timestamp", "of the year 1", "0001-01-01T00:00:00Z", Reason.TIMESTAMP_TOO_OLD)
-    yield member("Timestamp", "of the year 9999", "9999-12-31T23:59:59Z", Reason.TIMESTAMP_TOO_NEW)
+    yield member("Timestamp", "of the year 1", "0001-01-01T00:00:00Z", TIMESTAMP_TOO_OLD)
+    yield member("Timestamp", "of the year 9999", "9999-12-31T23:59:59Z", TIMESTAMP_TOO_NEW)
     for shown, selector in (
         ("empty", ""), ("`../x`", f"../{MARK}"), ("300 characters", "a." * 149 + "aa"), ("a label of 64", "a" * 64),
         ("with a space", f"{MARK} x"), ("with a trailing dot", f"{MARK}."), ("with an empty label", f"{MARK}..x"),
@@ -474,7 +501,7 @@ def _header() -> Iterator[Line]:
 
 
 def _signature() -> Iterator[Line]:
-    mismatch, shape = Reason.HASH_MISMATCH, Reason.WRONG_SHAPE
+    mismatch, shape = HASH_MISMATCH, WRONG_SHAPE
     digest = "0123456789abcdef" * 4
     right: Callable[[], str] = lambda: str(envelope()["Hash"])  # noqa: E731
     yield "Hash of another text", lambda: changed(Hash=digest), mismatch
@@ -514,20 +541,20 @@ def _sync() -> Iterator[Line]:
     yield (
         "a signature of another text",
         lambda: post({**asked(good), "Signature": envelope()["Signature"]}),
-        Reason.SIGNATURE_INVALID,
+        SIGNATURE_INVALID,
     )
-    yield "a revoked key", lambda: post(asked(good, DKIM="revoked")), Reason.KEY_REVOKED
-    yield "an RSA key of 1024 bits", lambda: post(asked(good, DKIM="rsa1024")), Reason.KEY_UNUSABLE
-    yield "two key records", lambda: post(asked(good, DKIM="two")), Reason.KEY_RECORD_INVALID
-    yield "an unknown wallet", lambda: post(asked(good, From=str(uuid.uuid4()), DKIM=...)), Reason.WALLET_UNKNOWN
-    yield "a selector that nothing stands at", lambda: post(asked(good, DKIM="nowhere")), Reason.KEY_NOT_FOUND
-    yield "a selector in a circle of aliases", lambda: post(asked(good, DKIM="loop")), Reason.KEY_RECORD_INVALID
-    yield "a domain without DNSSEC", lambda: post(asked(good, From=UNSIGNED)), Reason.SENDER_NOT_SIGNED
-    yield "a domain with broken signatures", lambda: post(asked(good, From=BOGUS)), Reason.DNSSEC_BOGUS
-    yield "a Body that is no object", lambda: post(asked([MARK])), Reason.WRONG_SHAPE
-    yield "a Body without Domain", lambda: post(asked({MARK: MARK})), Reason.WRONG_SHAPE
-    yield "a Domain that is no host name", lambda: post(asked({"Domain": f"../{MARK}"})), Reason.WRONG_SHAPE
-    yield "a Domain that is not served here", lambda: post(asked({"Domain": f"{MARK}.example"})), Reason.NOT_OURS
+    yield "a revoked key", lambda: post(asked(good, DKIM="revoked")), KEY_REVOKED
+    yield "an RSA key of 1024 bits", lambda: post(asked(good, DKIM="rsa1024")), KEY_UNUSABLE
+    yield "two key records", lambda: post(asked(good, DKIM="two")), KEY_RECORD_INVALID
+    yield "an unknown wallet", lambda: post(asked(good, From=str(uuid.uuid4()), DKIM=...)), WALLET_UNKNOWN
+    yield "a selector that nothing stands at", lambda: post(asked(good, DKIM="nowhere")), KEY_NOT_FOUND
+    yield "a selector in a circle of aliases", lambda: post(asked(good, DKIM="loop")), KEY_RECORD_INVALID
+    yield "a domain without DNSSEC", lambda: post(asked(good, From=UNSIGNED)), SENDER_NOT_SIGNED
+    yield "a domain with broken signatures", lambda: post(asked(good, From=BOGUS)), DNSSEC_BOGUS
+    yield "a Body that is no object", lambda: post(asked([MARK])), WRONG_SHAPE
+    yield "a Body without Domain", lambda: post(asked({MARK: MARK})), WRONG_SHAPE
+    yield "a Domain that is no host name", lambda: post(asked({"Domain": f"../{MARK}"})), WRONG_SHAPE
+    yield "a Domain that is not served here", lambda: post(asked({"Domain": f"{MARK}.example"})), NOT_OURS
 
 
 def _late() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]:
@@ -540,53 +567,53 @@ def _late() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]:
         ("an RSA-PSS signature", lambda: signed_by(pss, "rsa")),
         ("an RSA signature with SHA-1", lambda: signed_by(sha1, "rsa")),
     ):
-        yield what, make, Reason.SIGNATURE_INVALID, told
+        yield what, make, SIGNATURE_INVALID, told
     for what, selector, reason in (
-        ("an RSA key of 1024 bits", "rsa1024", Reason.KEY_UNUSABLE),
-        ("an RSA key with exponent 1", "e1", Reason.KEY_UNUSABLE),
-        ("an RSA key with an even modulus", "even", Reason.KEY_UNUSABLE),
-        ("an Ed25519 key of small order", "small", Reason.KEY_UNUSABLE),
-        ("a key record with an unknown k=", "unknown-k", Reason.KEY_UNUSABLE),
-        ("a key record for SHA-1 only", "sha1", Reason.KEY_UNUSABLE),
-        ("a key record for e-mail only", "email", Reason.KEY_UNUSABLE),
-        ("a key record with an empty p=", "revoked", Reason.KEY_REVOKED),
-        ("two key records at one name", "two", Reason.KEY_RECORD_INVALID),
-        ("a key record of 15 kB", "huge", Reason.KEY_RECORD_INVALID),
-        ("a key record whose k= is not its key's", "mixed-k", Reason.KEY_RECORD_INVALID),
-        ("a key record that is not base64", "not-base64", Reason.KEY_RECORD_INVALID),
-        ("a key record that is no key", "no-der", Reason.KEY_RECORD_INVALID),
-        ("a key record without p=", "no-p", Reason.KEY_RECORD_INVALID),
-        ("a key record with a tag twice", "twice", Reason.KEY_RECORD_INVALID),
-        ("a key record that is not ASCII", "high-bit", Reason.KEY_RECORD_INVALID),
-        ("a selector that is an alias of itself, in a circle", "loop", Reason.KEY_RECORD_INVALID),
-        ("a selector with an SPF record only", "spf", Reason.KEY_NOT_FOUND),
-        ("a selector that nothing stands at", "nowhere", Reason.KEY_NOT_FOUND),
+        ("an RSA key of 1024 bits", "rsa1024", KEY_UNUSABLE),
+        ("an RSA key with exponent 1", "e1", KEY_UNUSABLE),
+        ("an RSA key with an even modulus", "even", KEY_UNUSABLE),
+        ("an Ed25519 key of small order", "small", KEY_UNUSABLE),
+        ("a key record with an unknown k=", "unknown-k", KEY_UNUSABLE),
+        ("a key record for SHA-1 only", "sha1", KEY_UNUSABLE),
+        ("a key record for e-mail only", "email", KEY_UNUSABLE),
+        ("a key record with an empty p=", "revoked", KEY_REVOKED),
+        ("two key records at one name", "two", KEY_RECORD_INVALID),
+        ("a key record of 15 kB", "huge", KEY_RECORD_INVALID),
+        ("a key record whose k= is not its key's", "mixed-k", KEY_RECORD_INVALID),
+        ("a key record that is not base64", "not-base64", KEY_RECORD_INVALID),
+        ("a key record that is no key", "no-der", KEY_RECORD_INVALID),
+        ("a key record without p=", "no-p", KEY_RECORD_INVALID),
+        ("a key record with a tag twice", "twice", KEY_RECORD_INVALID),
+        ("a key record that is not ASCII", "high-bit", KEY_RECORD_INVALID),
+        ("a selector that is an alias of itself, in a circle", "loop", KEY_RECORD_INVALID),
+        ("a selector with an SPF record only", "spf", KEY_NOT_FOUND),
+        ("a selector that nothing stands at", "nowhere", KEY_NOT_FOUND),
     ):
         yield what, partial(with_fresh, DKIM=selector), reason, told
     yield (
         "a selector that would leave the domain's zone",
         lambda: post(fresh(DKIM="a." * 100 + "a")),
-        (Reason.KEY_NOT_FOUND),
+        (KEY_NOT_FOUND),
         told,
     )
-    yield "a domain without DNSSEC", lambda: post(fresh(From=UNSIGNED)), Reason.SENDER_NOT_SIGNED, told
-    yield "a domain with broken signatures", lambda: post(fresh(From=BOGUS)), Reason.DNSSEC_BOGUS, told
+    yield "a domain without DNSSEC", lambda: post(fresh(From=UNSIGNED)), SENDER_NOT_SIGNED, told
+    yield "a domain with broken signatures", lambda: post(fresh(From=BOGUS)), DNSSEC_BOGUS, told
     yield (
         "a Subject that is not registered",
         lambda: post(fresh(Subject=f"{MARK}@Nobody")),
-        (Reason.UNEXPECTED_SUBJECT),
+        (UNEXPECTED_SUBJECT),
         told,
     )
     yield (
         "a wallet that is not registered",
         lambda: post(fresh(From=str(uuid.uuid4()), DKIM=...)),
-        (Reason.WALLET_UNKNOWN),
+        (WALLET_UNKNOWN),
         Then.SILENT,
     )
     yield (
         "Feedback for a domain that keeps none here",
         lambda: post(fresh({"Sender": f"{MARK}.example", "Correlation": CORRELATION}, Subject="Feedback@Buffer")),
-        Reason.FEEDBACK_NOT_KEPT,
+        FEEDBACK_NOT_KEPT,
         Then.SILENT,
     )
     for what, members in (

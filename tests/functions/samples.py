@@ -35,10 +35,10 @@ from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, row_key
 
 EVENTS = Path(__file__).parent.parent.parent / "events"
@@ -201,7 +201,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
     base64_event |= {"body": base64.b64encode(hello).decode(), "isBase64Encoded": True}
     identity = text_of(envelope(2, at, {"Domain": RECEIVER}, "Identity@Graph")).encode()
     notice = Notice(
-        notice_row(at), Reason.SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
+        notice_row(at), SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
         "0" * 64, NLWEB, at * 1000,
     )  # fmt: skip
     submit = text_of(dm3_submit(at, "Good morning, Bob ☀")).encode()

@@ -8,7 +8,7 @@ from tests.functions.lambdas import Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
 
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 
 
 def notice() -> str:
@@ -19,7 +19,7 @@ def notice() -> str:
 @pytest.fixture(autouse=True)
 def discarded(running: Office) -> None:
     register = running.deployed.storage.register
-    register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
+    register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
 
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"form": 2}', '{"form": 1, "dialect": "x"}'])
@@ -65,7 +65,7 @@ def test_the_log_says_who_was_told_of_what_and_why(running: Office, capsys: pyte
     [line] = log_lines(output)
     assert line["message"] == "delivered"
     assert (line["sender"], line["receiver"]) == (SENDER, RECEIVER)
-    assert (line["correlation"], line["reason"]) == (CORRELATION.format(9), str(Reason.SIGNATURE_INVALID))
+    assert (line["correlation"], line["reason"]) == (CORRELATION.format(9), str(SIGNATURE_INVALID))
     assert "PRIVATE KEY" not in output
     assert BUFFER not in output
     assert metrics(output) == {"FeedbackDelivered": [1.0]}

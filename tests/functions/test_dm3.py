@@ -30,8 +30,10 @@ from tests.functions.samples import (
 )
 
 from postroom.core.errors import SettingsError
+from postroom.core.reason import Reason
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.core.settings import Settings
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.storage.directory.domains import Dm3Mailbox
 
 PAGE, OTHER = "https://app.example", "https://evil.example"
@@ -290,7 +292,7 @@ def denied(operation: str) -> Iterator[None]:
 def test_without_a_registry_no_sender_can_be_verified_now(running: Office) -> None:
     store = running.deployed
     store.clients.s3.delete_object(Bucket=store.bucket, Key=Settings().dm3_registry)
-    assert unavailable(running, Reason.PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
+    assert unavailable(running, PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
 
 
 def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(running: Office) -> None:
@@ -307,12 +309,12 @@ def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_
     monkeypatch.setattr(time, "time", lambda: clock)
     [good] = running.deployed.objects().values()
     put_registry(running.deployed, b"alice.eth: {network.dm3.profile: [")
-    detail = unavailable(running, Reason.PROFILE_LOOKUP_FAILED)
+    detail = unavailable(running, PROFILE_LOOKUP_FAILED)
     assert "the registry document" in detail
     assert "line 1" in detail
     assert ALICE not in detail
     put_registry(running.deployed, good)
-    unavailable(running, Reason.PROFILE_LOOKUP_FAILED)
+    unavailable(running, PROFILE_LOOKUP_FAILED)
     clock += 31
     assert said(post(running, submission()))["result"] == "accepted"
     # And one that breaks while it is in use is told to us, not to senders.
@@ -325,12 +327,12 @@ def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_
 
 def test_before_there_are_keys_nothing_is_taken_in(deployed: Deployed) -> None:
     with office(deployed) as running:
-        assert unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE, 503) == "this delivery service has no dm3 keys"
+        assert unavailable(running, SIGNING_KEY_UNAVAILABLE, 503) == "this delivery service has no dm3 keys"
 
 
 def test_keys_that_may_not_be_read_are_unavailable(running: Office) -> None:
     with denied("GetSecretValue"):
-        unavailable(running, Reason.SIGNING_KEY_UNAVAILABLE, 503)
+        unavailable(running, SIGNING_KEY_UNAVAILABLE, 503)
 
 
 def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(

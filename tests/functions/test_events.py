@@ -29,6 +29,8 @@ from tests.functions.samples import (
     written,
 )
 
+from postroom.api.reasons import TOKEN_INVALID
+from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.pipeline.claims import read_claim
 from postroom.protocols.dm3.envelope import open_message
@@ -37,8 +39,8 @@ from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.nlweb.envelope import read_envelope
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.directory.notification_targets import Kind
 
@@ -129,7 +131,7 @@ def test_there_is_nothing_elsewhere(running: Office) -> None:
     answer = running.invoke("InboxFunction", sample("inbox-elsewhere.json"))
     assert answer["statusCode"] == 404
     assert answer["headers"]["Content-Type"] == "application/problem+json"
-    assert json.loads(answer["body"])["reason"] == str(Reason.NO_SUCH_ROUTE)
+    assert json.loads(answer["body"])["reason"] == str(NO_SUCH_ROUTE)
     assert running.deployed.dump() == before
 
 
@@ -146,14 +148,14 @@ def test_whoever_asks_gets_a_challenge(running: Office) -> None:
 def test_a_mailbox_is_shown_to_nobody_without_a_token(running: Office) -> None:
     answer = running.invoke("MailboxFunction", sample("mailbox-messages.json"))
     assert answer["statusCode"] == 401
-    assert json.loads(answer["body"])["reason"] == str(Reason.TOKEN_INVALID)
+    assert json.loads(answer["body"])["reason"] == str(TOKEN_INVALID)
 
 
 @covers("mailbox-container.json")
 def test_nothing_is_kept_for_anybody_without_a_token(running: Office) -> None:
     before = running.deployed.dump()
     answer = running.invoke("MailboxFunction", sample("mailbox-container.json"))
-    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(Reason.TOKEN_INVALID))
+    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(TOKEN_INVALID))
     assert running.deployed.dump() == before
 
 
@@ -187,7 +189,7 @@ def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Offic
     good, forged = claim(1, MADE_AT, "").row, claim(3, MADE_AT, "").row
     register = running.deployed.storage.register
     found = [register.find(row) for row in (good, forged)]
-    assert [row and (row.live, row.discarded) for row in found] == [(True, None), (False, Reason.SIGNATURE_INVALID)]
+    assert [row and (row.live, row.discarded) for row in found] == [(True, None), (False, SIGNATURE_INVALID)]
     [notice] = running.deployed.bodies("CourierQueue")
     assert (json.loads(notice)["sk"], json.loads(notice)["reason"]) == (forged.sk, "SignatureInvalid")
     assert len(running.deployed.rows("SeenTable")) == 1  # a forgery takes nobody's Correlation
@@ -225,19 +227,19 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     assert age >= days * 1000
     assert told == {"DeadLetters": [1.0], "Undeliverable": [1.0]}
     [row] = store.rows("PostTable")
-    assert row["why"]["S"] == f"discarded:{Reason.UNDELIVERABLE}"
+    assert row["why"]["S"] == f"discarded:{UNDELIVERABLE}"
     assert f"{6:032x}" in row["sk"]["S"]
     [letter] = store.bodies("DeadLetterQueue")
     assert f"{7:032x}" in letter
     [notice] = store.bodies("CourierQueue")
-    assert json.loads(notice)["reason"] == str(Reason.UNDELIVERABLE)
+    assert json.loads(notice)["reason"] == str(UNDELIVERABLE)
 
 
 @covers("courier-notice.json")
 def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewhere, key: PrivateKey) -> None:
     store = running.deployed
     register = store.storage.register
-    register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
+    register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
     assert running.invoke("CourierFunction", sample("courier-notice.json")) == {"batchItemFailures": []}
     [posted] = elsewhere.posted
     envelope = read_envelope(json.loads(posted))
@@ -247,7 +249,7 @@ def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewh
         "Sender": SENDER,
         "Correlation": CORRELATION.format(9),
         "Status": "Discarded",
-        "Reason": Reason.SIGNATURE_INVALID.sentence,
+        "Reason": SIGNATURE_INVALID.sentence,
         "Code": "SignatureInvalid",
     }
     [row] = store.rows("PostTable")

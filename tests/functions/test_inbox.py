@@ -8,8 +8,17 @@ from tests.functions.lambdas import REQUEST_ID, Json, Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, events, http
 
+from postroom.core.reason import Reason
+from postroom.core.reasons import (
+    METHOD_NOT_ALLOWED,
+    NO_SUCH_ROUTE,
+    NOT_JSON,
+    NOT_QUEUED,
+    TOO_LARGE,
+    WRONG_CONTENT_ENCODING,
+)
 from postroom.core.settings import Settings
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.mail.ledger import read_ledger
 
@@ -33,7 +42,7 @@ def test_the_case_of_header_names_does_not_matter(running: Office, form: Any) ->
     event["headers"] = {form(name): value for name, value in event["headers"].items()}
     assert running.invoke("InboxFunction", event)["statusCode"] == 200
     event["headers"][form("content-encoding")] = "gzip"
-    refused(running.invoke("InboxFunction", event), Reason.WRONG_CONTENT_ENCODING)
+    refused(running.invoke("InboxFunction", event), WRONG_CONTENT_ENCODING)
 
 
 def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: Office) -> None:
@@ -41,7 +50,7 @@ def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: Off
     event["body"] += " " * (most - len(event["body"].encode()))
     assert running.invoke("InboxFunction", event)["statusCode"] == 200
     event["body"] += " "
-    document = refused(running.invoke("InboxFunction", event), Reason.TOO_LARGE)
+    document = refused(running.invoke("InboxFunction", event), TOO_LARGE)
     assert f"{most + 1} bytes; at most {most}" in document["detail"]
 
 
@@ -66,36 +75,36 @@ def test_another_method_is_refused_and_told_which_are_allowed(
     running: Office, path: str, method: str, allowed: str
 ) -> None:
     answer = running.invoke("InboxFunction", http(method, f"https://nlweb.{RECEIVER}{path}", MADE_AT))
-    refused(answer, Reason.METHOD_NOT_ALLOWED)
+    refused(answer, METHOD_NOT_ALLOWED)
     assert answer["headers"]["Allow"] == allowed
 
 
 @pytest.mark.parametrize("path", ["/", "/inbox/", "//inbox", "/Inbox", "/inbox/x", "/..%2finbox"])
 def test_another_path_is_nothing(running: Office, path: str) -> None:
     refused(running.invoke("InboxFunction", http("POST", f"https://nlweb.{RECEIVER}{path}", MADE_AT)),
-            Reason.NO_SUCH_ROUTE)  # fmt: skip
+            NO_SUCH_ROUTE)  # fmt: skip
 
 
 def test_the_manifest_of_a_domain_that_is_not_ours_is_not_told(running: Office) -> None:
     for host in ("nlweb.stranger.example", RECEIVER, "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"):
-        refused(running.invoke("InboxFunction", http("GET", f"https://{host}/manifest", MADE_AT)), Reason.NOT_OURS)
+        refused(running.invoke("InboxFunction", http("GET", f"https://{host}/manifest", MADE_AT)), NOT_OURS)
 
 
 @pytest.mark.parametrize("body", ["@@@", "é", "AAA"])
 def test_base64_that_is_none_is_a_body_that_is_no_json(running: Office, body: str) -> None:
     event = {**post_event(), "isBase64Encoded": True, "body": body}
-    refused(running.invoke("InboxFunction", event), Reason.NOT_JSON)
+    refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
 def test_a_body_with_half_a_surrogate_pair_is_no_json(running: Office) -> None:
     event = {**post_event(), "body": '{"Header": "\ud800"}'}
-    refused(running.invoke("InboxFunction", event), Reason.NOT_JSON)
+    refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
 def test_no_body_at_all_is_no_json(running: Office) -> None:
     event = post_event()
     del event["body"]
-    refused(running.invoke("InboxFunction", event), Reason.NOT_JSON)
+    refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
 def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
@@ -106,9 +115,9 @@ def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
 
     monkeypatch.setattr(running.start("InboxFunction").deployment.pipeline.nlweb_inbox, "post", breaks)
     answer = running.invoke("InboxFunction", post_event())
-    document = refused(answer, Reason.NOT_QUEUED)
+    document = refused(answer, NOT_QUEUED)
     assert answer["headers"]["Retry-After"].isdigit()
-    assert document["detail"] == Reason.NOT_QUEUED.sentence
+    assert document["detail"] == NOT_QUEUED.sentence
     assert "roof" not in json.dumps(answer)
 
 
@@ -117,7 +126,7 @@ def test_a_refusal_is_logged_with_its_reason_and_counted(running: Office, capsys
     running.invoke("InboxFunction", event)
     output = capsys.readouterr().out
     [line] = log_lines(output)
-    assert (line["service"], line["message"], line["reason"]) == ("inbox", "refused", str(Reason.WRONG_SHAPE))
+    assert (line["service"], line["message"], line["reason"]) == ("inbox", "refused", str(WRONG_SHAPE))
     assert (line["status"], line["request"]) == (422, REQUEST_ID)
     assert metrics(output) == {"Refused": [1.0], "RefusedWrongShape": [1.0]}
     assert "secret" not in output
@@ -148,7 +157,7 @@ def test_a_queue_that_takes_nothing_is_told_as_such_logged_for_us_and_nothing_is
     store = running.deployed
     before = store.dump()
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
-    refused(running.invoke("InboxFunction", post_event()), Reason.NOT_QUEUED)
+    refused(running.invoke("InboxFunction", post_event()), NOT_QUEUED)
     output = capsys.readouterr().out
     assert [line["level"] for line in log_lines(output)] == ["INFO", "ERROR"]
     assert "queue ClaimsQueue: it is not there" in output

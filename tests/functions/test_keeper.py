@@ -13,11 +13,11 @@ from tests.functions.logs import metrics
 from tests.functions.samples import MADE_AT, events
 
 from postroom.api.states import State
+from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.outgoing import Outgoing
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft
-from postroom.reasons import Reason
 from postroom.storage.outbox import Message
 
 LONG_AGO = MADE_AT - 7 * 86_400
@@ -101,9 +101,9 @@ def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
     store = running.deployed
     assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0], "QuotaExhausted": [1.0]}
-    assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{Reason.UNDELIVERABLE}"] * 2
+    assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{UNDELIVERABLE}"] * 2
     assert len(store.bodies("DeadLetterQueue")) == 2
-    assert {json.loads(notice)["reason"] for notice in store.bodies("CourierQueue")} == {str(Reason.UNDELIVERABLE)}
+    assert {json.loads(notice)["reason"] for notice in store.bodies("CourierQueue")} == {str(UNDELIVERABLE)}
 
 
 def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_that_the_role_allows(

@@ -41,8 +41,8 @@ from tests.functions.samples import (
 from tests.functions.test_mailbox import sign_in
 
 from postroom.core.errors import SettingsError
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.operators import Operators
 
@@ -154,7 +154,7 @@ def _dead_letter(running: Office) -> Json:
 
 def _notice(running: Office) -> Json:
     register = running.deployed.storage.register
-    register.discard(notice_row(MADE_AT), Reason.SIGNATURE_INVALID, MADE_AT + 86_400)
+    register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
     return events()["courier-notice.json"]
 
 

@@ -10,8 +10,8 @@ from tests.functions.samples import CORRELATION, MADE_AT, RECEIVER, claim, envel
 
 from postroom.local.dns import DnsServer
 from postroom.pipeline.claims import Queued
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 
 
 def message(number: int, subject: str = "Hello@Host", *rules: SubjectRule) -> str:
@@ -126,7 +126,7 @@ def test_what_was_filed_shares_a_line_what_was_not_has_its_own_and_neither_tells
     assert told["accepted"]["claims"] == [filed]
     assert told["discarded"]["claim"] == refused
     assert told["discarded"]["correlation"] == CORRELATION.format(3)
-    assert told["discarded"]["reason"] == str(Reason.SIGNATURE_INVALID)
+    assert told["discarded"]["reason"] == str(SIGNATURE_INVALID)
     assert told["discarded"]["mailbox"] == RECEIVER
     for content in (envelope(1, MADE_AT, {"Text": "Good morning ☀"}), forged(3, MADE_AT)):
         for secret in ("Good morning", "Send money", content["Signature"], content["Hash"], "p="):

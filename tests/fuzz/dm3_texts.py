@@ -11,6 +11,7 @@ from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMI
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Envelope,
@@ -41,9 +42,19 @@ from postroom.protocols.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
+from postroom.protocols.dm3.reasons import (
+    ENCRYPTION_SCHEME_UNKNOWN,
+    ENVELOPE_INVALID,
+    FILTER_RULE_UNCHECKED,
+    MESSAGE_INVALID,
+    NAME_INVALID,
+    POSTMARK_INVALID,
+    PROFILE_INVALID,
+    PROFILE_URI_UNSUPPORTED,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
-from postroom.reasons import Reason
 
 T = TypeVar("T")
 BUILD = DM3_BUILDS["npm-1.7.1"]
@@ -66,7 +77,7 @@ NAMES = (
 def dm3_names(data: bytes) -> None:
     """A name, or a refusal, as the library of ENSIP-15 has it; to normalise twice changes nothing."""
     text = text_of(data)
-    found = asked(lambda: normalize(text), Reason.NAME_INVALID)
+    found = asked(lambda: normalize(text), NAME_INVALID)
     if isinstance(found, str):
         assert normalize(found) == found
         assert 0 < len(found.encode()) <= MAX_NAME_BYTES
@@ -91,7 +102,7 @@ URIS = (
 def profile_uris(data: bytes) -> None:
     """What a data: URI carries, or a refusal; a profile in it is the same when it is published again."""
     text = text_of(data)
-    value = asked(lambda: (profile_of_uri(text),), Reason.PROFILE_INVALID, Reason.PROFILE_URI_UNSUPPORTED)
+    value = asked(lambda: (profile_of_uri(text),), PROFILE_INVALID, PROFILE_URI_UNSUPPORTED)
     if isinstance(value, tuple):
         check_profiles(value[0])
 
@@ -117,10 +128,10 @@ def profiles(data: bytes) -> None:
 
 def check_profiles(value: JsonValue) -> None:
     for read in (read_user_profile, read_service_profile):
-        profile = asked(lambda read=read: read(value), Reason.PROFILE_INVALID)  # type: ignore[misc]
+        profile = asked(lambda read=read: read(value), PROFILE_INVALID)  # type: ignore[misc]
         if isinstance(profile, UserProfile | ServiceProfile):
             stays(read, profile, profile.as_json())
-            asked(lambda profile=profile: profile_of_uri(data_uri(profile.as_json())), Reason.PROFILE_INVALID)  # type: ignore[misc]
+            asked(lambda profile=profile: profile_of_uri(data_uri(profile.as_json())), PROFILE_INVALID)  # type: ignore[misc]
 
 
 ENVELOPES = (
@@ -128,7 +139,7 @@ ENVELOPES = (
     *(compact(build["envelope"]["encryptedEnvelop"]) for build in DM3_BUILDS.values()),
     compact({"message": "m", "metadata": {"version": "1.0", "deliveryInformation": "d", "signature": "s"}, "x": 1e21}),
 )
-OF_ENVELOPES = (Reason.ENVELOPE_INVALID, Reason.ENCRYPTION_SCHEME_UNKNOWN)
+OF_ENVELOPES = (ENVELOPE_INVALID, ENCRYPTION_SCHEME_UNKNOWN)
 
 
 @fuzzed(
@@ -154,10 +165,10 @@ def dm3_envelope(data: bytes) -> None:
     assert submitted.postmark is None
     assert submitted.metadata == found.metadata
     assert len(message_hash(found)) == 64
-    asked(found.encode, Reason.ENVELOPE_INVALID)
-    asked(lambda: check_hashes(found), Reason.ENVELOPE_INVALID)
+    asked(found.encode, ENVELOPE_INVALID)
+    asked(lambda: check_hashes(found), ENVELOPE_INVALID)
     for key in (ALICES.signing.public, SERVICES.signing.public):
-        asked(lambda key=key: check_envelope(found, key), Reason.SENDER_SIGNATURE_INVALID, *OF_ENVELOPES)  # type: ignore[misc]
+        asked(lambda key=key: check_envelope(found, key), SENDER_SIGNATURE_INVALID, *OF_ENVELOPES)  # type: ignore[misc]
 
 
 MESSAGES = (
@@ -177,19 +188,19 @@ def dm3_message(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    found = asked(lambda: read_message(value), Reason.MESSAGE_INVALID)
+    found = asked(lambda: read_message(value), MESSAGE_INVALID)
     if not isinstance(found, Message):
         return
     stays(read_message, found, found.as_json())
     assert found.as_json() == value, "a member was lost or made up"
-    asked(lambda: check_message(found, ALICES.signing.public), Reason.SENDER_SIGNATURE_INVALID)
+    asked(lambda: check_message(found, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
     signed = sign_message(
         found.message, found.metadata, ALICES.signing, attachments=found.attachments, extra=found.extra
     )
     check_message(signed, ALICES.signing.public)
     broken = base64.b64encode(bit_flipped(base64.b64decode(signed.signature), place_in(data))).decode()
     forged = Message(found.message, found.metadata, broken, found.attachments, found.extra)
-    answer = asked(lambda: check_message(forged, ALICES.signing.public), Reason.SENDER_SIGNATURE_INVALID)
+    answer = asked(lambda: check_message(forged, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
     assert isinstance(answer, TheirError), "a signature with a flipped bit is verified"
 
 
@@ -206,11 +217,11 @@ def delivery_information(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    found = asked(lambda: read_delivery(value), Reason.ENVELOPE_INVALID)
+    found = asked(lambda: read_delivery(value), ENVELOPE_INVALID)
     if not isinstance(found, DeliveryInformation):
         return
     assert found.as_json() == value, "a member was lost or made up"
-    if isinstance(asked(lambda: check_certifiable(found), Reason.ENVELOPE_INVALID), TheirError):
+    if isinstance(asked(lambda: check_certifiable(found), ENVELOPE_INVALID), TheirError):
         return
     key = SERVICES.signing
     sealed = make_postmark(
@@ -235,11 +246,11 @@ POSTMARKS = (
 @fuzzed("protocols.dm3.postmark", "protocols.dm3.members", "protocols.dm3.dialect", seeds=POSTMARKS, is_json=True)
 def postmarks(data: bytes) -> None:
     """A postmark, or a refusal; it keeps its members; its hash and signature hold, or do not."""
-    found = asked(lambda: read_postmark(data), Reason.POSTMARK_INVALID)
+    found = asked(lambda: read_postmark(data), POSTMARK_INVALID)
     if isinstance(found, Postmark):
         assert found.as_json() == json_of(data), "a member was lost or made up"
         assert isinstance(is_signed_by(found, SERVICES.signing.public), bool)
-        asked(lambda: check_postmark_hash(found, ENVELOPE), Reason.POSTMARK_INVALID)
+        asked(lambda: check_postmark_hash(found, ENVELOPE), POSTMARK_INVALID)
 
 
 EXTENSIONS = (
@@ -261,14 +272,14 @@ def profile_extensions(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    asked(lambda: read_size_limit(value), Reason.PROFILE_INVALID)
-    found = asked(lambda: read_extension(value), Reason.PROFILE_INVALID, Reason.NAME_INVALID)
+    asked(lambda: read_size_limit(value), PROFILE_INVALID)
+    found = asked(lambda: read_extension(value), PROFILE_INVALID, NAME_INVALID)
     if isinstance(found, ProfileExtension):
         stays(read_extension, found, found.as_json())
         for verified in (True, False):
             asked(
                 lambda verified=verified: check_sender(found.rules, "alice.eth", verified=verified),  # type: ignore[misc]
-                Reason.SENDER_NOT_WANTED, Reason.FILTER_RULE_UNCHECKED,
+                SENDER_NOT_WANTED, FILTER_RULE_UNCHECKED,
             )  # fmt: skip
 
 

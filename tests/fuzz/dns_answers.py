@@ -14,6 +14,8 @@ from tests.fuzz.entry import Entry, asked, fields_of, fuzzed
 from tests.fuzz.samples import NOW
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
 from postroom.names.addresses import addresses
@@ -37,7 +39,13 @@ from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
 from postroom.names.dnssec.nsec3 import MAX_ITERATIONS, Hashes, readable
 from postroom.names.dnssec.proven import ProvenDenials
 from postroom.names.keys import KeyDirectory
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import (
+    DNSSEC_BOGUS,
+    DNSSEC_TOO_COSTLY,
+    KEY_LOOKUP_FAILED,
+    KEY_NOT_FOUND,
+    SENDER_NOT_SIGNED,
+)
 
 ZONE = """
 pk1._domainkey  60   TXT    "v=DKIM1; k=ed25519; " "p=abc"
@@ -55,8 +63,7 @@ TRUE = {
 }
 """All TXT records that were ever signed, by owner."""
 OF_KEY_RECORDS = (
-    Reason.KEY_LOOKUP_FAILED, Reason.KEY_NOT_FOUND, Reason.SENDER_NOT_SIGNED, Reason.DNSSEC_BOGUS,
-    Reason.DNSSEC_TOO_COSTLY, Reason.KEY_RECORD_INVALID,
+    KEY_LOOKUP_FAILED, KEY_NOT_FOUND, SENDER_NOT_SIGNED, DNSSEC_BOGUS, DNSSEC_TOO_COSTLY, KEY_RECORD_INVALID,
 )  # fmt: skip
 
 
@@ -93,8 +100,8 @@ def taken(question: Question, wire: bytes) -> Answer:
         if answer is not None:
             return check_answer(answer)
     except Unusable as error:
-        raise NotNowError(Reason.KEY_LOOKUP_FAILED, str(error)) from None
-    raise NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer")
+        raise NotNowError(KEY_LOOKUP_FAILED, str(error)) from None
+    raise NotNowError(KEY_LOOKUP_FAILED, "no answer")
 
 
 def texts(verdict: Secure) -> list[bytes]:
@@ -249,7 +256,7 @@ def addresses_of_hosts(data: bytes) -> None:
     """The addresses in an answer of any bytes, or none now; nothing but IP addresses in text form."""
     found = asked(
         lambda: addresses(HOST, lambda asked: taken(asked, data) if asked == NAMED else honest_answer(asked)),
-        Reason.OUTBOUND_FAILED,
+        OUTBOUND_FAILED,
     )
     if isinstance(found, list):
         assert all(address.count(".") == 3 or ":" in address for address in found)
@@ -262,13 +269,13 @@ def key_names(data: bytes) -> None:
     """A name of any text is looked up, or is no DNS name and has no key; and addresses() says that of hosts."""
     [name] = fields_of(data, 1)
     directory = KeyDirectory(lambda: _nobody, ANCHORS, list, clock=lambda: NOW)
-    found = asked(lambda: directory.find(name), Reason.KEY_LOOKUP_FAILED, Reason.KEY_NOT_FOUND)
+    found = asked(lambda: directory.find(name), KEY_LOOKUP_FAILED, KEY_NOT_FOUND)
     assert isinstance(found, Exception)
-    assert isinstance(asked(lambda: addresses(name, _nobody), Reason.OUTBOUND_FAILED), NotNowError)
+    assert isinstance(asked(lambda: addresses(name, _nobody), OUTBOUND_FAILED), NotNowError)
 
 
 def _nobody(question: Question) -> Answer:
-    raise NotNowError(Reason.KEY_LOOKUP_FAILED, "nobody answers")
+    raise NotNowError(KEY_LOOKUP_FAILED, "nobody answers")
 
 
 @fuzzed("names.dnssec.evidence", seeds=(b"", b"a\0b", b"\xff" * 800, b"\\" * 800, b"a." * 90), max_bytes=8192)

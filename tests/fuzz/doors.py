@@ -15,6 +15,7 @@ from tests.fuzz.office import DM3_DOOR, DM3_JUDGE, NLWEB_DOOR, NLWEB_JUDGE, PROF
 from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, compact
 
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Kind
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.cors import Cors
 from postroom.http.response import HttpResponse
@@ -26,7 +27,6 @@ from postroom.protocols.dm3.explain import explain
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH, Call, first_param, read_calls
 from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.nlweb.sign import seal as sign_and_seal
-from postroom.reasons import Kind
 from postroom.runtime.inbox_routes import inbox_router
 from postroom.storage.mail.segments import Line, decode_line
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ from tests.fuzz.entry import Entry, asked, fuzzed, json_of
 from postroom.core.canonical import NotCanonicalError, jcs, json_stringify, stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import MAX_EXACT_INTEGER, MAX_VALUES, JsonValue, parse
-from postroom.reasons import Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 
 MAX_DEPTH = 64
 MAX_BYTES = 3 * MAX_VALUES  # values are counted in texts longer than so many bytes
-REFUSALS = (Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON)
+REFUSALS = (TOO_LARGE, NOT_JSON, NOT_I_JSON)
 
 SEEDS = (
     b'{"Header":{"From":"sender.example","N":-0.5e-3},"Body":[1,2.5,true,false,null,"\\u00e9\\n"]}',
@@ -97,10 +97,10 @@ LONG = (
 def ijson(data: bytes) -> None:
     """What is taken is taken by Python's own parser, and means the same; what is no JSON is none to it either."""
     found = asked(lambda: (parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH),), *REFUSALS)
-    if isinstance(found, TheirError) and found.reason is Reason.TOO_LARGE:
+    if isinstance(found, TheirError) and found.reason is TOO_LARGE:
         assert len(data) > MAX_BYTES
         return
-    if isinstance(found, TheirError) and found.reason is Reason.NOT_JSON:
+    if isinstance(found, TheirError) and found.reason is NOT_JSON:
         assert not _is_json(data), f"{found}, but it is JSON"
     try:
         value = _by_python(data)

@@ -10,6 +10,7 @@ from dkim.util import InvalidTagValueList, parse_tag_value
 from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, place_in
 from tests.fuzz.samples import ALICES, KEY, RSA_SPKI
 
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import (
     KeyRules,
     PrivateKey,
@@ -20,6 +21,7 @@ from postroom.crypto.rsa_ed25519 import (
 )
 from postroom.names.dns.records import TxtRecord
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
+from postroom.protocols.dm3.reasons import PROFILE_INVALID
 from postroom.protocols.nlweb.key_record import (
     MAX_RECORD_BYTES,
     parse_key_record,
@@ -27,10 +29,10 @@ from postroom.protocols.nlweb.key_record import (
     record_text,
     zone_line,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, KEY_REVOKED
 
 RULES = KeyRules(allow_rsa_1024=True)
-OF_KEYS = (Reason.KEY_RECORD_INVALID, Reason.KEY_UNUSABLE)
+OF_KEYS = (KEY_RECORD_INVALID, KEY_UNUSABLE)
 
 P_RSA, P_ED25519 = b64encode(RSA_SPKI), b64encode(KEY.public.spki()[-32:])
 RSA_PKCS1 = RSA_SPKI[24:]
@@ -46,7 +48,7 @@ RECORDS = (
 def key_record(data: bytes) -> None:
     """A key, or a discard; dkimpy reads the same tag list; the record we write of the key is read as the same key."""
     records = data.split(b"\0")
-    found = asked(lambda: parse_key_record(records, RULES), *OF_KEYS, Reason.KEY_NOT_FOUND, Reason.KEY_REVOKED)
+    found = asked(lambda: parse_key_record(records, RULES), *OF_KEYS, KEY_NOT_FOUND, KEY_REVOKED)
     if not isinstance(found, PublicKey):
         return
     read = [tags for tags in map(_by_dkimpy, records) if b"p" in tags]
@@ -80,7 +82,7 @@ def keys_in_der(data: bytes) -> None:
             assert not isinstance(loaded, RSAPublicKey) or loaded.key_size == found.bits
     raw = asked(lambda: ed25519_from_raw(data), *OF_KEYS)
     assert not isinstance(raw, PublicKey) or raw.spki().endswith(data)
-    of_dm3 = asked(lambda: PublicSigningKey.from_bytes(data), Reason.PROFILE_INVALID)
+    of_dm3 = asked(lambda: PublicSigningKey.from_bytes(data), PROFILE_INVALID)
     assert not isinstance(of_dm3, PublicSigningKey) or PublicSigningKey.parse(of_dm3.encode()) == of_dm3
 
 

@@ -11,6 +11,8 @@ from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fields_of, fuzzed,
 from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Kind
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE, TOO_LATE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.protocols.nlweb.envelope import Envelope, check_hash, hash_of
@@ -27,16 +29,23 @@ from postroom.protocols.nlweb.names import (
     read_sender,
     read_uuid,
 )
+from postroom.protocols.nlweb.reasons import (
+    HASH_MISMATCH,
+    NOT_OURS,
+    TIMESTAMP_TOO_NEW,
+    TIMESTAMP_TOO_OLD,
+    UNSUPPORTED_VERSION,
+    WRONG_SHAPE,
+)
 from postroom.protocols.nlweb.schema import DIALECTS, choose_dialect, read_code
 from postroom.protocols.nlweb.sign import seal
 from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern, patterns_for
 from postroom.protocols.nlweb.timestamp import Window, read_timestamp
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
-from postroom.reasons import Kind, Reason
 
 REFUSALS = (
-    Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON, Reason.WRONG_SHAPE, Reason.UNSUPPORTED_VERSION,
-    Reason.NOT_OURS, Reason.TIMESTAMP_TOO_OLD, Reason.TIMESTAMP_TOO_NEW, Reason.HASH_MISMATCH,
+    TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE, UNSUPPORTED_VERSION, NOT_OURS, TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW,
+    HASH_MISMATCH,
 )  # fmt: skip
 OURS = frozenset((RECEIVER, "xn--bcher-kva.example"))
 WINDOW = Window()
@@ -101,14 +110,14 @@ def signed_envelope(data: bytes) -> None:
     found = at_door(compact(sealed))
     if not isinstance(found, Envelope):
         assert isinstance(found, TheirError)
-        assert found.reason not in (Reason.HASH_MISMATCH, Reason.NOT_JSON, Reason.TOO_LARGE), f"our own text: {found}"
+        assert found.reason not in (HASH_MISMATCH, NOT_JSON, TOO_LARGE), f"our own text: {found}"
         return
     check_signature(found, KEY.public)
     place = place_in(data)
     broken = bit_flipped(found.signed_text, place)
     assert not KEY.public.verify(found.signature, broken), "a text with a flipped bit is verified"
     assert not KEY.public.verify(bit_flipped(found.signature, place), found.signed_text), "so is a flipped signature"
-    assert isinstance(asked(lambda: check_hash(found.claimed_hash, broken), Reason.HASH_MISMATCH), TheirError)
+    assert isinstance(asked(lambda: check_hash(found.claimed_hash, broken), HASH_MISMATCH), TheirError)
 
 
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|[+]00:00)", re.ASCII)
@@ -141,11 +150,11 @@ def _by_calendar(text: str) -> int | None:
 def timestamps(data: bytes) -> None:
     """Read as another calendar reads it, or refused by both; what we write of it is read as the same moment."""
     text = text_of(data)
-    found = asked(lambda: read_timestamp(text), Reason.WRONG_SHAPE)
+    found = asked(lambda: read_timestamp(text), WRONG_SHAPE)
     assert (None if isinstance(found, TheirError) else found) == _by_calendar(text)
     if isinstance(found, int):
         assert read_timestamp(write_timestamp(found)) == found
-        asked(lambda: WINDOW.check(found, NOW_MS), Reason.TIMESTAMP_TOO_OLD, Reason.TIMESTAMP_TOO_NEW)
+        asked(lambda: WINDOW.check(found, NOW_MS), TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW)
 
 
 NAMES = (
@@ -178,14 +187,14 @@ def host_names(data: bytes) -> None:
         read_sender, read_receiver, read_correlation, lambda name: read_selector(name, "DKIM"),
     )  # fmt: skip
     for read in readers:
-        found = asked(lambda read=read: read(text), Reason.WRONG_SHAPE)  # type: ignore[misc]
+        found = asked(lambda read=read: read(text), WRONG_SHAPE)  # type: ignore[misc]
         if isinstance(found, str):
             assert read(found) == found
             dns.name.from_text(found.encode("ascii"))
     for optional in (read_host_name, read_uuid):
         name = optional(text)
         assert name is None or optional(name) == name == name.lower()
-    domain = asked(lambda: domain_of_host(text), Reason.NOT_OURS)
+    domain = asked(lambda: domain_of_host(text), NOT_OURS)
     if isinstance(domain, str):
         assert is_host_name(domain)
         assert {domain_of_host(dialect.host(domain)) for dialect in DIALECTS} == {domain}
@@ -202,8 +211,8 @@ def host_names(data: bytes) -> None:
 def schema_codes(data: bytes) -> None:
     """A dialect, or a refusal; two codes that agree choose what each alone chooses; ours are read as they are meant."""
     outer, inner = fields_of(data, 2)
-    found = asked(lambda: choose_dialect(outer, inner), Reason.UNSUPPORTED_VERSION, Reason.WRONG_SHAPE)
-    alone = asked(lambda: read_code(outer, "Header.Schema"), Reason.UNSUPPORTED_VERSION)
+    found = asked(lambda: choose_dialect(outer, inner), UNSUPPORTED_VERSION, WRONG_SHAPE)
+    alone = asked(lambda: read_code(outer, "Header.Schema"), UNSUPPORTED_VERSION)
     if not isinstance(found, TheirError | NotNowError):
         assert found in DIALECTS
         assert isinstance(alone, tuple)
@@ -235,7 +244,7 @@ def subjects(data: bytes) -> None:
 @fuzzed(
     "protocols.nlweb.feedback", "protocols.nlweb.manifest",
     seeds=(
-        compact(body_of("sender.example", "5f0d8f9e-0000-4000-8000-000000000001", Reason.TOO_LATE)),
+        compact(body_of("sender.example", "5f0d8f9e-0000-4000-8000-000000000001", TOO_LATE)),
         compact(summary_of("sender.example", 0, 3_600_000, {"TooLate": 2})), compact({"Domain": "a.example"}),
         compact({"Sender": "SENDER.example", "Correlation": "5F0D8F9E-0000-4000-8000-000000000001", "Count": 1}),
     ),
@@ -246,19 +255,19 @@ def feedback_bodies(data: bytes) -> None:
     body = json_of(data)
     if isinstance(body, TheirError):
         return
-    about = asked(lambda: read_feedback(body), Reason.WRONG_SHAPE)
+    about = asked(lambda: read_feedback(body), WRONG_SHAPE)
     if not isinstance(about, TheirError | NotNowError):
         written = (
             summary_of(about.sender, 0, 1, {})
             if about.correlation is None
-            else body_of(about.sender, about.correlation, Reason.TOO_LATE)
+            else body_of(about.sender, about.correlation, TOO_LATE)
         )
         again = read_feedback(written)
         assert (again.sender, again.correlation) == (about.sender, about.correlation)
         assert len(about.code) <= MAX_CODE
         assert len(about.reason) <= MAX_SENTENCE
         assert (about.code + about.reason).isprintable()
-    domain = asked(lambda: read_identity_request(body), Reason.WRONG_SHAPE)
+    domain = asked(lambda: read_identity_request(body), WRONG_SHAPE)
     if isinstance(domain, str):
         assert is_host_name(domain)
         assert not is_uuid(domain)

@@ -12,12 +12,12 @@ from postroom.client.dm3_answers import NoResultError, read_result
 from postroom.client.sending import Fate, deliver
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.ijson import parse
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.manifest import MAX_MANIFEST_BYTES, feedback_of, read_feedback_domain
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, parse_registry
 from postroom.net.https import HttpsClient, Response, can_be_reached, is_public
 from postroom.outbound.graph import Graph
 from postroom.protocols.nlweb.manifest import manifest_of
-from postroom.reasons import Reason
 from postroom.storage.secrets.signing_keys import SigningKey
 
 MANIFESTS = (
@@ -89,7 +89,7 @@ def answers_of_others(data: bytes) -> None:
     response = Response(int(status) if status in (b"200", b"204", b"404", b"422", b"503") else 200, {}, body)
     other = _Answering(response)
     graph = Graph("graph.example", other, _OurFirst(), lambda: NOW, lambda: UUID(int=1))
-    named = asked(lambda: graph.feedback_domain_of(SENDER), Reason.OUTBOUND_FAILED)
+    named = asked(lambda: graph.feedback_domain_of(SENDER), OUTBOUND_FAILED)
     assert isinstance(named, NotNowError) is (response.status >= 500)
     assert not isinstance(named, str) or can_be_reached(named)
     sent = deliver(other, "https://nlweb.a.example/inbox", b"")  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def outbound_urls(data: bytes) -> None:
     HOSTS.asked_for = ""
     # A public address would be connected to: that it may be is all there is to see of it here.
     HOSTS.address = "" if _is_public(address) else address
-    found = asked(lambda: CLIENT.get(url, "*/*"), Reason.OUTBOUND_FAILED)
+    found = asked(lambda: CLIENT.get(url, "*/*"), OUTBOUND_FAILED)
     assert isinstance(found, NotNowError), "there was an answer"
     if HOSTS.asked_for:
         assert can_be_reached(HOSTS.asked_for)

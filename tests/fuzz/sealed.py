@@ -9,8 +9,8 @@ from tests.fuzz.samples import ALICES, BOBS, SERVICES, SUBMITTED
 from postroom.core.errors import TheirError
 from postroom.crypto.encodings import decode_base64
 from postroom.crypto.x25519 import EncryptionKey
+from postroom.protocols.dm3.reasons import SEALED_VALUE_INVALID
 from postroom.protocols.dm3.sealing import open_sealed, seal
-from postroom.reasons import Reason
 
 KEYS = [BOBS.encryption, SERVICES.encryption]
 ZERO = "A" * 43 + "="
@@ -25,9 +25,9 @@ SEALED = (
 def sealed_values(data: bytes) -> None:
     """Opened, or refused; the short way through our own form opens what the strict parser's way opens, and the same."""
     text = text_of(data)
-    found = asked(lambda: open_sealed(text, KEYS), Reason.SEALED_VALUE_INVALID)
+    found = asked(lambda: open_sealed(text, KEYS), SEALED_VALUE_INVALID)
     # White space before it is JSON's, and no form of ours.
-    slowly = asked(lambda: open_sealed(" " + text, KEYS), Reason.SEALED_VALUE_INVALID)
+    slowly = asked(lambda: open_sealed(" " + text, KEYS), SEALED_VALUE_INVALID)
     assert isinstance(found, TheirError) is isinstance(slowly, TheirError), f"{found!r}, but {slowly!r}"
     assert isinstance(found, TheirError) or found == slowly
     try:
@@ -56,7 +56,7 @@ def sealing(data: bytes) -> None:
 
 
 def _opened(text: str, key: EncryptionKey) -> object:
-    return asked(lambda: open_sealed(text, [key]), Reason.SEALED_VALUE_INVALID)
+    return asked(lambda: open_sealed(text, [key]), SEALED_VALUE_INVALID)
 
 
 @fuzzed(

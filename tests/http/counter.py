@@ -22,7 +22,7 @@ from postroom.http.response import HttpResponse
 from postroom.http.usage import Counting
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import UserProfile
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 from postroom.storage.containers import Storage, Use
@@ -59,9 +59,9 @@ class Users:
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
         self.asked += 1
         if self.away:
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED)
+            raise NotNowError(PROFILE_LOOKUP_FAILED)
         if name not in self.keys:
-            raise TheirError(Reason.PROFILE_UNKNOWN)
+            raise TheirError(PROFILE_UNKNOWN)
         return UserProfile(self.sealed_to, self.keys[name].public, self.services)
 
 

@@ -7,9 +7,9 @@ import pytest
 from tests.http.counter import BOB, BOB_KEY, RETAIN, Counter, Owner, reason, said
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.response import HttpResponse
 from postroom.protocols.dm3.envelope import message_hash, read_envelope
-from postroom.reasons import Reason
 from postroom.storage.mail.reader import Found
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Place
@@ -61,7 +61,7 @@ def test_what_cannot_be_done_now_is_to_be_said_again_and_the_rest_is_done(
 
     def throttled(key: object, forget_at: int) -> bool:
         if f"-{key.claim_id}-" in one:  # type: ignore[attr-defined]
-            raise NotNowError(Reason.STORE_UNAVAILABLE)
+            raise NotNowError(STORE_UNAVAILABLE)
         return acknowledge(key, forget_at)  # type: ignore[arg-type]
 
     monkeypatch.setattr(counter.register, "acknowledge", throttled)
@@ -142,7 +142,7 @@ def test_what_could_not_be_acknowledged_by_hash_is_said_so(
     counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def throttled(*_: object) -> bool:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     text = envelope(1)
     counter.file(text, mailbox=BOB, conversation="alice.eth")

@@ -7,8 +7,8 @@ from threading import Barrier, Event, current_thread, main_thread
 import pytest
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.fetching import Fetching
-from postroom.reasons import Reason
 from postroom.storage.keys import row_key
 from postroom.storage.mail.reader import Filed, Found
 from postroom.storage.mail.register import Row
@@ -67,12 +67,12 @@ def test_nothing_is_begun_when_time_is_over(pool: ThreadPoolExecutor) -> None:
     begun: list[Row] = []
     with pytest.raises(NotNowError) as caught:
         Fetching(Shelf(begun.append), pool, lambda: 10.0).fetch(ROWS, 10.0)  # type: ignore[arg-type]
-    assert (caught.value.reason, begun) == (Reason.STORE_UNAVAILABLE, [])
+    assert (caught.value.reason, begun) == (STORE_UNAVAILABLE, [])
 
 
 def test_a_store_that_is_away_is_said_so(pool: ThreadPoolExecutor) -> None:
     def away(_: Row) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE, "away")
+        raise NotNowError(STORE_UNAVAILABLE, "away")
 
     with pytest.raises(NotNowError, match="away"):
         Fetching(Shelf(away), pool, lambda: 0.0).fetch(ROWS, 60.0)  # type: ignore[arg-type]

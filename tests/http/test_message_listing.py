@@ -8,9 +8,9 @@ from tests.http.compaction import compact
 from tests.http.counter import BOB, BOB_KEY, NOW, RECEIPT, SHOP, Counter, Owner, reason, said
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http import message_listing
 from postroom.http.cursors import write_cursor
-from postroom.reasons import Reason
 from postroom.storage.keys import row_key
 from postroom.storage.mail.ids import id_of, row_of
 from postroom.storage.mail.segments import Line, Place
@@ -590,7 +590,7 @@ def test_a_store_that_is_away_is_asked_again_and_shows_nothing(
     counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     counter.file(TEXT)
     monkeypatch.setattr(counter.objects, "get_range", away)

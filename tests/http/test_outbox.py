@@ -20,12 +20,13 @@ from postroom.api.schemas import NewMessage
 from postroom.api.states import State
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_I_JSON, TOO_LARGE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import sign, write
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import outgoing_group
 from postroom.storage.outbox import End, Outbox, Reported
@@ -289,7 +290,7 @@ def test_what_is_json_and_not_i_json_is_refused_as_a_door_does(counter: Counter,
     message = b'{"token":"t","to":"b.com","subject":"s","body":' + body + b"}"
     with pytest.raises(TheirError) as caught:
         counter.sending(counter.deployed.clients).send(SHOP, msgspec.json.decode(message, type=NewMessage))
-    assert caught.value.reason is Reason.NOT_I_JSON
+    assert caught.value.reason is NOT_I_JSON
 
 
 @pytest.mark.parametrize("filler", ["x", "é", "漢", "🤝"])
@@ -312,7 +313,7 @@ def test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_ref
         middle = (shortest + longest) // 2
         shortest, longest = (middle, longest) if taken(middle) else (shortest, middle)
     assert shortest * len(json.dumps(filler)[1:-1]) > MAX_BODY_BYTES - 1000
-    assert {found for found, _ in refusals} == {Reason.TOO_LARGE}
+    assert {found for found, _ in refusals} == {TOO_LARGE}
     assert f"at most {MAX_BODY_BYTES} can be queued" in refusals[-1][1]
 
 

@@ -3,13 +3,16 @@
 import pytest
 
 from postroom.api.http import NAME, Authentication
+from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import NO_SUCH_ROUTE, NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.http.cors import Cors
 from postroom.http.handlers import AboutHandlers, BearerTokens, mailbox_router
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse, problem, text_response
 from postroom.http.router import Call, Route, Router
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import NOT_OURS
 
 
 def request(method: str, path: str, **headers: str) -> HttpRequest:
@@ -21,14 +24,14 @@ def name_of(call: Call) -> HttpResponse:
 
 
 def fails(call: Call) -> HttpResponse:
-    raise {"theirs": TheirError(Reason.NOT_OURS), "not now": NotNowError(Reason.STORE_UNAVAILABLE)}.get(
+    raise {"theirs": TheirError(NOT_OURS), "not now": NotNowError(STORE_UNAVAILABLE)}.get(
         call.mailbox, RuntimeError("boom")
     )
 
 
 def only_alice(call: Call) -> None:
     if call.request.headers.get("authorization") != "alice":
-        raise TheirError(Reason.TOKEN_INVALID)
+        raise TheirError(TOKEN_INVALID)
 
 
 ROUTES = (
@@ -45,7 +48,7 @@ def router() -> Router:
     return Router(
         ROUTES,
         refuse=problem,
-        failure=Reason.NOT_QUEUED,
+        failure=NOT_QUEUED,
         cors=lambda path: cors if path.startswith("/names") else None,
         authenticators={Authentication.BEARER: only_alice},
         read_segments=lambda segments: {name: text.lower() for name, text in segments.items()},
@@ -64,11 +67,11 @@ def test_head_comes_to_the_handler_of_get(router: Router) -> None:
 @pytest.mark.parametrize("path", ["/", "", "/other", "/names", "/names/a/b", "/open/", "open"])
 def test_another_path_is_none(router: Router, path: str) -> None:
     response = router.respond(request("GET", path, authorization="alice"))
-    assert (response.status, response.reason) == (404, Reason.NO_SUCH_ROUTE)
+    assert (response.status, response.reason) == (404, NO_SUCH_ROUTE)
 
 
 def test_a_path_may_end_with_a_slash_where_that_is_allowed() -> None:
-    router = Router(ROUTES, refuse=problem, failure=Reason.NOT_QUEUED, cors=lambda _: None, final_slash=True)
+    router = Router(ROUTES, refuse=problem, failure=NOT_QUEUED, cors=lambda _: None, final_slash=True)
     assert router.respond(request("GET", "/open/")).status == 200
 
 
@@ -87,16 +90,16 @@ def test_another_method_is_told_which_are_allowed(router: Router, method: str, p
 
 def test_an_authentication_scheme_is_asked_before_the_handler(router: Router) -> None:
     refused = router.respond(request("GET", "/names/bob"))
-    assert (refused.status, refused.reason) == (401, Reason.TOKEN_INVALID)
+    assert (refused.status, refused.reason) == (401, TOKEN_INVALID)
 
 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("/fails/theirs", Reason.NOT_OURS),
-        ("/fails/not%20now", Reason.NOT_QUEUED),
-        ("/fails/not now", Reason.STORE_UNAVAILABLE),
-        ("/fails/otherwise", Reason.NOT_QUEUED),
+        ("/fails/theirs", NOT_OURS),
+        ("/fails/not%20now", NOT_QUEUED),
+        ("/fails/not now", STORE_UNAVAILABLE),
+        ("/fails/otherwise", NOT_QUEUED),
     ],
 )
 def test_every_error_becomes_a_response(router: Router, path: str, reason: Reason) -> None:

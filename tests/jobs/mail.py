@@ -9,11 +9,11 @@ from uuid import UUID
 import orjson
 from tests.aws import Clients, Deployed, deployment, held, holding
 
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.jobs.reading import Read, raw_lines, read_line
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import Draft, sign
-from postroom.reasons import Reason
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import gather
 from postroom.storage.audit.findings import Finding
@@ -121,7 +121,7 @@ class Mail:
         return places[0].object
 
     def discard(self, row: RowKey) -> None:
-        self.register.discard(row, Reason.SENDER_NOT_WANTED, row.received_at_ms // 1000 + RETAIN)
+        self.register.discard(row, SENDER_NOT_WANTED, row.received_at_ms // 1000 + RETAIN)
 
     # --- what owners do, and time ------------------------------------------------------------------------------------
     def acknowledge(self, row: RowKey) -> None:

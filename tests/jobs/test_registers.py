@@ -9,11 +9,11 @@ from tests.jobs.played import UNHINDERED
 from tests.jobs.wire import Json, Send, between, refused, throttled
 
 from postroom.core.errors import NotNowError, OurError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import TRIES
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail.register import ACKED, Row
 from postroom.storage.mail.segments import Place
@@ -141,7 +141,7 @@ def test_throttled_all_the_time_it_gives_up_for_now(table: Table) -> None:
         table.asked.clear()
         with pytest.raises(NotNowError) as error:
             attempt()
-        assert error.value.reason is Reason.STORE_UNAVAILABLE
+        assert error.value.reason is STORE_UNAVAILABLE
         assert "ThrottlingException" in str(error.value.__cause__), "the log says what was in the way"
         assert len(table.asked) == TRIES
     assert (table.reads.slower, table.writes.slower) == (TRIES - 1, TRIES - 1)

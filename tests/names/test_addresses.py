@@ -1,9 +1,10 @@
 import pytest
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.local.zones import Mode
 from postroom.names.addresses import MAX_ALIASES, addresses
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 HOSTS = (
     """
@@ -43,7 +44,7 @@ def test_an_alias_is_followed_by_the_resolver_or_by_us(ask, meddle):
 def test_a_host_with_one_family_needs_no_answer_for_the_other(ask):
     def no_ipv6(question):
         if question.rdtype.name == "AAAA":
-            raise NotNowError(Reason.KEY_LOOKUP_FAILED, "down")
+            raise NotNowError(KEY_LOOKUP_FAILED, "down")
         return ask(question)
 
     assert addresses("both.sender.example", no_ipv6) == ["127.0.0.3"]
@@ -63,11 +64,11 @@ def test_a_host_without_an_address_does_not_exist(ask, host):
 def test_what_is_no_host_name_cannot_be_looked_up(ask, host):
     with pytest.raises(NotNowError) as caught:
         addresses(f"{host}.sender.example", ask)
-    assert caught.value.reason is Reason.OUTBOUND_FAILED
+    assert caught.value.reason is OUTBOUND_FAILED
 
 
 def test_a_failed_look_up_is_no_address_now(server, resolvers):
     server.pause()
     with pytest.raises(NotNowError) as caught:
         addresses("v4.sender.example", resolvers.asking(0.2))
-    assert caught.value.reason is Reason.OUTBOUND_FAILED
+    assert caught.value.reason is OUTBOUND_FAILED

@@ -13,11 +13,18 @@ from tests.names.patience import patient
 from tests.tiers import examples
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.local.zones import Mode
 from postroom.names.dnssec import Policy
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.keys import FoundKey, KeepTimes, KeyDirectory
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import (
+    DNSSEC_BOGUS,
+    DNSSEC_TOO_COSTLY,
+    KEY_LOOKUP_FAILED,
+    KEY_NOT_FOUND,
+    SENDER_NOT_SIGNED,
+)
 
 KEY = "pk1._domainkey.sender.example"
 TIMES = KeepTimes(min_key_seconds=10, max_key_seconds=100)
@@ -41,7 +48,7 @@ def clock():
 def parse(records):
     """Stands for the rules of key records: any one record but `invalid` is a key."""
     if len(records) != 1 or records[0] == b"invalid":
-        raise TheirError(Reason.KEY_RECORD_INVALID, f"{len(records)} records")
+        raise TheirError(KEY_RECORD_INVALID, f"{len(records)} records")
     return records[0]
 
 
@@ -83,28 +90,28 @@ def test_a_key_of_two_strings_larger_than_a_datagram_is_found_whole(directory, t
 
 def test_a_zone_without_dnssec_is_sender_not_signed(directory, tree):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
-    assert refusal(directory, "pk1._domainkey.plain.example") is Reason.SENDER_NOT_SIGNED
+    assert refusal(directory, "pk1._domainkey.plain.example") is SENDER_NOT_SIGNED
 
 
 def test_a_zone_with_broken_dnssec_is_bogus(directory, tree):
     tree.put("bad.example", "pk1._domainkey TXT x", Mode.BOGUS)
-    assert refusal(directory, "pk1._domainkey.bad.example") is Reason.DNSSEC_BOGUS
+    assert refusal(directory, "pk1._domainkey.bad.example") is DNSSEC_BOGUS
 
 
 @pytest.mark.parametrize("name", ["pk9._domainkey.sender.example", "_domainkey.sender.example", "pk1.nowhere", ""])
 def test_no_record_is_key_not_found(directory, name):
-    assert refusal(directory, name) is Reason.KEY_NOT_FOUND
+    assert refusal(directory, name) is KEY_NOT_FOUND
 
 
 @pytest.mark.parametrize("name", ["a..b", f"{'a' * 64}.example", "ü.example", "x\\.example", ".".join("a" * 200)])
 def test_what_is_no_dns_name_is_key_not_found_and_not_asked_for(directory, name, server):
-    assert refusal(directory, name) is Reason.KEY_NOT_FOUND
+    assert refusal(directory, name) is KEY_NOT_FOUND
     assert not server.asked
 
 
 def test_a_loop_of_aliases_is_an_invalid_key_record(directory, tree):
     tree.put("sender.example", "pk1._domainkey CNAME pk1._domainkey")
-    assert refusal(directory) is Reason.KEY_RECORD_INVALID
+    assert refusal(directory) is KEY_RECORD_INVALID
 
 
 def test_a_name_that_costs_too_much_says_nothing_of_its_domain(directory, tree):
@@ -130,7 +137,7 @@ def test_a_name_that_costs_too_much_is_left_alone_for_a_minute(directory, tree, 
 def too_costly(directory, name):
     with pytest.raises(NotNowError) as caught:
         directory.find(name)
-    return caught.value.reason is Reason.DNSSEC_TOO_COSTLY
+    return caught.value.reason is DNSSEC_TOO_COSTLY
 
 
 def test_so_many_aliases_lead_to_a_key_and_no_more(directory, tree):
@@ -139,26 +146,26 @@ def test_so_many_aliases_lead_to_a_key_and_no_more(directory, tree):
     assert directory.find(f"a{MAX_ALIASES}.sender.example").key == b"key"
     with pytest.raises(NotNowError) as caught:
         directory.find(f"a{MAX_ALIASES + 1}.sender.example")
-    assert caught.value.reason is Reason.DNSSEC_TOO_COSTLY
+    assert caught.value.reason is DNSSEC_TOO_COSTLY
 
 
 def test_signatures_hold_a_little_longer_where_the_policy_says_so(resolvers, anchors, clock):
     clock.now += 30 * 86_400
-    assert refusal(KeyDirectory(resolvers.asking, anchors, parse, clock=clock)) is Reason.DNSSEC_BOGUS
+    assert refusal(KeyDirectory(resolvers.asking, anchors, parse, clock=clock)) is DNSSEC_BOGUS
     lenient = Policy(skew_seconds=86_400)
     assert KeyDirectory(resolvers.asking, anchors, parse, clock=clock, policy=lenient).find(KEY).key
 
 
 def test_what_the_parser_refuses_is_refused(directory, tree):
     publish(tree, "x\npk1._domainkey TXT y")
-    assert refusal(directory) is Reason.KEY_RECORD_INVALID
+    assert refusal(directory) is KEY_RECORD_INVALID
 
 
 def test_a_failed_look_up_is_not_now(server, asking, anchors, clock):
     server.pause()
     with pytest.raises(NotNowError) as caught:
         KeyDirectory(asking, anchors, parse, clock=clock).find(KEY)
-    assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
+    assert caught.value.reason is KEY_LOOKUP_FAILED
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(60))
@@ -198,9 +205,9 @@ def test_a_name_is_the_same_in_any_case_and_with_a_final_dot(directory, looked_u
 def test_a_key_name_is_as_long_as_dns_allows_and_no_longer(directory, looked_up):
     label = "x" * 63
     longest = f"{label}.{label}.{label}.{'x' * 46}.sender.example"  # 255 bytes in DNS
-    assert refusal(directory, longest) is Reason.KEY_NOT_FOUND
+    assert refusal(directory, longest) is KEY_NOT_FOUND
     assert looked_up(longest) == 1
-    assert refusal(directory, f"x{longest}") is Reason.KEY_NOT_FOUND
+    assert refusal(directory, f"x{longest}") is KEY_NOT_FOUND
     assert looked_up(f"x{longest}") == 0
 
 
@@ -234,7 +241,7 @@ def test_names_without_a_key_push_no_key_out_and_only_so_many_are_remembered(
     directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))
     directory.find(KEY)
     for name in "abca":
-        assert refusal(directory, f"{name}.sender.example") is Reason.KEY_RECORD_INVALID
+        assert refusal(directory, f"{name}.sender.example") is KEY_RECORD_INVALID
     assert directory.find(KEY).cached
     assert looked_up("a.sender.example") == 2
 
@@ -250,7 +257,7 @@ def test_a_refusal_is_remembered_for_a_minute_at_most(directory, tree, clock, lo
     clock.now += 59
     assert refusal(directory, name) is first
     # What is bogus is looked up twice.
-    times = 2 if first is Reason.DNSSEC_BOGUS else 1
+    times = 2 if first is DNSSEC_BOGUS else 1
     assert looked_up(name) == times
     clock.now += 1
     assert refusal(directory, name) is first
@@ -259,7 +266,7 @@ def test_a_refusal_is_remembered_for_a_minute_at_most(directory, tree, clock, lo
 
 def test_an_absence_is_remembered_no_longer_than_the_zone_says(directory, tree, clock):
     tree.put("sender.example", "@ SOA ns h 1 1 1 1 5")
-    assert refusal(directory) is Reason.KEY_NOT_FOUND
+    assert refusal(directory) is KEY_NOT_FOUND
     publish(tree, "x")
     clock.now += 5
     assert directory.find(KEY).key == b"x"
@@ -321,15 +328,15 @@ def test_what_is_not_proven_takes_no_proven_key_away(directory, tree, clock, loo
     clock.now += 49
     assert directory.find(KEY) == directory.find(KEY, fresh=True) == found
     clock.now += 1
-    assert refusal(directory) is refusal(directory, fresh=True) is Reason.DNSSEC_BOGUS
+    assert refusal(directory) is refusal(directory, fresh=True) is DNSSEC_BOGUS
 
 
 @pytest.mark.parametrize(
     ("zone", "mode", "reason"),
     [
-        ("pk1._domainkey TXT x", Mode.UNSIGNED, Reason.SENDER_NOT_SIGNED),
-        ("other TXT x", Mode.SIGNED, Reason.KEY_NOT_FOUND),
-        ("pk1._domainkey CNAME pk1._domainkey", Mode.SIGNED, Reason.KEY_RECORD_INVALID),
+        ("pk1._domainkey TXT x", Mode.UNSIGNED, SENDER_NOT_SIGNED),
+        ("other TXT x", Mode.SIGNED, KEY_NOT_FOUND),
+        ("pk1._domainkey CNAME pk1._domainkey", Mode.SIGNED, KEY_RECORD_INVALID),
     ],
     ids=["unsigned", "withdrawn", "endless"],
 )
@@ -346,17 +353,17 @@ def test_a_proven_record_that_is_no_key_takes_the_key_away(directory, tree, cloc
     directory.find(KEY)
     publish(tree, "invalid", ttl=5)
     clock.now += 10
-    assert refusal(directory, fresh=True) is Reason.KEY_RECORD_INVALID
+    assert refusal(directory, fresh=True) is KEY_RECORD_INVALID
     tree.put("sender.example", "pk1._domainkey TXT x", Mode.BOGUS)
     clock.now += 5
-    assert refusal(directory) is Reason.DNSSEC_BOGUS
-    assert refusal(directory, fresh=True) is Reason.DNSSEC_BOGUS
+    assert refusal(directory) is DNSSEC_BOGUS
+    assert refusal(directory, fresh=True) is DNSSEC_BOGUS
     assert looked_up() == 4
 
 
 def test_a_key_takes_the_place_of_a_refusal(directory, tree, clock):
     publish(tree, "invalid")
-    assert refusal(directory) is Reason.KEY_RECORD_INVALID
+    assert refusal(directory) is KEY_RECORD_INVALID
     publish(tree, "key", ttl=10)
     clock.now += 2
     assert directory.find(KEY, fresh=True).key == b"key"
@@ -468,7 +475,7 @@ def test_zones_on_the_way_to_a_key_are_remembered(directory, tree, server):
 def test_made_up_selectors_of_a_domain_are_asked_for_once(directory, server):
     """RFC 8198: what a zone has denied says the same of all names between the same two."""
     for number in range(20):
-        assert refusal(directory, f"made-up-{number}._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+        assert refusal(directory, f"made-up-{number}._domainkey.sender.example") is KEY_NOT_FOUND
     assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["made-up-0._domainkey.sender.example."]
     assert directory.find(KEY).key
 
@@ -476,7 +483,7 @@ def test_made_up_selectors_of_a_domain_are_asked_for_once(directory, server):
 def test_a_domain_that_is_not_signed_is_asked_for_that_once(directory, tree, server):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     for number in range(20):
-        assert refusal(directory, f"pk{number}._domainkey.plain.example") is Reason.SENDER_NOT_SIGNED
+        assert refusal(directory, f"pk{number}._domainkey.plain.example") is SENDER_NOT_SIGNED
     assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["pk0._domainkey.plain.example."]
 
 
@@ -484,7 +491,7 @@ def test_a_broken_domain_is_asked_for_that_twice_and_then_left_alone_for_a_minut
     tree.put("broken.example", "pk1._domainkey TXT x", Mode.SIGNED)
     tree.put("example", f"broken DS 1 13 2 {'00' * 32}")
     for number in range(20):
-        assert refusal(directory, f"pk{number}._domainkey.broken.example") is Reason.DNSSEC_BOGUS
+        assert refusal(directory, f"pk{number}._domainkey.broken.example") is DNSSEC_BOGUS
     assert server.asked["pk0._domainkey.broken.example.", "TXT"] == 2
     assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["pk0._domainkey.broken.example."]
     tree.put("example", "")
@@ -501,21 +508,21 @@ def test_a_signer_that_is_no_zone_leaves_a_domain_as_it_was(anchors, clock, ask,
             message.answer = forge(owner, signer="_domainkey.sender.example")
 
     directory = KeyDirectory(lambda: meddle(change), anchors, parse, clock=clock)
-    assert refusal(directory, "made-up._domainkey.sender.example") is Reason.DNSSEC_BOGUS
+    assert refusal(directory, "made-up._domainkey.sender.example") is DNSSEC_BOGUS
     assert directory.find(KEY).key
 
 
 def test_a_new_selector_is_seen_a_minute_after_its_absence_at_the_latest(directory, tree, clock):
     tree.put("sender.example", "@ 3600 SOA ns h 1 1 1 1 3600\npk1._domainkey 3600 TXT x")
-    assert refusal(directory, "pk3._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    assert refusal(directory, "pk3._domainkey.sender.example") is KEY_NOT_FOUND
     tree.put("sender.example", "pk2._domainkey TXT new")
-    assert refusal(directory, "pk2._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    assert refusal(directory, "pk2._domainkey.sender.example") is KEY_NOT_FOUND
     clock.now += 60
     assert directory.find("pk2._domainkey.sender.example").key == b"new"
 
 
 def test_a_new_selector_is_seen_at_once_when_asked_for_fresh(directory, tree, clock):
-    assert refusal(directory, "pk3._domainkey.sender.example") is Reason.KEY_NOT_FOUND
+    assert refusal(directory, "pk3._domainkey.sender.example") is KEY_NOT_FOUND
     tree.put("sender.example", "pk2._domainkey TXT new")
     assert directory.find("pk2._domainkey.sender.example", fresh=True).key == b"new"
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import MAX_DEPTH
 from postroom.names.manifest import MAX_MANIFEST_BYTES, Feedback, ManifestDirectory, feedback_of
 from postroom.net.https import NoSuchHostError, Response
-from postroom.reasons import Reason
 
 PRINTED = """
 🤝: nlweb.org/MANIFEST/ABOUT
@@ -137,7 +137,7 @@ class Hosts:
 
     def get(self, url: str, accept: str) -> Response:
         self.asked.append(url)
-        page = self.pages.get(url, NoSuchHostError(Reason.OUTBOUND_FAILED, "there is no such host"))
+        page = self.pages.get(url, NoSuchHostError(OUTBOUND_FAILED, "there is no such host"))
         if isinstance(page, NotNowError):
             raise page
         return Response(page[0], {}, page[1])
@@ -148,7 +148,7 @@ class Hosts:
 
 NLWEB = "https://nlweb.any-sender.com/manifest"
 PW = "https://pw.any-sender.com/manifest"
-DOWN = NotNowError(Reason.OUTBOUND_FAILED, "no connection")
+DOWN = NotNowError(OUTBOUND_FAILED, "no connection")
 
 
 def directory(hosts: Hosts, **settings: float) -> ManifestDirectory:
@@ -203,7 +203,7 @@ def test_what_may_pass_is_asked_again_after_five_minutes_and_no_sooner(page: tup
         hosts.now += seconds
         with pytest.raises(NotNowError) as caught:
             ours.feedback_domain_of("any-sender.com")
-        assert caught.value.reason is Reason.OUTBOUND_FAILED
+        assert caught.value.reason is OUTBOUND_FAILED
         said.add(caught.value.detail)
     assert len(said) == 1
     assert hosts.asked == [NLWEB]

@@ -5,12 +5,19 @@ from typing import Any
 import pytest
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
 from postroom.names import profiles as module
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import (
+    NAME_INVALID,
+    PROFILE_INVALID,
+    PROFILE_LOOKUP_FAILED,
+    PROFILE_UNKNOWN,
+    PROFILE_URI_UNSUPPORTED,
+)
 
 KEY = PrivateSigningKey.generate().public
 ALICE = UserProfile(bytes(range(32)), KEY, ("ds.eth",))
@@ -30,7 +37,7 @@ class Counted(MemoryRegistry):
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         self.asked.append(name)
         if self.down:
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "down")
+            raise NotNowError(PROFILE_LOOKUP_FAILED, "down")
         return super().text(name, key)
 
     def clock(self) -> float:
@@ -83,12 +90,12 @@ def test_a_name_is_normalised_and_asked_for_once(registry: Counted) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("bob.eth", Reason.PROFILE_UNKNOWN),
-        ("ds.eth", Reason.PROFILE_UNKNOWN),
-        ("empty.eth", Reason.PROFILE_UNKNOWN),
-        ("broken.eth", Reason.PROFILE_INVALID),
-        ("mixed-up.eth", Reason.PROFILE_INVALID),
-        ("linked.eth", Reason.PROFILE_URI_UNSUPPORTED),
+        ("bob.eth", PROFILE_UNKNOWN),
+        ("ds.eth", PROFILE_UNKNOWN),
+        ("empty.eth", PROFILE_UNKNOWN),
+        ("broken.eth", PROFILE_INVALID),
+        ("mixed-up.eth", PROFILE_INVALID),
+        ("linked.eth", PROFILE_URI_UNSUPPORTED),
     ],
 )
 def test_a_name_without_a_profile_is_refused_and_asked_for_again_after_its_time(
@@ -105,7 +112,7 @@ def test_a_name_without_a_profile_is_refused_and_asked_for_again_after_its_time(
 
 
 def test_what_is_no_name_is_not_asked_for(registry: Counted) -> None:
-    assert reason_for(profiles(registry), "not a name") is Reason.NAME_INVALID
+    assert reason_for(profiles(registry), "not a name") is NAME_INVALID
     assert registry.asked == []
 
 
@@ -122,7 +129,7 @@ def test_a_profile_is_kept_for_its_time_and_no_longer(registry: Counted) -> None
 def test_a_look_up_that_fails_is_told_and_not_kept(registry: Counted) -> None:
     ours = profiles(registry)
     registry.down = True
-    assert reason_for(ours, "alice.eth") is Reason.PROFILE_LOOKUP_FAILED
+    assert reason_for(ours, "alice.eth") is PROFILE_LOOKUP_FAILED
     registry.down = False
     assert ours.user("alice.eth") == ALICE
 
@@ -133,7 +140,7 @@ def test_what_is_kept_is_found_while_the_registry_is_down(registry: Counted) -> 
     reason_for(ours, "bob.eth")
     registry.down = True
     assert ours.user("alice.eth") == ALICE
-    assert reason_for(ours, "bob.eth") is Reason.PROFILE_UNKNOWN
+    assert reason_for(ours, "bob.eth") is PROFILE_UNKNOWN
 
 
 def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registry: Counted) -> None:

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.names.registry import (
     MAX_DOCUMENT_BYTES,
     PROFILE_KEY,
@@ -18,7 +20,7 @@ from postroom.names.registry import (
     PinnedRegistry,
     parse_registry,
 )
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import NAME_INVALID, PROFILE_LOOKUP_FAILED
 
 ALICE = 'data:application/json,{"publicSigningKey":"…"}'
 TEXTS = {"alice.eth": {PROFILE_KEY: ALICE}, "ds.eth": {PROFILE_KEY: "ipfs://a", SERVICE_KEY: "https://b"}}
@@ -187,7 +189,7 @@ def test_a_document_may_be_so_large_and_where_it_is_larger_the_old_one_stays(cap
     assert f"has {MAX_DOCUMENT_BYTES + 1} bytes; at most {MAX_DOCUMENT_BYTES} are read" in record.getMessage()
 
 
-UNAVAILABLE = NotNowError(Reason.STORE_UNAVAILABLE, "the bucket does not answer")
+UNAVAILABLE = NotNowError(STORE_UNAVAILABLE, "the bucket does not answer")
 NO_FILE = FileNotFoundError(2, "No such file or directory", "/secret/names.yaml")
 
 
@@ -217,11 +219,11 @@ def test_a_new_document_that_cannot_be_read_is_logged_and_the_old_one_stays(
 @pytest.mark.parametrize(
     ("fault", "reason", "why"),
     [
-        (b"alice.eth: secret", Reason.PROFILE_LOOKUP_FAILED, "the registry document .* at entry 1"),
-        (UNAVAILABLE, Reason.STORE_UNAVAILABLE, "the bucket does not answer"),
-        (NotNowError(Reason.STORE_UNAVAILABLE), Reason.STORE_UNAVAILABLE, "The store did not take"),
-        (NO_FILE, Reason.PROFILE_LOOKUP_FAILED, "cannot be read: No such file or directory"),
-        (OSError(), Reason.PROFILE_LOOKUP_FAILED, "cannot be read: no reason was given"),
+        (b"alice.eth: secret", PROFILE_LOOKUP_FAILED, "the registry document .* at entry 1"),
+        (UNAVAILABLE, STORE_UNAVAILABLE, "the bucket does not answer"),
+        (NotNowError(STORE_UNAVAILABLE), STORE_UNAVAILABLE, "The store did not take"),
+        (NO_FILE, PROFILE_LOOKUP_FAILED, "cannot be read: No such file or directory"),
+        (OSError(), PROFILE_LOOKUP_FAILED, "cannot be read: no reason was given"),
     ],
 )
 def test_a_first_document_that_cannot_be_read_is_told_to_who_asks_and_read_again_later(
@@ -274,7 +276,7 @@ def test_in_memory_the_same_texts_are_found() -> None:
 def test_in_memory_names_are_names(write: Callable[[], object]) -> None:
     with pytest.raises(TheirError) as caught:
         write()
-    assert caught.value.reason is Reason.NAME_INVALID
+    assert caught.value.reason is NAME_INVALID
 
 
 def test_a_fresh_text_is_one_of_now_or_of_two_seconds_ago() -> None:

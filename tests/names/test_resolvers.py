@@ -19,7 +19,7 @@ from postroom.core.errors import NotNowError
 from postroom.names.dns import Elsewhere, Question, Resolvers, transport
 from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
 from postroom.net import timed
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
 
 QUESTION = Question(dns.name.from_text("pk1._domainkey.sender.example"), TXT)
 
@@ -125,7 +125,7 @@ def test_when_nobody_answers_the_look_up_waits(serve, answers_with):
     settings = f"{serve('udp', answers_with(dns.rcode.SERVFAIL))},tcp://127.0.0.1:1"
     with patient(settings) as resolvers, pytest.raises(NotNowError) as caught:
         resolvers.asking()(QUESTION)
-    assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
+    assert caught.value.reason is KEY_LOOKUP_FAILED
     assert "SERVFAIL; not reachable" in caught.value.detail
 
 
@@ -182,7 +182,7 @@ def test_all_questions_of_one_look_up_share_one_budget(server):
         clock.now = 5 * PATIENCE
         with pytest.raises(NotNowError, match="out of time") as caught:
             ask(QUESTION)
-        assert caught.value.reason is Reason.KEY_LOOKUP_FAILED
+        assert caught.value.reason is KEY_LOOKUP_FAILED
         assert texts(resolvers.asking()(QUESTION))
 
 
@@ -301,7 +301,7 @@ def test_where_all_answers_are_too_long_that_is_said_and_no_resolver_is_left_alo
             with pytest.raises(NotNowError, match=f"more than {MAX_ANSWER_BYTES} bytes") as caught:
                 resolvers.asking()(QUESTION)
             asked[caught.value.reason] += 1
-    assert asked == {Reason.DNSSEC_TOO_COSTLY: 2}
+    assert asked == {DNSSEC_TOO_COSTLY: 2}
 
 
 def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):

@@ -32,7 +32,7 @@ from postroom.names.dnssec.signatures import (
     usable_keys,
     vouched_for,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY
 
 ZONE = dns.name.from_text("sender.example")
 NAME = dns.name.from_text("pk1._domainkey.sender.example")
@@ -140,7 +140,7 @@ def test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more():
     assert isinstance(play([(private, key)], key, colliding(MAX_KEYS_PER_TAG - 1, private, key)), Secure)
     verdict = play([(private, key)], key, colliding(MAX_KEYS_PER_TAG, private, key))
     assert verdict == Indeterminate(
-        Reason.DNSSEC_TOO_COSTLY,
+        DNSSEC_TOO_COSTLY,
         f"{ZONE}: more than {MAX_KEYS_PER_TAG} keys share a tag, or one of them is too long, and none that was tried "
         "matches its DS",
     )
@@ -186,7 +186,7 @@ def test_a_zone_with_too_many_keys_is_given_up_on():
     private, key = make_key()
     verdict = play([(private, key)], key, colliding(MAX_RECORDS, private, key))
     assert verdict == Indeterminate(
-        Reason.DNSSEC_TOO_COSTLY,
+        DNSSEC_TOO_COSTLY,
         f"{ZONE} DNSKEY: more than {MAX_RECORDS} records, more than a key record or a zone's keys ever need",
     )
 

@@ -21,7 +21,7 @@ from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Answer, Malformed, Question
 from postroom.names.dns.wire import make_query
 from postroom.names.dnssec import Absent, Bogus, Indeterminate, Insecure, Secure, TrustAnchors, Verdict, walk
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 NOW = int(time.time())
 SENDER = """
@@ -84,7 +84,7 @@ class Ground:
                     return parsed(wire)
             except Malformed:
                 pass
-            raise NotNowError(Reason.KEY_LOOKUP_FAILED)
+            raise NotNowError(KEY_LOOKUP_FAILED)
 
         # Once: what is bogus would only be changed in the same way a second time.
         try:

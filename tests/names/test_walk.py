@@ -38,7 +38,7 @@ from postroom.names.dnssec.budget import MAX_QUESTIONS, MAX_STEPS, Budget, Excee
 from postroom.names.dnssec.nsec3 import MAX_ITERATIONS
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.rrsets import MAX_RECORDS
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
 
 KEY = "pk1._domainkey.sender.example"
 DAY = 86_400
@@ -503,7 +503,7 @@ def test_aliases_in_a_loop_are_said_to_be_one(judge, hosted, name):
 def test_eight_aliases_are_followed_and_nine_are_not(judge, hosted):
     assert isinstance(judge("h1.sender.example"), Secure)
     verdict = judge("h0.sender.example")
-    assert verdict == Indeterminate(Reason.DNSSEC_TOO_COSTLY, "more than 8 aliases, the last one at h8.sender.example.")
+    assert verdict == Indeterminate(DNSSEC_TOO_COSTLY, "more than 8 aliases, the last one at h8.sender.example.")
 
 
 def test_eight_aliases_made_of_wildcards_are_followed(judge, tree):
@@ -666,7 +666,7 @@ def test_a_look_up_that_nobody_answers_is_indeterminate(judge, server, resolvers
     server.pause()
     verdict = judge(ask=resolvers.asking(0.2))
     assert isinstance(verdict, Indeterminate)
-    assert verdict.reason is Reason.KEY_LOOKUP_FAILED
+    assert verdict.reason is KEY_LOOKUP_FAILED
     assert "out of time" in verdict.why or "timed out" in verdict.why
 
 
@@ -691,9 +691,7 @@ def test_so_many_questions_are_asked_and_no_more(tree, ask, anchors):
     most = MAX_QUESTIONS - 6
     assert isinstance(look_up(most), Bogus)
     assert len(asked) == MAX_QUESTIONS
-    assert look_up(most + 1) == Indeterminate(
-        Reason.DNSSEC_TOO_COSTLY, f"more than {MAX_QUESTIONS} questions would be needed"
-    )
+    assert look_up(most + 1) == Indeterminate(DNSSEC_TOO_COSTLY, f"more than {MAX_QUESTIONS} questions would be needed")
     assert len(asked) == MAX_QUESTIONS
 
 
@@ -865,11 +863,11 @@ def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(record
 
     def ask(question):
         if question not in recorded:
-            raise NotNowError(Reason.KEY_LOOKUP_FAILED)
+            raise NotNowError(KEY_LOOKUP_FAILED)
         try:
             return Answer.read(bytes(wire) if question == damaged else recorded[question])
         except Malformed:
-            raise NotNowError(Reason.KEY_LOOKUP_FAILED) from None
+            raise NotNowError(KEY_LOOKUP_FAILED) from None
 
     for name in (KEY, "alias.sender.example", "none.sender.example"):
         verdict = validate(dns.name.from_text(name), TXT, anchors, ask, time.time())

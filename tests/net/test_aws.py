@@ -15,8 +15,8 @@ from botocore.stub import Stubber
 from tests.aws import Clients
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.net.aws import passing_faults
-from postroom.reasons import Reason
 from postroom.storage.mail.segments import Objects, Place
 from postroom.storage.queues import Queue
 
@@ -47,7 +47,7 @@ def test_throttling_and_their_5xx_mean_not_now(code: str, status: int, clients: 
         stub.add_client_error("put_object", code, http_status_code=status)
         with pytest.raises(NotNowError) as caught:
             Objects(s3, "bucket").put("name", b"")
-    assert caught.value.reason is Reason.STORE_UNAVAILABLE
+    assert caught.value.reason is STORE_UNAVAILABLE
 
 
 @pytest.mark.parametrize(("code", "status"), OURS)
@@ -93,5 +93,5 @@ def test_the_caller_names_the_reason(clients: Clients) -> None:
     with Stubber(sqs) as stub:
         stub.add_client_error("send_message", "RequestThrottled", http_status_code=403)
         with pytest.raises(NotNowError) as caught:
-            Queue(sqs, "https://queue").send("{}", reason=Reason.NOT_QUEUED)
-    assert caught.value.reason is Reason.NOT_QUEUED
+            Queue(sqs, "https://queue").send("{}", reason=NOT_QUEUED)
+    assert caught.value.reason is NOT_QUEUED

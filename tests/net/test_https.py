@@ -15,6 +15,7 @@ import pytest
 import trustme
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.net.https import (
     MAX_ADDRESSES,
     MAX_RESPONSE_BYTES,
@@ -25,7 +26,7 @@ from postroom.net.https import (
     can_be_reached,
     is_public,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 HOST = "nlweb.any-receiver.test"
 PATIENCE = 120.0
@@ -124,7 +125,7 @@ def client(port: int, ca_file: str | None, **more: object) -> HttpsClient:
 def failure(call: Callable[[], Response]) -> NotNowError:
     with pytest.raises(NotNowError) as caught:
         call()
-    assert caught.value.reason is Reason.OUTBOUND_FAILED
+    assert caught.value.reason is OUTBOUND_FAILED
     return caught.value
 
 
@@ -302,7 +303,7 @@ def test_a_host_that_does_not_exist_is_told_apart() -> None:
     assert isinstance(error, NoSuchHostError)
 
 
-@pytest.mark.parametrize("fault", [OSError("x"), NotNowError(Reason.KEY_LOOKUP_FAILED, "x")])
+@pytest.mark.parametrize("fault", [OSError("x"), NotNowError(KEY_LOOKUP_FAILED, "x")])
 def test_a_failing_look_up_is_an_outbound_failure(fault: Exception) -> None:
     def resolve(_: str) -> Sequence[str]:
         raise fault

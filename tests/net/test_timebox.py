@@ -15,7 +15,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.net.timebox import TimeBox
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.runtime.pipeline_parts import LOOK_UPS
 
 SHORT, LONG = 0.02, 30.0
@@ -54,17 +54,17 @@ def test_what_comes_in_time_is_answered(pool: ThreadPoolExecutor) -> None:
 
 def test_why_there_is_nothing_is_answered_as_well(pool: ThreadPoolExecutor) -> None:
     def refuses() -> str:
-        raise TheirError(Reason.PROFILE_UNKNOWN)
+        raise TheirError(PROFILE_UNKNOWN)
 
     with pytest.raises(TheirError) as caught:
         TimeBox(pool, LONG).call(refuses)
-    assert caught.value.reason is Reason.PROFILE_UNKNOWN
+    assert caught.value.reason is PROFILE_UNKNOWN
 
 
 def test_what_takes_too_long_is_to_be_asked_for_again(pool: ThreadPoolExecutor, slow: Slow) -> None:
     with pytest.raises(NotNowError) as caught:
         TimeBox(pool, SHORT).call(lambda: slow.text(ALICE, PROFILE_KEY))
-    assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
+    assert caught.value.reason is PROFILE_LOOKUP_FAILED
     assert caught.value.detail == "no answer within 0.02 s"
     Timer(10 * SHORT, slow.let_go.set).start()
     assert TimeBox(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
@@ -74,7 +74,7 @@ def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> N
     pool.submit(slow.text, ALICE, PROFILE_KEY)
     with pytest.raises(NotNowError) as caught:
         TimeBox(pool, SHORT).call(lambda: "at once, if there were a thread")
-    assert caught.value.reason is Reason.PROFILE_LOOKUP_FAILED
+    assert caught.value.reason is PROFILE_LOOKUP_FAILED
 
 
 @pytest.mark.parametrize("hanging", [LOOK_UPS - 1, LOOK_UPS])

@@ -25,12 +25,13 @@ from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
+from postroom.core.reasons import OUTBOUND_FAILED, UNDELIVERABLE
 from postroom.outbound.courier import DOMAINS_OF_A_BUFFER, Courier, Delivery
 from postroom.outbound.discards import Notice, SummaryDue
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey, seen_key_nlweb
 
 
@@ -57,7 +58,7 @@ def test_the_buffer_that_the_senders_manifest_names_is_told(house: House) -> Non
         "Sender": SENDER,
         "Correlation": notice.correlation,
         "Status": "Discarded",
-        "Reason": Reason.UNEXPECTED_SUBJECT.sentence,
+        "Reason": UNEXPECTED_SUBJECT.sentence,
         "Code": "UnexpectedSubject",
     }
     assert envelope.correlation != notice.correlation
@@ -100,7 +101,7 @@ def test_a_home_that_was_discarded_does_not_silence(house: House) -> None:
     home = RowKey("shop.com#0", "m#0000000000000#x")
     key = seen_key_nlweb(SHOP, SENDER, notice.correlation)
     house.seen.claim_home(key, notice.digest, home, now=int(NOW), forget_at=int(NOW) + 9)
-    house.register.discard(home, Reason.UNDELIVERABLE, int(NOW) + RETAIN)
+    house.register.discard(home, UNDELIVERABLE, int(NOW) + RETAIN)
     assert house.courier().deliver(notice) is Delivery.DELIVERED
 
 
@@ -195,7 +196,7 @@ def test_given_up_after_24_hours_and_silent_ever_after(house: House) -> None:
 
 
 def test_a_manifest_that_cannot_be_had_is_waited_for_and_given_up_as_well(house: House) -> None:
-    house.manifests.buffers[SENDER] = NotNowError(Reason.OUTBOUND_FAILED)
+    house.manifests.buffers[SENDER] = NotNowError(OUTBOUND_FAILED)
     notice = discard(house)
     assert house.courier().deliver(notice) is Delivery.WAITING
     house.clock.now += DAY + 1
@@ -378,8 +379,8 @@ def test_of_an_accepted_message_a_strangers_text_under_its_correlation_tells_nob
     house.settle(house.queued(accepted))
     correlation = read_envelope(parse(accepted, max_bytes=MAX_BYTES)).correlation
     notice = discard(house, house.envelope(body="another text", correlation=correlation, key=OTHER_KEY))
-    assert notice.reason is Reason.SIGNATURE_INVALID
+    assert notice.reason is SIGNATURE_INVALID
     assert house.courier().deliver(notice) is Delivery.SILENT
     reused = discard(house, house.envelope(body="a third text", correlation=correlation))
-    assert reused.reason is Reason.CORRELATION_REUSED
+    assert reused.reason is CORRELATION_REUSED
     assert house.courier().deliver(reused) is Delivery.DELIVERED

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.names.manifest import ManifestDirectory
 from postroom.net.https import NoSuchHostError, Response
 from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Reason
 from postroom.storage.secrets.signing_keys import SigningKey
 
 NOW = 1_763_715_600.0
@@ -31,7 +31,7 @@ class Web:
     def get(self, url: str, accept: str) -> Response:
         host = url.split("/")[2]
         if host not in self.manifests:
-            raise NoSuchHostError(Reason.OUTBOUND_FAILED, f"{host} does not exist")
+            raise NoSuchHostError(OUTBOUND_FAILED, f"{host} does not exist")
         return Response(200, {}, self.manifests[host])
 
     def post(self, url: str, body: bytes, content_type: str) -> Response:
@@ -118,11 +118,11 @@ def test_a_graph_in_trouble_is_asked_again_later() -> None:
     asked = buffers(web)
     with pytest.raises(NotNowError) as failed:
         asked.feedback_domain_of("sender.example")
-    assert failed.value.reason is Reason.OUTBOUND_FAILED
+    assert failed.value.reason is OUTBOUND_FAILED
     assert asked.feedback_domain_of("sender.example") == "buffer.example"
 
 
 def test_without_a_key_of_ours_nobody_can_ask() -> None:
     with pytest.raises(NotNowError) as failed:
         buffers(Web({}), Ours()).feedback_domain_of("sender.example")
-    assert failed.value.reason is Reason.SIGNING_KEY_UNAVAILABLE
+    assert failed.value.reason is SIGNING_KEY_UNAVAILABLE

@@ -19,11 +19,11 @@ from tests.tiers import amount
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import Fate
-from postroom.reasons import Reason
 from postroom.storage.directory.notification_targets import Target
 from postroom.storage.keys import notify_group
 
@@ -148,7 +148,7 @@ def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbou
     records = [house.queued(house.envelope(body=number)) for number in range(3)]
 
     def away(*_: object, **__: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     worker._announcer.announce = away  # type: ignore[method-assign]
     report = worker.work(records)
@@ -246,7 +246,7 @@ def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
     notifier = house.notifier()
 
     def away(*_: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._turns, "followed", away)
     assert [notifier.call(Waiting(SHOP)) for _ in range(2)] == [Notified.LATER] * 2
@@ -269,7 +269,7 @@ def test_while_the_store_is_away_an_announcement_waits(house: House, monkeypatch
     notifier = house.notifier()
 
     def away(*_: object, **__: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
         patch.setattr(notifier._turns, "take", away)
@@ -401,7 +401,7 @@ def befall(house: House, clients: Clients, follower: Waiting, number: int, strik
 
 @pytest.mark.parametrize("late", [7, INTERVAL + 7], ids=["soon", "after the next interval"])
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("strike", [Died(), NotNowError(Reason.STORE_UNAVAILABLE)], ids=["death", "fault"])
+@pytest.mark.parametrize("strike", [Died(), NotNowError(STORE_UNAVAILABLE)], ids=["death", "fault"])
 @pytest.mark.parametrize("number", range(len(CALLS_OF_A_TURN)))
 def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of_the_interval(
     house: House, struck: Clients, number: int, strike: BaseException, when: str, late: int
@@ -551,7 +551,7 @@ def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
     notification, notifier = one_notification(house), house.notifier()
 
     def away(*_: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._targets, "failed", away)
     assert notifier.tell(notification) is Notified.WAITING
@@ -563,7 +563,7 @@ def test_what_we_are_at_fault_for_pauses_nobody(house: House, monkeypatch: pytes
     notification = one_notification(house)
 
     def keyless(*_: object) -> bool:
-        raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+        raise NotNowError(SIGNING_KEY_UNAVAILABLE)
 
     monkeypatch.setattr(house.carriers, "carry", keyless)
     for _ in range(2):

@@ -12,6 +12,7 @@ from tests.pipeline.house import DAY, GIVE_UP, MAX_BYTES, NOW, OTHER_KEY, OUR_KE
 from postroom.api.states import State
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.courier import Delivery
 from postroom.outbound.outbox import MAX_REPLY_BYTES
@@ -22,7 +23,6 @@ from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Reason
 from postroom.storage.keys import outgoing_group
 from postroom.storage.outbox import Identity, Message
 
@@ -387,12 +387,12 @@ def test_a_feedback_that_cannot_be_noted_now_waits_and_is_noted_and_filed_then(h
     @contextmanager
     def gate(operation: str) -> Iterator[None]:
         if operation == "UpdateItem":
-            raise NotNowError(Reason.STORE_UNAVAILABLE)
+            raise NotNowError(STORE_UNAVAILABLE)
         yield
 
     gate_calls(clients, gate)
     [outcome] = house.worker(clients).work([record]).outcomes
-    assert outcome.reason is Reason.STORE_UNAVAILABLE
+    assert outcome.reason is STORE_UNAVAILABLE
     assert house.listed() == []
     house.settle(record)
     assert message_of(house, outgoing).reported is not None

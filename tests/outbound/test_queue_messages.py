@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from tests.functions.samples import MADE_AT, RECEIVER, SENDER, notice_row
 
+from postroom.core.reasons import TOO_LATE
 from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import READERS, QueueMessage, read_queue_message
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.sign import Draft
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey
 
-NOTICE = Notice(notice_row(MADE_AT), Reason.TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, 2)
+NOTICE = Notice(notice_row(MADE_AT), TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, 2)
 SUMMARY = SummaryDue(RECEIVER, SENDER, 498_681, NLWEB, 1)
 
 
@@ -47,7 +47,7 @@ RELEASE_BEFORE: dict[bytes, QueueMessage] = {
     b'{"form": 1, "pk": "a.com#0", "sk": "m#1700000000000#c1", "reason": "TooLate", "receiver": "a.com", '
     b'"sender": "b.com", "correlation": "5f0d8f9e-0000-4000-8000-00000000000a", "hash": "00", '
     b'"dialect": "pollyweb.org", "since": 1700000000000, "tries": 2}': Notice(
-        RowKey("a.com#0", "m#1700000000000#c1"), Reason.TOO_LATE, "a.com", "b.com", CORRELATION, "00", POLLYWEB,
+        RowKey("a.com#0", "m#1700000000000#c1"), TOO_LATE, "a.com", "b.com", CORRELATION, "00", POLLYWEB,
         1_700_000_000_000, 2,
     ),
     b'{"form": 1, "hour": 498681, "receiver": "a.com", "sender": "b.com", "dialect": "nlweb.org", '

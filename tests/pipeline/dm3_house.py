@@ -22,8 +22,8 @@ from postroom.protocols.dm3.extension import Properties
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Message, MessageMetadata, sign_message
 from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox
 
 POOL = ThreadPoolExecutor(2)
@@ -57,7 +57,7 @@ class Registry(MemoryRegistry):
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         self.asked.append(name)
         if self.away:
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
+            raise NotNowError(PROFILE_LOOKUP_FAILED, "the registry is away")
         return super().text(name, key, fresh=fresh)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from postroom.core.errors import NotNowError, PostroomError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.net.https import Response
 from postroom.pipeline.ports import SenderKey
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.storage.directory.notification_targets import Target
 from postroom.storage.secrets.signing_keys import SigningKey
 
@@ -37,7 +38,7 @@ class SenderKeys:
         self.asked.append((name, fresh))
         if name in self.cached and not fresh:
             return SenderKey(self.cached[name], {"chain": "cached"}, cached=True)
-        found = self.published.get(name, TheirError(Reason.KEY_NOT_FOUND))
+        found = self.published.get(name, TheirError(KEY_NOT_FOUND))
         if isinstance(found, PostroomError):
             raise found
         self.cached[name] = found
@@ -82,7 +83,7 @@ class Outbound:
         self.posts.append((url, envelope))
         status = self.answers.pop(0) if self.answers else 200
         if status is None:
-            raise NotNowError(Reason.OUTBOUND_FAILED)
+            raise NotNowError(OUTBOUND_FAILED)
         return Response(status, {}, self.body)
 
 
@@ -98,7 +99,7 @@ class Carriers:
         self.told.append((target.to, notification, content))
         trouble = self.fails.get(target.to, True)
         if isinstance(trouble, str):
-            raise NotNowError(Reason.OUTBOUND_FAILED, trouble)
+            raise NotNowError(OUTBOUND_FAILED, trouble)
         return trouble
 
 

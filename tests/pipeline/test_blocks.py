@@ -18,9 +18,10 @@ from tests.pipeline.house import (
     said,
 )  # fmt: skip
 
+from postroom.core.reasons import SENDER_NOT_WANTED, STORE_UNAVAILABLE
 from postroom.pipeline.outcomes import Fate
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Directory, Domain
 from postroom.storage.directory.mailboxes import OwnSettings, read_own_settings
 
@@ -41,10 +42,10 @@ def test_a_blocked_sender_is_discarded_and_nobody_is_told(house: House, blocked:
     block(house, "other.com", blocked)
     record = house.queued(house.envelope())
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.SENDER_NOT_WANTED)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, SENDER_NOT_WANTED)
     row = house.row(house.claim(record).row)
     assert row is not None
-    assert row.discarded is Reason.SENDER_NOT_WANTED
+    assert row.discarded is SENDER_NOT_WANTED
     assert (house.listed(), house.notices()) == ([], [])
 
 
@@ -76,36 +77,36 @@ def test_a_change_is_seen_by_the_worker_within_a_minute_and_not_asked_for_before
 def test_a_forged_message_in_a_blocked_name_is_discarded_for_its_signature(house: House) -> None:
     block(house, SENDER)
     outcome = house.settle(house.queued(house.envelope(key=OTHER_KEY)))
-    assert outcome.reason is Reason.SIGNATURE_INVALID, "whose it is, nobody knows: nor whether it is blocked"
+    assert outcome.reason is SIGNATURE_INVALID, "whose it is, nobody knows: nor whether it is blocked"
 
 
 def test_a_blocked_wallet_is_discarded(house: House) -> None:
     house.operators.put_wallet(WALLET, SENDER_KEY.public.spki())
     block(house, WALLET)
-    assert house.settle(house.queued(house.envelope(sender=WALLET))).reason is Reason.SENDER_NOT_WANTED
+    assert house.settle(house.queued(house.envelope(sender=WALLET))).reason is SENDER_NOT_WANTED
 
 
 def test_a_blocked_sender_is_not_told_of_a_subject_that_is_unknown_either(house: House) -> None:
     block(house, SENDER)
-    assert house.settle(house.queued(house.envelope(UNKNOWN))).reason is Reason.SENDER_NOT_WANTED
+    assert house.settle(house.queued(house.envelope(UNKNOWN))).reason is SENDER_NOT_WANTED
     assert house.notices() == []
 
 
 def test_nothing_of_a_blocked_sender_is_handed_on(house: House) -> None:
     block(house, SENDER)
-    assert house.settle(house.queued(house.envelope(ORDER))).reason is Reason.SENDER_NOT_WANTED
+    assert house.settle(house.queued(house.envelope(ORDER))).reason is SENDER_NOT_WANTED
     assert house.forwarding.forwarded == []
 
 
 def test_the_domains_blocks_hold_for_its_other_mailboxes_and_theirs_for_themselves(house: House) -> None:
     house.operators.put_subject(SHOP, SubjectRule(BILLS, Treatment.MAILBOX, ORDERS))
     block(house, SENDER, mailbox=ORDERS)
-    assert house.settle(house.queued(house.envelope(BILLS))).reason is Reason.SENDER_NOT_WANTED
+    assert house.settle(house.queued(house.envelope(BILLS))).reason is SENDER_NOT_WANTED
     assert house.settle(house.queued(house.envelope(NOTIFY))).fate is Fate.ACCEPTED
     block(house, mailbox=ORDERS)
     block(house, SENDER)
     for subject in (BILLS, NOTIFY):
-        assert house.settle(house.queued(house.envelope(subject))).reason is Reason.SENDER_NOT_WANTED
+        assert house.settle(house.queued(house.envelope(subject))).reason is SENDER_NOT_WANTED
 
 
 def test_feedback_of_a_blocked_sender_is_not_kept_for_the_domain_that_blocks_it(house: House) -> None:
@@ -131,7 +132,7 @@ def test_a_claim_that_is_handed_out_again_after_the_block_was_lifted_stays_disca
     house.settle(record)
     block(house)
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.SENDER_NOT_WANTED)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, SENDER_NOT_WANTED)
     assert house.notices() == []
 
 
@@ -144,7 +145,7 @@ def test_blocks_that_cannot_be_read_now_make_the_message_wait(house: House) -> N
             broken.dynamodb, house.deployed.tables["DirectoryTable"], clock=house.clock, cache_seconds=30
         )
         outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.STORE_UNAVAILABLE)
+    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, STORE_UNAVAILABLE)
 
 
 # --- synchronous requests -------------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def test_a_request_of_a_blocked_sender_is_not_executed_and_its_subject_is_unknow
     before = house.deployed.dump()
     answer = house.post(house.envelope(ASK))
     assert (answer.status, said(answer)["reason"]) == (404, "UnexpectedSubject")
-    assert answer.reason is Reason.SENDER_NOT_WANTED, "as our own log has it"
+    assert answer.reason is SENDER_NOT_WANTED, "as our own log has it"
     assert "NotWanted" not in json.dumps([answer.body.decode(), dict(answer.headers)])
     assert (calls, house.deployed.dump()) == ([], before)
     block(house)
@@ -166,7 +167,7 @@ def test_a_request_of_a_blocked_sender_is_not_executed_and_its_subject_is_unknow
 
 def test_a_forged_request_in_a_blocked_name_is_refused_for_its_signature(house: House) -> None:
     block(house, SENDER)
-    assert house.post(house.envelope(ASK, key=OTHER_KEY)).reason is Reason.SIGNATURE_INVALID
+    assert house.post(house.envelope(ASK, key=OTHER_KEY)).reason is SIGNATURE_INVALID
 
 
 def test_what_a_blocked_sender_was_answered_before_it_is_not_answered_again(house: House) -> None:
@@ -181,7 +182,7 @@ def test_what_a_blocked_sender_was_answered_before_it_is_not_answered_again(hous
 
 
 def test_a_message_is_filed_where_the_owner_of_its_domain_says(house: House) -> None:
-    assert house.settle(house.queued(house.envelope(UNKNOWN))).reason is Reason.UNEXPECTED_SUBJECT
+    assert house.settle(house.queued(house.envelope(UNKNOWN))).reason is UNEXPECTED_SUBJECT
     subjects = {"*@Nobody": ORDERS, NOTIFY: ORDERS, ORDER: ORDERS}
     assert house.mailboxes.change_own_settings(SHOP, "", OwnSettings(subjects=subjects))
     house.clock.now += 30

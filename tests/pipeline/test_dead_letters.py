@@ -5,11 +5,11 @@ from tests.aws import new_clients
 from tests.pipeline.house import DAY, HORIZON, House
 from tests.pipeline.test_worker import UNREADABLE
 
+from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.discards import Notice
 from postroom.pipeline.claims import Queued
 from postroom.pipeline.dead_letters import Keeper, Letter
 from postroom.pipeline.outcomes import Fate
-from postroom.reasons import Reason
 
 
 def letter(house: House) -> Letter:
@@ -34,13 +34,13 @@ def test_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told(house
     kept = house.keeper().keep([letter(house), old])
     assert kept.decided == (old.receipt_handle,)
     assert [claim.received_at_ms for claim in kept.waiting] == [house.clock.now * 1000]
-    assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(Fate.DISCARDED, Reason.UNDELIVERABLE)]
+    assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(Fate.DISCARDED, UNDELIVERABLE)]
     [notice] = house.notices()
     assert isinstance(notice, Notice)
-    assert notice.reason is Reason.UNDELIVERABLE
+    assert notice.reason is UNDELIVERABLE
     row = house.row(notice.row)
     assert row is not None
-    assert row.discarded is Reason.UNDELIVERABLE
+    assert row.discarded is UNDELIVERABLE
 
 
 def test_a_letter_whose_message_was_filed_after_all_is_done_and_nobody_is_told(house: House) -> None:
@@ -69,7 +69,7 @@ def test_a_claim_whose_envelope_cannot_be_read_is_decided_and_nobody_is_told(hou
     assert house.notices() == []
     row = house.row(claim.row)
     assert row is not None
-    assert row.discarded is Reason.UNDELIVERABLE
+    assert row.discarded is UNDELIVERABLE
 
 
 def test_a_letter_that_cannot_be_decided_now_stays_for_the_next_round(house: House) -> None:

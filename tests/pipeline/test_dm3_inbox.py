@@ -13,6 +13,7 @@ from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliverySe
 from tests.pipeline.house import House
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.names.registry import FRESH_SECONDS
 from postroom.pipeline.claim_details import Dm3Details
@@ -21,8 +22,8 @@ from postroom.protocols.dm3.envelope import DeliveryInformation, read_envelope, 
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH, MAX_ID_CHARACTERS
 from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.reasons import RPC_NOT_A_REQUEST, SENDER_SIGNATURE_INVALID
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox
 
 
@@ -162,7 +163,7 @@ def test_while_profiles_cannot_be_had_the_sender_is_asked_to_come_again(service:
 
 def test_while_our_keys_cannot_be_had_the_sender_is_asked_to_come_again(service: DeliveryService) -> None:
     envelope = service.envelope()
-    service.keys.keys = NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+    service.keys.keys = NotNowError(SIGNING_KEY_UNAVAILABLE)
     assert refusal(service.submit(envelope, 503)) == (-32002, "SigningKeyUnavailable")
 
 
@@ -286,7 +287,7 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
     ]  # fmt: skip
     assert [entry["id"] for entry in said] == [1, 2, None, None]
     assert [part.reason for part in answer.parts] == [
-        None, Reason.SENDER_SIGNATURE_INVALID, None, Reason.RPC_NOT_A_REQUEST, Reason.SENDER_SIGNATURE_INVALID,
+        None, SENDER_SIGNATURE_INVALID, None, RPC_NOT_A_REQUEST, SENDER_SIGNATURE_INVALID,
     ]  # fmt: skip
     assert [sorted(part.about) for part in answer.parts if part.about] == [
         ["claim", "mailbox", "received_at_ms", "seen", "text"]

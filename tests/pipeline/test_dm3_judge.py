@@ -11,6 +11,7 @@ from tests.pipeline.stage import Choose, Stage, all_schedules, gate_of
 
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE, UNDELIVERABLE
 from postroom.pipeline.dead_letters import Letter
 from postroom.pipeline.outcomes import Fate
 from postroom.protocols.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
@@ -18,7 +19,6 @@ from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 from postroom.storage.keys import seen_key_dm3
 from postroom.storage.mail.reader import Filed
 
@@ -162,9 +162,9 @@ def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: Delivery
 def test_without_keys_it_waits(service: DeliveryService) -> None:
     record = service.queued(service.envelope())
     keys = service.keys.keys
-    service.keys.keys = NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+    service.keys.keys = NotNowError(SIGNING_KEY_UNAVAILABLE)
     outcome = service.house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.SIGNING_KEY_UNAVAILABLE)
+    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, SIGNING_KEY_UNAVAILABLE)
     service.keys.keys = keys
     assert service.house.settle(record).fate is Fate.ACCEPTED
 
@@ -175,7 +175,7 @@ def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: Delivery
     keys = service.keys.keys
     service.keys.keys = ServiceKeys.generate()
     outcome = service.house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.SIGNING_KEY_UNAVAILABLE)
+    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, SIGNING_KEY_UNAVAILABLE)
     service.keys.keys = keys
     assert service.house.settle(record).fate is Fate.ACCEPTED
 
@@ -197,7 +197,7 @@ def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliverySe
     record = service.queued(service.envelope())
     service.house.clock.now += HORIZON + 1
     outcome = service.house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.TOO_LATE)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, TOO_LATE)
     assert service.house.notices() == []
 
 
@@ -206,7 +206,7 @@ def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(serv
     record = service.queued(service.envelope())
     service.house.clock.now += HORIZON - DAY
     [outcome] = service.house.keeper().keep([Letter("handle", record.body)]).outcomes
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.UNDELIVERABLE)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, UNDELIVERABLE)
     assert service.house.notices() == []
 
 

@@ -12,7 +12,7 @@ from postroom.outbound.discards import Notice, SummaryDue
 from postroom.pipeline.dead_letters import Letter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 from postroom.storage.keys import sender_group, told_group
 
 SOURCE = "192.0.2.1"
@@ -38,7 +38,7 @@ def test_a_dm3_claim_is_grouped_by_the_name_sealed_in_it(house: House) -> None:
 
 
 def test_a_retry_stays_in_its_group(house: House) -> None:
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     house.settle(queued(house))
     assert house.deployed.groups("RetryQueue") == [sender_group(SENDER, SOURCE)]
 

@@ -20,7 +20,7 @@ from postroom.pipeline.claims import Claim
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.verdicts import Discarded, Retry, Verdict
 from postroom.pipeline.worker import Record
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.storage.keys import RowKey, seen_key_nlweb
 from postroom.storage.mail.reader import Filed
 
@@ -35,7 +35,7 @@ class Refusing(NlwebJudge):
         verdict = self._real.judge(claim)
         if isinstance(verdict, Retry):
             return verdict
-        return Discarded(Reason.KEY_NOT_FOUND, "", verdict.correlation, verdict.telling)
+        return Discarded(KEY_NOT_FOUND, "", verdict.correlation, verdict.telling)
 
 
 class Play:

@@ -10,11 +10,34 @@ from tests.pipeline.house import ASK, MAX_BYTES, NOTIFY, ORDER, OTHER_KEY, SENDE
 
 from postroom.core.canonical import jcs
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Kind, Reason
+from postroom.core.reasons import (
+    NOT_I_JSON,
+    NOT_JSON,
+    NOT_QUEUED,
+    STORE_UNAVAILABLE,
+    TOO_LARGE,
+    WRONG_CONTENT_ENCODING,
+    WRONG_CONTENT_TYPE,
+)
 from postroom.http.response import HttpResponse
 from postroom.pipeline.claims import unpack
 from postroom.pipeline.nlweb_inbox import MAX_FORWARDED_BYTES, Posted
+from postroom.protocols.nlweb.reasons import (
+    CORRELATION_REUSED,
+    HANDLER_FAILED,
+    HASH_MISMATCH,
+    KEY_LOOKUP_FAILED,
+    KEY_NOT_FOUND,
+    NOT_OURS,
+    SIGNATURE_INVALID,
+    STILL_WORKING,
+    TIMESTAMP_TOO_NEW,
+    TIMESTAMP_TOO_OLD,
+    UNSUPPORTED_VERSION,
+    WRONG_SHAPE,
+)
 from postroom.protocols.nlweb.schema import POLLYWEB
-from postroom.reasons import Kind, Reason
 from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.mail.replies import Replies
@@ -45,26 +68,26 @@ def shouting(envelope: dict[str, Any]) -> None:
 
 
 REFUSED: list[tuple[str, Callable[[House], bytes], Reason]] = [
-    ("nothing", lambda house: b"", Reason.NOT_JSON),
-    ("no JSON", lambda house: b"{", Reason.NOT_JSON),
-    ("no UTF-8", lambda house: b'{"a":"\xff"}', Reason.NOT_JSON),
-    ("a BOM", lambda house: b"\xef\xbb\xbf" + house.envelope(), Reason.NOT_JSON),
-    ("a name twice", lambda house: b'{"a":1,"a":2}', Reason.NOT_I_JSON),
-    ("half a surrogate", lambda house: b'{"a":"\\ud83e"}', Reason.NOT_I_JSON),
-    ("no object", lambda house: b"[]", Reason.WRONG_SHAPE),
-    ("no members", lambda house: b"{}", Reason.WRONG_SHAPE),
-    ("too large", lambda house: house.envelope(body="x" * MAX_BYTES), Reason.TOO_LARGE),
-    ("To of somebody else", lambda house: house.envelope(receiver="elsewhere.com"), Reason.NOT_OURS),
-    ("another major version", lambda house: changed(house, MAJOR_2), Reason.UNSUPPORTED_VERSION),
-    ("no Correlation", lambda house: changed(house, lambda e: e["Header"].pop("Correlation")), Reason.WRONG_SHAPE),
-    ("From an address", lambda house: changed(house, header(From="10.0.0.1")), Reason.WRONG_SHAPE),
-    ("a control in Subject", lambda house: changed(house, header(Subject="a\nb")), Reason.WRONG_SHAPE),
-    ("a time without zone", lambda house: changed(house, header(Timestamp="2026-11-21T09:30:00")), Reason.WRONG_SHAPE),
-    ("yesterday", lambda house: changed(house, header(Timestamp="2026-11-20T09:29:59.999Z")), Reason.TIMESTAMP_TOO_OLD),
-    ("soon", lambda house: changed(house, header(Timestamp="2026-11-21T09:32:00.001Z")), Reason.TIMESTAMP_TOO_NEW),
-    ("another Body", lambda house: changed(house, lambda e: e.update(Body=1), rehash=False), Reason.HASH_MISMATCH),
-    ("an upper-case Hash", lambda house: changed(house, shouting, rehash=False), Reason.HASH_MISMATCH),
-    ("a Feedback about nothing", lambda house: house.envelope("Feedback@Buffer", {}), Reason.WRONG_SHAPE),
+    ("nothing", lambda house: b"", NOT_JSON),
+    ("no JSON", lambda house: b"{", NOT_JSON),
+    ("no UTF-8", lambda house: b'{"a":"\xff"}', NOT_JSON),
+    ("a BOM", lambda house: b"\xef\xbb\xbf" + house.envelope(), NOT_JSON),
+    ("a name twice", lambda house: b'{"a":1,"a":2}', NOT_I_JSON),
+    ("half a surrogate", lambda house: b'{"a":"\\ud83e"}', NOT_I_JSON),
+    ("no object", lambda house: b"[]", WRONG_SHAPE),
+    ("no members", lambda house: b"{}", WRONG_SHAPE),
+    ("too large", lambda house: house.envelope(body="x" * MAX_BYTES), TOO_LARGE),
+    ("To of somebody else", lambda house: house.envelope(receiver="elsewhere.com"), NOT_OURS),
+    ("another major version", lambda house: changed(house, MAJOR_2), UNSUPPORTED_VERSION),
+    ("no Correlation", lambda house: changed(house, lambda e: e["Header"].pop("Correlation")), WRONG_SHAPE),
+    ("From an address", lambda house: changed(house, header(From="10.0.0.1")), WRONG_SHAPE),
+    ("a control in Subject", lambda house: changed(house, header(Subject="a\nb")), WRONG_SHAPE),
+    ("a time without zone", lambda house: changed(house, header(Timestamp="2026-11-21T09:30:00")), WRONG_SHAPE),
+    ("yesterday", lambda house: changed(house, header(Timestamp="2026-11-20T09:29:59.999Z")), TIMESTAMP_TOO_OLD),
+    ("soon", lambda house: changed(house, header(Timestamp="2026-11-21T09:32:00.001Z")), TIMESTAMP_TOO_NEW),
+    ("another Body", lambda house: changed(house, lambda e: e.update(Body=1), rehash=False), HASH_MISMATCH),
+    ("an upper-case Hash", lambda house: changed(house, shouting, rehash=False), HASH_MISMATCH),
+    ("a Feedback about nothing", lambda house: house.envelope("Feedback@Buffer", {}), WRONG_SHAPE),
 ]  # fmt: skip
 
 
@@ -83,11 +106,11 @@ def test_a_refusal_says_its_reason_and_nothing_is_stored(
 @pytest.mark.parametrize(
     ("content_type", "encoding", "reason"),
     [
-        ("", "", Reason.WRONG_CONTENT_TYPE),
-        ("text/plain", "", Reason.WRONG_CONTENT_TYPE),
-        ("application/jsonl", "", Reason.WRONG_CONTENT_TYPE),
-        ("application/json; charset=latin-1", "", Reason.WRONG_CONTENT_TYPE),
-        ("application/json", "gzip", Reason.WRONG_CONTENT_ENCODING),
+        ("", "", WRONG_CONTENT_TYPE),
+        ("text/plain", "", WRONG_CONTENT_TYPE),
+        ("application/jsonl", "", WRONG_CONTENT_TYPE),
+        ("application/json; charset=latin-1", "", WRONG_CONTENT_TYPE),
+        ("application/json", "gzip", WRONG_CONTENT_ENCODING),
     ],
 )
 def test_only_plain_json_is_taken(house: House, content_type: str, encoding: str, reason: Reason) -> None:
@@ -100,7 +123,7 @@ def test_only_plain_json_is_taken(house: House, content_type: str, encoding: str
 def test_a_body_may_be_as_it_is_and_in_no_compressed_form(house: House, coding: str) -> None:
     for plain in ("", "identity"):
         assert house.post(house.envelope(), encoding=plain).status == 200
-    assert refusal(house.post(house.envelope(), encoding=coding)) == (415, Reason.WRONG_CONTENT_ENCODING)
+    assert refusal(house.post(house.envelope(), encoding=coding)) == (415, WRONG_CONTENT_ENCODING)
 
 
 @pytest.mark.parametrize("content_type", ["Application/JSON; charset=UTF-8", 'application/json;charset="utf-8"'])
@@ -176,7 +199,7 @@ def test_no_200_before_it_is_queued(house: House) -> None:
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         before = house.deployed.dump()
         answer = house.door(clients).post(posted(house.envelope()))
-    assert (answer.status, answer.reason, answer.headers["Retry-After"]) == (503, Reason.NOT_QUEUED, "5")
+    assert (answer.status, answer.reason, answer.headers["Retry-After"]) == (503, NOT_QUEUED, "5")
     assert house.deployed.dump() == before
 
 
@@ -185,7 +208,7 @@ def test_no_200_when_a_large_claim_could_not_be_put_away(house: House) -> None:
     with Stubber(clients.s3) as stub:
         stub.add_client_error("put_object", "SlowDown", http_status_code=503)
         answer = house.door(clients).post(posted(house.envelope(body="x" * MAX_BODY_BYTES)))
-    assert (answer.status, answer.reason) == (503, Reason.NOT_QUEUED)
+    assert (answer.status, answer.reason) == (503, NOT_QUEUED)
     assert house.deployed.bodies("ClaimsQueue") == []
 
 
@@ -195,7 +218,7 @@ def posted(body: bytes) -> Posted:
 
 def test_a_domain_that_takes_no_messages_is_not_ours(house: House) -> None:
     house.operators.put_domain(Domain("quiet.com", inbox=False))
-    assert house.post(house.envelope(receiver="quiet.com")).reason is Reason.NOT_OURS
+    assert house.post(house.envelope(receiver="quiet.com")).reason is NOT_OURS
 
 
 def test_to_is_compared_without_case_and_trailing_dot(house: House) -> None:
@@ -224,7 +247,7 @@ def test_the_manifest_is_that_of_the_domain_of_the_host(house: House, host: str)
 
 @pytest.mark.parametrize("host", ["shop.com", "nlweb.elsewhere.com", "127.0.0.1:80", "", "nlweb."])
 def test_there_is_no_manifest_of_anybody_else(house: House, host: str) -> None:
-    assert house.door().manifest(host).reason is Reason.NOT_OURS
+    assert house.door().manifest(host).reason is NOT_OURS
 
 
 # ---- synchronous subjects ------------------------------------------------------------------------------------
@@ -265,7 +288,7 @@ def test_a_reply_that_cannot_be_remembered_is_given_and_told_to_the_operator(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(*_: object, **__: object) -> None:
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     count_calls(house)
     monkeypatch.setattr(Replies, "finish", away)
@@ -276,8 +299,8 @@ def test_a_reply_that_cannot_be_remembered_is_given_and_told_to_the_operator(
 
 def test_a_bad_signature_is_401_and_nothing_is_stored(house: House) -> None:
     before = house.deployed.dump()
-    assert refusal(house.post(house.envelope(ASK, key=OTHER_KEY))) == (401, Reason.SIGNATURE_INVALID)
-    assert refusal(house.post(house.envelope(ASK, sender="keyless.com"))) == (401, Reason.KEY_NOT_FOUND)
+    assert refusal(house.post(house.envelope(ASK, key=OTHER_KEY))) == (401, SIGNATURE_INVALID)
+    assert refusal(house.post(house.envelope(ASK, sender="keyless.com"))) == (401, KEY_NOT_FOUND)
     assert house.deployed.dump() == before
     assert house.handlers.calls == []
 
@@ -286,7 +309,7 @@ def test_another_message_under_the_same_correlation_is_409(house: House) -> None
     count_calls(house)
     correlation = house.new_uuid()
     house.post(house.envelope(ASK, 1, correlation=correlation))
-    assert refusal(house.post(house.envelope(ASK, 2, correlation=correlation))) == (409, Reason.CORRELATION_REUSED)
+    assert refusal(house.post(house.envelope(ASK, 2, correlation=correlation))) == (409, CORRELATION_REUSED)
     assert len(house.handlers.calls) == 1
 
 
@@ -300,39 +323,39 @@ def test_while_the_twin_is_at_work_the_answer_is_503_with_retry_after(house: Hou
 
     house.handlers.handlers["ask"] = handler
     assert said(house.post(body)) == "done"
-    assert refusal(twins[0]) == (503, Reason.STILL_WORKING)
+    assert refusal(twins[0]) == (503, STILL_WORKING)
     assert twins[0].headers["Retry-After"] == "5"
 
 
 def test_a_key_that_cannot_be_looked_up_now_is_503_with_retry_after(house: House) -> None:
-    house.keys.published["nlweb._domainkey.sender.com"] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published["nlweb._domainkey.sender.com"] = NotNowError(KEY_LOOKUP_FAILED)
     before = house.deployed.dump()
     answer = house.post(house.envelope(ASK))
-    assert refusal(answer) == (503, Reason.KEY_LOOKUP_FAILED)
+    assert refusal(answer) == (503, KEY_LOOKUP_FAILED)
     assert "Retry-After" in answer.headers
     assert house.deployed.dump() == before
 
 
 def test_a_handler_that_failed_may_have_done_its_work_and_is_asked_again_only_after_the_lease(house: House) -> None:
     def failing(_: object) -> str:
-        raise NotNowError(Reason.HANDLER_FAILED)
+        raise NotNowError(HANDLER_FAILED)
 
     house.handlers.handlers["ask"] = failing
     body = house.envelope(ASK)
-    assert refusal(house.post(body)) == (503, Reason.HANDLER_FAILED)
+    assert refusal(house.post(body)) == (503, HANDLER_FAILED)
     house.handlers.handlers["ask"] = lambda _: "mended"
-    assert refusal(house.post(body)) == (503, Reason.STILL_WORKING)
+    assert refusal(house.post(body)) == (503, STILL_WORKING)
     house.clock.now += 31
     assert said(house.post(body)) == "mended"
 
 
 def test_a_request_that_its_handler_refuses_may_be_asked_again_at_once(house: House) -> None:
     def refusing(_: object) -> str:
-        raise TheirError(Reason.WRONG_SHAPE)
+        raise TheirError(WRONG_SHAPE)
 
     house.handlers.handlers["ask"] = refusing
     body, before = house.envelope(ASK), house.deployed.dump()
-    assert refusal(house.post(body)) == (422, Reason.WRONG_SHAPE)
+    assert refusal(house.post(body)) == (422, WRONG_SHAPE)
     assert house.deployed.dump() == before
 
 
@@ -348,7 +371,7 @@ def test_a_request_whose_function_died_can_be_asked_again_after_its_lease(house:
     with pytest.raises(Died):
         house.post(body)
     house.handlers.handlers["ask"] = lambda _: "alive"
-    assert refusal(house.post(body)) == (503, Reason.STILL_WORKING)
+    assert refusal(house.post(body)) == (503, STILL_WORKING)
     house.clock.now += 31
     assert said(house.post(body)) == "alive"
 
@@ -360,8 +383,8 @@ def test_identity_of_our_own_domains_is_answered(house: House, subject: str) -> 
 
 
 def test_identity_of_others_and_of_nobody_is_refused(house: House) -> None:
-    assert house.post(house.envelope("Identity@Graph", {"Domain": "b.com"})).reason is Reason.NOT_OURS
-    assert house.post(house.envelope("Identity@Graph", "b.com")).reason is Reason.WRONG_SHAPE
+    assert house.post(house.envelope("Identity@Graph", {"Domain": "b.com"})).reason is NOT_OURS
+    assert house.post(house.envelope("Identity@Graph", "b.com")).reason is WRONG_SHAPE
 
 
 def test_the_pollyweb_dialect_comes_in_by_the_same_door(house: House) -> None:
@@ -375,6 +398,6 @@ def test_what_could_never_be_handed_on_is_refused_at_the_door(house: House) -> N
     letters, rest = divmod(MAX_FORWARDED_BYTES - beside, 6)
     longest = "\u20ac" * letters + "x" * rest
     before = house.deployed.dump()
-    assert refusal(house.post(house.envelope(ORDER, body=longest + "x"))) == (413, Reason.TOO_LARGE)
+    assert refusal(house.post(house.envelope(ORDER, body=longest + "x"))) == (413, TOO_LARGE)
     assert house.deployed.dump() == before
     assert house.post(house.envelope(ORDER, body=longest)).status == 200

@@ -6,11 +6,11 @@ from tests.outbound.test_outbox import message_of, queue
 from tests.pipeline.house import GIVE_UP, House
 
 from postroom.api.states import State
+from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.courier import Delivery
 from postroom.outbound.outgoing import Outgoing
 from postroom.pipeline.dead_letters import Letter
 from postroom.pipeline.outbox_dead_letters import OutboxKeeper
-from postroom.reasons import Reason
 from postroom.storage.outbox import End, Outbox
 
 
@@ -35,9 +35,7 @@ def test_what_it_would_not_is_given_up_with_a_reason(house: House) -> None:
     kept = keeper(house).keep([letter(sent)])
     assert (kept.decided, kept.given_up) == ((letter(sent).receipt_handle,), (sent,))
     end = message_of(house, sent).end
-    assert end == End(
-        State.GIVEN_UP, int(house.clock.now * 1000), str(Reason.UNDELIVERABLE), Reason.UNDELIVERABLE.sentence
-    )
+    assert end == End(State.GIVEN_UP, int(house.clock.now * 1000), str(UNDELIVERABLE), UNDELIVERABLE.sentence)
     assert house.dispatch().send(sent) is Delivery.SILENT, "redriven, it is not sent any more"
     assert house.outbound.posts == []
 

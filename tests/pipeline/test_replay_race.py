@@ -19,7 +19,7 @@ from postroom.http.response import HttpResponse
 from postroom.local.emulator import Emulator
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import Record
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import STILL_WORKING
 
 SENDERS = 50
 ROUNDS = amount(quick=20, all=100, proof=300)
@@ -123,7 +123,7 @@ def test_a_synchronous_request_posted_by_many_at_once_is_executed_once(
         body = house.envelope(ASK, {"round": number})
         answers = post_at_once(house, body, senders)
         # Who comes while the first is at work is asked to come again; who comes later is told what the first was.
-        assert {(answer.status, answer.reason) for answer in answers} <= {(200, None), (503, Reason.STILL_WORKING)}
+        assert {(answer.status, answer.reason) for answer in answers} <= {(200, None), (503, STILL_WORKING)}
         assert {answer.body for answer in answers if answer.status == 200} == {b'{"round":%d}' % number}
         again = restarted(house).post(body)
         assert (again.status, again.body) == (200, b'{"round":%d}' % number)
@@ -136,7 +136,7 @@ def test_a_request_whose_door_died_is_taken_over_by_one_of_many(house: House, se
     with pytest.raises(Died):
         house.post(body)
     house.handlers.handlers["ask"] = lambda request: "done"
-    assert {answer.reason for answer in post_at_once(house, body, senders)} == {Reason.STILL_WORKING}
+    assert {answer.reason for answer in post_at_once(house, body, senders)} == {STILL_WORKING}
     house.clock.now += 31  # the lease has ended
     assert "done" in {answer.body.decode().strip('"') for answer in post_at_once(restarted(house), body, senders)}
     assert len(house.handlers.calls) == 2

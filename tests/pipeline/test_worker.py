@@ -27,6 +27,8 @@ from tests.pipeline.house import (
 )
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
 from postroom.core.settings import Settings
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.discards import Notice
@@ -36,9 +38,18 @@ from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.verdicts import Verdict
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER, delay_of
+from postroom.protocols.nlweb.reasons import (
+    CORRELATION_REUSED,
+    FEEDBACK_NOT_KEPT,
+    KEY_LOOKUP_FAILED,
+    KEY_NOT_FOUND,
+    KEY_REVOKED,
+    SIGNATURE_INVALID,
+    UNEXPECTED_SUBJECT,
+    WALLET_UNKNOWN,
+)
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import RowKey, seen_key_nlweb
 from postroom.storage.mail.register import ACKED, FORWARDED
@@ -205,10 +216,10 @@ def test_another_hash_under_the_same_correlation_is_discarded_and_told(house: Ho
     other = house.queued(house.envelope(body=2, correlation=CORRELATION))
     house.settle(one)
     outcome = house.settle(other)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.CORRELATION_REUSED)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, CORRELATION_REUSED)
     notice = only_notice(house)
     assert (notice.row, notice.reason, notice.correlation) == (
-        house.claim(other).row, Reason.CORRELATION_REUSED, CORRELATION,
+        house.claim(other).row, CORRELATION_REUSED, CORRELATION,
     )  # fmt: skip
     assert [filed.row.key for filed in house.listed()] == [house.claim(one).row]
 
@@ -239,10 +250,10 @@ def test_a_request_that_was_answered_at_once_is_not_filed_as_well(house: House) 
 # ---- discards ------------------------------------------------------------------------------------------------
 
 BAD: list[tuple[Callable[[House], bytes], Reason]] = [
-    (lambda house: house.envelope(key=OTHER_KEY), Reason.SIGNATURE_INVALID),
-    (lambda house: house.envelope(sender="keyless.com"), Reason.KEY_NOT_FOUND),
-    (lambda house: house.envelope(UNKNOWN), Reason.UNEXPECTED_SUBJECT),
-    (lambda house: house.envelope(sender=CORRELATION), Reason.WALLET_UNKNOWN),
+    (lambda house: house.envelope(key=OTHER_KEY), SIGNATURE_INVALID),
+    (lambda house: house.envelope(sender="keyless.com"), KEY_NOT_FOUND),
+    (lambda house: house.envelope(UNKNOWN), UNEXPECTED_SUBJECT),
+    (lambda house: house.envelope(sender=CORRELATION), WALLET_UNKNOWN),
 ]
 
 
@@ -287,18 +298,18 @@ def test_the_register_is_taken_before_the_courier_is_told(house: House) -> None:
 
 def test_a_discarded_row_met_by_another_is_told_again_with_the_reason_that_stands(house: House) -> None:
     record = house.queued(house.envelope())
-    house.register.discard(house.claim(record).row, Reason.KEY_REVOKED, int(NOW) + RETAIN)
+    house.register.discard(house.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.KEY_REVOKED)
-    assert only_notice(house).reason is Reason.KEY_REVOKED
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, KEY_REVOKED)
+    assert only_notice(house).reason is KEY_REVOKED
     assert house.listed() == []
 
 
 def test_a_second_discard_tells_the_first_reason(house: House) -> None:
     record = house.queued(house.envelope(UNKNOWN))
-    house.register.discard(house.claim(record).row, Reason.KEY_REVOKED, int(NOW) + RETAIN)
-    assert house.settle(record).reason is Reason.KEY_REVOKED
-    assert only_notice(house).reason is Reason.KEY_REVOKED
+    house.register.discard(house.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
+    assert house.settle(record).reason is KEY_REVOKED
+    assert only_notice(house).reason is KEY_REVOKED
 
 
 def test_a_discard_refused_by_a_filed_or_acknowledged_row_says_nothing(house: House) -> None:
@@ -318,8 +329,8 @@ def test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before(house: 
     assert house.settle(at).fate is Fate.ACCEPTED
     house.clock.now += 0.001
     outcome = house.settle(late)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.TOO_LATE)
-    assert only_notice(house).reason is Reason.TOO_LATE
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, TOO_LATE)
+    assert only_notice(house).reason is TOO_LATE
 
 
 def test_what_was_filed_in_time_is_not_too_late_when_its_claim_comes_again(house: House) -> None:
@@ -340,11 +351,11 @@ def test_time_windows_are_those_of_the_door_not_of_the_worker(house: House) -> N
 
 
 def test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay(house: House) -> None:
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     record = house.queued(house.envelope())
     for tries in range(8):
         outcome = house.settle(record)
-        assert (outcome.fate, outcome.reason) == (Fate.RETRIED, Reason.KEY_LOOKUP_FAILED)
+        assert (outcome.fate, outcome.reason) == (Fate.RETRIED, KEY_LOOKUP_FAILED)
         assert house.deployed.delays("RetryQueue")[-1] == delay_of(tries)
         record = house.record(house.deployed.bodies("RetryQueue")[-1])
     assert house.deployed.delays("RetryQueue") == [5, 15, 45, 135, 405, 900, 900, 900]
@@ -354,15 +365,15 @@ def test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay(house
 
 
 def test_a_retry_is_a_discard_past_the_horizon(house: House) -> None:
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     house.settle(house.queued(house.envelope()))
     house.clock.now += HORIZON + 1
     outcome = house.settle(house.record(house.deployed.bodies("RetryQueue")[-1]))
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.TOO_LATE)
+    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, TOO_LATE)
 
 
 def test_a_large_claims_retry_points_where_it_lay(house: House) -> None:
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     record = house.queued(house.envelope(body="x" * 1_040_000))
     house.settle(record)
     [retry] = house.deployed.bodies("RetryQueue")
@@ -373,7 +384,7 @@ def test_a_large_claims_retry_points_where_it_lay(house: House) -> None:
 def test_where_not_even_the_retry_went_sqs_hands_that_claim_out_again_and_no_other(
     house: House, code: str, status: int
 ) -> None:
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     house.keys.published["nlweb._domainkey.other.com"] = OTHER_KEY.public
     neighbour = house.queued(house.envelope(sender="other.com", key=OTHER_KEY))
     record = house.queued(house.envelope())
@@ -473,7 +484,7 @@ def test_a_step_that_failed_in_passing_is_a_retry_and_the_next_try_ends_it(house
         stub.add_client_error("put_item", "ThrottlingException")
     with stub:
         report = house.worker(clients).work([record])
-    assert [(outcome.fate, outcome.reason) for outcome in report.outcomes] == [(Fate.RETRIED, Reason.STORE_UNAVAILABLE)]
+    assert [(outcome.fate, outcome.reason) for outcome in report.outcomes] == [(Fate.RETRIED, STORE_UNAVAILABLE)]
     assert house.listed() == []
     [retry] = house.deployed.bodies("RetryQueue")
     assert house.settle(house.record(retry)).fate is Fate.ACCEPTED
@@ -508,10 +519,10 @@ def test_a_forwarded_message_that_comes_again_is_not_handed_on_again(house: Hous
 
 def test_a_discarded_message_is_not_handed_on(house: House) -> None:
     record = house.queued(house.envelope(ORDER))
-    house.register.discard(house.claim(record).row, Reason.KEY_REVOKED, int(NOW) + RETAIN)
+    house.register.discard(house.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
     assert house.settle(record).fate is Fate.DISCARDED
     assert house.forwarding.forwarded == []
-    assert only_notice(house).reason is Reason.KEY_REVOKED
+    assert only_notice(house).reason is KEY_REVOKED
 
 
 def test_forwarding_is_at_least_once_under_one_id(house: House) -> None:
@@ -527,7 +538,7 @@ def test_forwarding_is_at_least_once_under_one_id(house: House) -> None:
 
 
 def test_a_target_that_is_away_makes_a_retry(house: House) -> None:
-    house.forwarding.fault = NotNowError(Reason.STORE_UNAVAILABLE)
+    house.forwarding.fault = NotNowError(STORE_UNAVAILABLE)
     assert house.settle(house.queued(house.envelope(ORDER))).fate is Fate.RETRIED
     assert house.deployed.rows("PostTable") == []
 
@@ -549,7 +560,7 @@ def test_feedback_is_kept_only_for_domains_whose_buffer_we_are_and_nobody_is_tol
     house.operators.put_domain(Domain("plain.com"))
     for about in ("elsewhere.com", "plain.com"):
         outcome = house.settle(house.queued(feedback(house, about)))
-        assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, Reason.FEEDBACK_NOT_KEPT)
+        assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, FEEDBACK_NOT_KEPT)
     assert house.notices() == []
 
 
@@ -560,7 +571,7 @@ def test_a_summary_is_filed_without_a_correlation(house: House) -> None:
 
 def test_of_a_discarded_feedback_nobody_is_ever_told(house: House) -> None:
     body = house.envelope("Feedback@Buffer", {"Sender": SHOP, "Correlation": CORRELATION}, key=OTHER_KEY)
-    assert house.settle(house.queued(body)).reason is Reason.SIGNATURE_INVALID
+    assert house.settle(house.queued(body)).reason is SIGNATURE_INVALID
     assert house.notices() == []
 
 
@@ -579,7 +590,7 @@ def test_a_rotated_key_is_fetched_once_more_and_once_only(house: House) -> None:
 def test_a_rotated_key_lets_nobody_else_in(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
     forged = house.envelope(key=PrivateKey.generate("ed25519"))
-    assert house.settle(house.queued(forged)).reason is Reason.SIGNATURE_INVALID
+    assert house.settle(house.queued(forged)).reason is SIGNATURE_INVALID
     assert house.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
     assert house.listed() == []
 
@@ -589,24 +600,24 @@ def test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more(house: Ho
     assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
     assert house.keys.asked == [(SENDER_KEY_NAME, False)]
     house.keys.asked.clear()
-    assert house.settle(house.queued(house.envelope(key=OTHER_KEY))).reason is Reason.SIGNATURE_INVALID
+    assert house.settle(house.queued(house.envelope(key=OTHER_KEY))).reason is SIGNATURE_INVALID
     assert house.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
 
 def test_a_key_that_was_just_looked_up_is_not_fetched_again(house: House) -> None:
-    assert house.settle(house.queued(house.envelope(key=OTHER_KEY))).reason is Reason.SIGNATURE_INVALID
+    assert house.settle(house.queued(house.envelope(key=OTHER_KEY))).reason is SIGNATURE_INVALID
     assert house.keys.asked == [(SENDER_KEY_NAME, False)]
 
 
 def test_a_key_revoked_meanwhile_discards_with_its_own_reason(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
-    house.keys.published[SENDER_KEY_NAME] = TheirError(Reason.KEY_REVOKED)
-    assert house.settle(house.queued(house.envelope())).reason is Reason.KEY_REVOKED
+    house.keys.published[SENDER_KEY_NAME] = TheirError(KEY_REVOKED)
+    assert house.settle(house.queued(house.envelope())).reason is KEY_REVOKED
 
 
 def test_a_key_that_cannot_be_fetched_again_now_is_a_retry_not_a_discard(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(Reason.KEY_LOOKUP_FAILED)
+    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     assert house.settle(house.queued(house.envelope())).fate is Fate.RETRIED
 
 
@@ -616,7 +627,7 @@ def test_a_wallet_is_verified_with_its_registered_key_and_no_dns_is_asked(house:
     [filed] = house.listed(conversation=CORRELATION)
     assert (filed.line.receipt["key_name"], filed.line.receipt["evidence"]) == (None, "pre-shared")
     assert house.keys.asked == []
-    assert house.settle(house.queued(house.envelope(sender=CORRELATION))).reason is Reason.SIGNATURE_INVALID
+    assert house.settle(house.queued(house.envelope(sender=CORRELATION))).reason is SIGNATURE_INVALID
     assert house.notices() == []
 
 

@@ -14,8 +14,10 @@ from urllib3.response import HTTPResponse
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.own_faults import OwnFaults
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.http.response import MAX_ANSWER_BYTES
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
 from postroom.runtime import aws
 from postroom.runtime.adapters import AwsForwarding, LambdaHandlers
 from postroom.storage.queues import Queue
@@ -78,13 +80,13 @@ def test_a_function_that_failed_or_is_throttled_is_not_now() -> None:
         for _ in range(2):
             with pytest.raises(NotNowError) as caught:
                 LambdaHandlers(functions).call("lambda:ask", {})
-            assert caught.value.reason is Reason.HANDLER_FAILED
+            assert caught.value.reason is HANDLER_FAILED
 
 
 def test_a_handler_that_nobody_brings_along_is_an_unexpected_subject() -> None:
     with pytest.raises(TheirError) as caught:
         LambdaHandlers(SESSION.client("lambda")).call("ask", {})
-    assert caught.value.reason is Reason.UNEXPECTED_SUBJECT
+    assert caught.value.reason is UNEXPECTED_SUBJECT
 
 
 @dataclass
@@ -127,12 +129,12 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
     else:
         with pytest.raises(NotNowError) as caught:
             handlers.call("lambda:ask", {})
-        assert caught.value.reason is Reason.HANDLER_FAILED
+        assert caught.value.reason is HANDLER_FAILED
     assert network.sent == 1
     assert network.timeouts == (aws.AWS_CONNECT_SECONDS, aws.HANDLER_READ_SECONDS)
 
 
-@pytest.mark.parametrize("reason", [Reason.STORE_UNAVAILABLE, Reason.NOT_QUEUED])
+@pytest.mark.parametrize("reason", [STORE_UNAVAILABLE, NOT_QUEUED])
 @pytest.mark.parametrize("silent", [aws.AWS_TRIES - 1, aws.AWS_TRIES])
 def test_a_call_of_aws_is_tried_so_often_and_no_more(
     monkeypatch: pytest.MonkeyPatch, silent: int, reason: Reason

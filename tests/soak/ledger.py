@@ -13,7 +13,8 @@ from tests.soak.letters import Letter
 from tests.soak.mix import Kind
 from tests.soak.posting import Answer
 
-from postroom.reasons import Reason
+from postroom.core.reasons import TOO_LARGE
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD
 
 
 class Problem(StrEnum):
@@ -41,8 +42,8 @@ class Problem(StrEnum):
 
 FILED: Final = frozenset({Kind.VALID, Kind.REPLAYED, Kind.DM3, Kind.LARGE})
 _REFUSALS: Final = {
-    Kind.STALE: {str(Reason.TIMESTAMP_TOO_OLD), str(Reason.TIMESTAMP_TOO_NEW)},
-    Kind.TOO_LARGE: {str(Reason.TOO_LARGE)},
+    Kind.STALE: {str(TIMESTAMP_TOO_OLD), str(TIMESTAMP_TOO_NEW)},
+    Kind.TOO_LARGE: {str(TOO_LARGE)},
 }
 
 
@@ -156,7 +157,7 @@ class Ledger:
         if not discards or None in discards:
             self._found(Problem.LOST, identity)
         rows = [discard for discard in discards if discard is not None]
-        if any(discard.reason != str(Reason.SIGNATURE_INVALID) for discard in rows):
+        if any(discard.reason != str(SIGNATURE_INVALID) for discard in rows):
             self._found(Problem.WRONG_REASON, f"{identity}: {rows}")
         if not all(discard.told for discard in rows):
             self._found(Problem.UNTOLD, identity)

@@ -5,7 +5,8 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
-from postroom.reasons import Reason
+from postroom.core.reasons import TOO_LARGE
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD
 
 
 class Kind(StrEnum):
@@ -39,11 +40,11 @@ SHARES: Final = {
 ENDS: Final = {
     Kind.VALID: "filed once",
     Kind.REPLAYED: "taken, and executed once",
-    Kind.FORGED: f"discarded: {Reason.SIGNATURE_INVALID}",
+    Kind.FORGED: f"discarded: {SIGNATURE_INVALID}",
     Kind.DM3: "filed once",
-    Kind.STALE: f"refused: {Reason.TIMESTAMP_TOO_OLD} or {Reason.TIMESTAMP_TOO_NEW}",
+    Kind.STALE: f"refused: {TIMESTAMP_TOO_OLD} or {TIMESTAMP_TOO_NEW}",
     Kind.SYNCHRONOUS: "answered at once",
-    Kind.TOO_LARGE: f"refused: {Reason.TOO_LARGE}",
+    Kind.TOO_LARGE: f"refused: {TOO_LARGE}",
     Kind.LARGE: "filed once",
 }
 

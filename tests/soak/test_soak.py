@@ -18,7 +18,7 @@ from tests.soak.posting import Answer, read_answer
 from tests.soak.report import INTRODUCTION, PAGE, name_of, page
 from tests.soak.soak import Order, soak
 
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, TIMESTAMP_TOO_OLD
 from postroom.storage.audit.problems import Problem as StoreProblem
 
 MESSAGES = 2_000
@@ -26,7 +26,7 @@ TAKEN = Answer(200)
 GOOD = Evidence(
     filed={"valid": [b"text"]},
     unreadable=0,
-    discards={"claim": Discard(str(Reason.SIGNATURE_INVALID), told=True)},
+    discards={"claim": Discard(str(SIGNATURE_INVALID), told=True)},
     claims={"valid": ["another"], "forged": ["claim"]},
     replies=frozenset({"sync"}),
     told={"forged": 1},
@@ -78,7 +78,7 @@ def ledger() -> Ledger:
         (Kind.VALID, "valid", TAKEN),
         (Kind.REPLAYED, "valid", TAKEN),
         (Kind.FORGED, "forged", TAKEN),
-        (Kind.STALE, "stale", Answer(400, str(Reason.TIMESTAMP_TOO_OLD))),
+        (Kind.STALE, "stale", Answer(400, str(TIMESTAMP_TOO_OLD))),
         (Kind.SYNCHRONOUS, "sync", Answer(200, body="reply")),
     ):
         made.answered(Letter(kind, identity, b"text", b""), answer)
@@ -97,7 +97,7 @@ def test_a_reply_that_the_store_did_not_take_is_no_problem_if_the_door_said_so()
     assert +found.problems == Counter()
 
 
-OTHER = Discard(str(Reason.KEY_NOT_FOUND), told=True)
+OTHER = Discard(str(KEY_NOT_FOUND), told=True)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ OTHER = Discard(str(Reason.KEY_NOT_FOUND), told=True)
         (Problem.UNKNOWN, replace(GOOD, filed={**GOOD.filed, "stale": [b"text"]})),
         (Problem.WRONG_REASON, replace(GOOD, discards={"claim": OTHER})),
         (Problem.WRONGLY_DISCARDED, replace(GOOD, discards={**GOOD.discards, "another": OTHER})),
-        (Problem.UNTOLD, replace(GOOD, discards={"claim": Discard(str(Reason.SIGNATURE_INVALID), told=False)})),
+        (Problem.UNTOLD, replace(GOOD, discards={"claim": Discard(str(SIGNATURE_INVALID), told=False)})),
         (Problem.TOLD_TWICE, replace(GOOD, told={"forged": 2})),
         (Problem.TOLD_WRONGLY, replace(GOOD, told={"forged": 1, "valid": 1})),
         (Problem.TOLD_WRONGLY, replace(GOOD, told={"forged": 1, "nobody's": 1})),
@@ -133,9 +133,9 @@ def test_what_stands_otherwise_is_found(problem: Problem, evidence: Evidence) ->
 @pytest.mark.parametrize(
     ("kind", "answer", "problem"),
     [
-        (Kind.VALID, Answer(401, str(Reason.SIGNATURE_INVALID)), Problem.WRONGLY_REFUSED),
+        (Kind.VALID, Answer(401, str(SIGNATURE_INVALID)), Problem.WRONGLY_REFUSED),
         (Kind.STALE, TAKEN, Problem.WRONGLY_TAKEN),
-        (Kind.TOO_LARGE, Answer(400, str(Reason.TIMESTAMP_TOO_OLD)), Problem.WRONG_ANSWER),
+        (Kind.TOO_LARGE, Answer(400, str(TIMESTAMP_TOO_OLD)), Problem.WRONG_ANSWER),
         (Kind.SYNCHRONOUS, Answer(200, body="another"), Problem.WRONG_ANSWER),
     ],
 )

@@ -17,8 +17,8 @@ from tests.pipeline.house import ASK, DAY, NOTIFY, NOW, ORDER, OTHER_KEY, RETAIN
 from postroom.core.errors import OurError
 from postroom.http.response import HttpResponse
 from postroom.pipeline.worker import Record
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.reasons import Reason
 from postroom.storage.audit.audit import RUN_MS, audit
 from postroom.storage.audit.collection import gather
 from postroom.storage.audit.evidence import Evidence, Remembered, Standing
@@ -599,7 +599,7 @@ def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
 @pytest.mark.parametrize(
     "why",
     [
-        "", "spoilt", "lost", "discarded:", "discarded:Because", f"discarded:{Reason.KEY_LOOKUP_FAILED}",
+        "", "spoilt", "lost", "discarded:", "discarded:Because", f"discarded:{KEY_LOOKUP_FAILED}",
         "discarded:NotOurs",
     ],
 )  # fmt: skip

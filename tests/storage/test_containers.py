@@ -12,10 +12,12 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from tests.aws import Clients, Deployed, deploy_on, gate_calls, new_clients
 
+from postroom.api.reasons import CHANGED_MEANWHILE, PART_UNKNOWN, STORAGE_FULL
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.local.emulator import Emulator
 from postroom.net.aws import CancelledError
-from postroom.reasons import Reason
 from postroom.storage.containers import CONFLICT_TRIES, PREFIX, Container, Storage, Use
 from postroom.storage.mail.segments import Objects
 
@@ -164,12 +166,12 @@ def test_a_write_that_was_refused_leaves_nothing(deployed: Deployed) -> None:
     old = store.put(BOB, KEY, None, b"before")
     new = store.put(BOB, KEY, old, b"after")
     for late, reason in (
-        (lambda: store.put(BOB, KEY, old, b"late"), Reason.CHANGED_MEANWHILE),
-        (lambda: store.put(BOB, KEY, None, b"late"), Reason.CHANGED_MEANWHILE),
-        (lambda: store.put(BOB, KEY, new, b"far too much"), Reason.STORAGE_FULL),
-        (lambda: store.put(BOB, OTHER, None, b""), Reason.STORAGE_FULL),
-        (lambda: store.add_part(BOB, b"x", 0), Reason.STORAGE_FULL),
-        (lambda: store.delete(old), Reason.CHANGED_MEANWHILE),
+        (lambda: store.put(BOB, KEY, old, b"late"), CHANGED_MEANWHILE),
+        (lambda: store.put(BOB, KEY, None, b"late"), CHANGED_MEANWHILE),
+        (lambda: store.put(BOB, KEY, new, b"far too much"), STORAGE_FULL),
+        (lambda: store.put(BOB, OTHER, None, b""), STORAGE_FULL),
+        (lambda: store.add_part(BOB, b"x", 0), STORAGE_FULL),
+        (lambda: store.delete(old), CHANGED_MEANWHILE),
     ):
         with pytest.raises(TheirError) as caught:
             late()
@@ -184,7 +186,7 @@ def test_of_two_who_join_the_same_part_one_does(deployed: Deployed) -> None:
     store.join(BOB, KEY, None, parts)
     with pytest.raises(TheirError) as caught:
         store.join(BOB, OTHER, None, parts)
-    assert caught.value.reason is Reason.PART_UNKNOWN
+    assert caught.value.reason is PART_UNKNOWN
     store.drop(parts)
     assert whole(store, BOB, KEY) == b"part"
     check_count(deployed, store)
@@ -239,7 +241,7 @@ def test_where_there_is_no_end_of_conflicts_it_is_not_now_and_nothing_is_left(
         cancel(stub, *codes)
     with stub, pytest.raises(NotNowError) as caught:
         store.put(BOB, KEY, None, b"sealed")
-    assert caught.value.reason is Reason.STORE_UNAVAILABLE
+    assert caught.value.reason is STORE_UNAVAILABLE
     stub.assert_no_pending_responses()
     assert deployed.objects() == {}
 
@@ -321,7 +323,7 @@ def test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more(there: Deployed,
     mailbox, store = f"{quota}.eth", storage(there, quota=quota)
     became = at_once(lambda number: store.put(mailbox, f"0x{number:064x}", None, b"0123456789"))
     assert became.count(None) == 7
-    assert became.count(Reason.STORAGE_FULL) == WRITERS - 7
+    assert became.count(STORAGE_FULL) == WRITERS - 7
     assert store.use(mailbox) == Use(7, 70)
     check_count(there, store, mailbox)
     assert there.objects().keys() == named(there).keys()
@@ -332,7 +334,7 @@ def test_of_fifty_who_write_over_one_container_one_does(there: Deployed) -> None
     old = store.put(mailbox, KEY, None, b"before")
     became = at_once(lambda number: store.put(mailbox, KEY, old, b"%d" % number))
     [winner] = [number for number, reason in enumerate(became) if reason is None]
-    assert became.count(Reason.CHANGED_MEANWHILE) == WRITERS - 1
+    assert became.count(CHANGED_MEANWHILE) == WRITERS - 1
     assert whole(store, mailbox, KEY) == b"%d" % winner
     check_count(there, store, mailbox)
     assert there.objects().keys() == named(there).keys()

@@ -5,8 +5,8 @@ from tests.aws import Deployed
 from tests.pipeline.ports import Clock
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 
@@ -24,7 +24,7 @@ def test_keys_are_stored_and_are_the_same_afterwards(deployed: Deployed, algorit
 def test_where_none_were_stored_it_is_not_now(deployed: Deployed) -> None:
     with pytest.raises(NotNowError) as caught:
         keys_of(deployed, Clock(0)).get()
-    assert caught.value.reason is Reason.SIGNING_KEY_UNAVAILABLE
+    assert caught.value.reason is SIGNING_KEY_UNAVAILABLE
 
 
 def test_new_keys_are_seen_within_a_minute(deployed: Deployed) -> None:

@@ -1,7 +1,7 @@
 import pytest
 from tests.aws import Deployed
 
-from postroom.reasons import Reason
+from postroom.core.reasons import TOO_LATE
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.feedback_log import TellTale, Told
 
@@ -10,7 +10,7 @@ KEY = RowKey("a.com#0", "m#0000000001000#one")
 
 @pytest.fixture
 def told(deployed: Deployed) -> TellTale:
-    deployed.storage.register.discard(KEY, Reason.TOO_LATE, 100)
+    deployed.storage.register.discard(KEY, TOO_LATE, 100)
     return deployed.storage.feedback_log
 
 
@@ -50,4 +50,4 @@ def test_telling_leaves_the_tombstone_a_tombstone(told: TellTale, deployed: Depl
     told.sent(KEY, "delivered")
     row = deployed.storage.register.find(KEY)
     assert row is not None
-    assert row.discarded is Reason.TOO_LATE
+    assert row.discarded is TOO_LATE

@@ -4,7 +4,8 @@ from itertools import product
 
 import pytest
 
-from postroom.reasons import Kind, Reason
+from postroom.core.reason import Kind
+from postroom.reasons import REASONS
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail.past import PAST, Copy, Stand, stand_of
 from postroom.storage.mail.register import ACKED, CLOSED, DISCARDED, FORWARDED, OVER, Row
@@ -51,7 +52,7 @@ WHYS = {
     FORWARDED: Stand.FORWARDED,
     OVER: Stand.EXPIRED,
     CLOSED: Stand.EXPIRED,
-    **{f"{DISCARDED}{reason}": Stand.DISCARDED for reason in Reason if reason.kind is Kind.DISCARD},
+    **{f"{DISCARDED}{reason}": Stand.DISCARDED for reason in REASONS if reason.kind is Kind.DISCARD},
     # Of another release: what it means is not known here.
     "archived": Stand.UNKNOWN,
     "": Stand.UNKNOWN,

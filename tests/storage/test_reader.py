@@ -3,7 +3,7 @@ from botocore.exceptions import ClientError
 from tests.aws import Deployed
 
 from postroom.core.errors import OurError
-from postroom.reasons import Reason
+from postroom.core.reasons import TOO_LATE
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail.reader import Filed, Unreadable, runs_of
 from postroom.storage.mail.register import Row
@@ -104,7 +104,7 @@ def test_a_conversation_is_a_filter(mailbox: Mailbox) -> None:
 def test_neither_acknowledged_nor_discarded_nor_forwarded_rows_are_listed(mailbox: Mailbox) -> None:
     acknowledged = mailbox.file(1)
     mailbox.register.acknowledge(acknowledged, 100)
-    mailbox.register.discard(row_key("a.com", SHARDS, 2000, "x"), Reason.TOO_LATE, 100)
+    mailbox.register.discard(row_key("a.com", SHARDS, 2000, "x"), TOO_LATE, 100)
     mailbox.register.forwarded(row_key("a.com", SHARDS, 3000, "y"), 100)
     assert mailbox.listed() == []
 

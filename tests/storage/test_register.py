@@ -2,7 +2,8 @@ import pytest
 from tests.aws import Deployed
 
 from postroom.core.errors import OurError
-from postroom.reasons import Reason
+from postroom.core.reasons import TOO_LATE
+from postroom.protocols.nlweb.reasons import KEY_REVOKED
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.register import ACKED, FORWARDED, OVER, Register, Row
 from postroom.storage.mail.segments import Place
@@ -30,7 +31,7 @@ def test_a_live_row_refuses_to_be_filed_again_and_stays_where_it_was(register: R
 
 def test_a_live_row_refuses_to_be_discarded(register: Register) -> None:
     register.file(KEY, HERE, "b.com")
-    assert register.discard(KEY, Reason.TOO_LATE, 100) == Row(KEY, HERE, "b.com")
+    assert register.discard(KEY, TOO_LATE, 100) == Row(KEY, HERE, "b.com")
     assert register.forwarded(KEY, 100) == Row(KEY, HERE, "b.com")
     assert register.find(KEY) == Row(KEY, HERE, "b.com")
 
@@ -67,22 +68,22 @@ def test_an_acknowledged_row_never_comes_back(register: Register) -> None:
     register.file(KEY, HERE, "b.com")
     register.acknowledge(KEY, 100)
     assert register.file(KEY, ELSEWHERE, "b.com") == Row(KEY, why=ACKED)
-    assert register.discard(KEY, Reason.TOO_LATE, 100) == Row(KEY, why=ACKED)
+    assert register.discard(KEY, TOO_LATE, 100) == Row(KEY, why=ACKED)
     assert register.forwarded(KEY, 100) == Row(KEY, why=ACKED)
     assert register.find(KEY) == Row(KEY, why=ACKED)
 
 
 def test_absent_to_gone_with_the_reason(register: Register) -> None:
-    assert register.discard(KEY, Reason.KEY_REVOKED, 100) is None
+    assert register.discard(KEY, KEY_REVOKED, 100) is None
     row = register.find(KEY)
     assert row is not None
-    assert (row.live, row.discarded) == (False, Reason.KEY_REVOKED)
+    assert (row.live, row.discarded) == (False, KEY_REVOKED)
 
 
 def test_a_discarded_row_keeps_its_first_reason_and_is_never_filed(register: Register) -> None:
-    register.discard(KEY, Reason.KEY_REVOKED, 100)
+    register.discard(KEY, KEY_REVOKED, 100)
     stands = Row(KEY, why="discarded:KeyRevoked")
-    assert register.discard(KEY, Reason.TOO_LATE, 200) == stands
+    assert register.discard(KEY, TOO_LATE, 200) == stands
     assert register.file(KEY, HERE, "b.com") == stands
     assert register.forwarded(KEY, 100) == stands
     assert register.find(KEY) == stands
@@ -111,7 +112,7 @@ def test_acknowledging_what_is_gone_succeeds_and_changes_nothing(
     register: Register, deployed: Deployed, state: str
 ) -> None:
     if state == "discarded":
-        register.discard(KEY, Reason.TOO_LATE, 50)
+        register.discard(KEY, TOO_LATE, 50)
     elif state == "forwarded":
         register.forwarded(KEY, 50)
     else:

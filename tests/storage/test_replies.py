@@ -2,7 +2,7 @@ import pytest
 from tests.aws import Deployed
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, STILL_WORKING
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.replies import MAX_INLINE_BYTES, Lease, Replies
 from postroom.storage.mail.seen import Known
@@ -32,7 +32,7 @@ def test_while_the_twin_is_at_work_the_answer_is_not_now(replies: Replies) -> No
     for now in (100, 115, 130):
         with pytest.raises(NotNowError) as caught:
             begin(replies, now)
-        assert caught.value.reason is Reason.STILL_WORKING
+        assert caught.value.reason is STILL_WORKING
 
 
 def test_the_lease_of_one_who_died_is_taken_over(replies: Replies) -> None:
@@ -72,14 +72,14 @@ def test_another_hash_is_a_correlation_reused_whether_answered_or_not(replies: R
         for now in (101, 140):
             with pytest.raises(TheirError) as caught:
                 begin(replies, now, "other")
-            assert caught.value.reason is Reason.CORRELATION_REUSED
+            assert caught.value.reason is CORRELATION_REUSED
 
 
 def test_a_message_that_was_filed_under_this_correlation_is_no_request(replies: Replies, deployed: Deployed) -> None:
     deployed.storage.seen.claim_home("n#1", "hash", RowKey("a.com#0", "m#0000000000001#x"), now=100, forget_at=1000)
     with pytest.raises(TheirError) as caught:
         begin(replies)
-    assert caught.value.reason is Reason.CORRELATION_REUSED
+    assert caught.value.reason is CORRELATION_REUSED
 
 
 def test_a_request_that_was_answered_has_no_home_for_the_worker(replies: Replies, deployed: Deployed) -> None:
@@ -99,7 +99,7 @@ def test_a_request_that_died_without_a_reply_was_not_answered_and_may_be_filed_a
     assert seen.find("n#1", now=100) is None
     with pytest.raises(NotNowError) as waiting:
         seen.claim_home("n#1", "hash", home, now=lease.until, forget_at=1000)
-    assert waiting.value.reason is Reason.STILL_WORKING
+    assert waiting.value.reason is STILL_WORKING
     assert seen.claim_home("n#1", "other", home, now=lease.until + 1, forget_at=1000).hash == "hash"
     assert seen.claim_home("n#1", "hash", home, now=lease.until + 1, forget_at=1000) == Known("hash", home)
 

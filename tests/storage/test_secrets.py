@@ -10,8 +10,8 @@ from tests.aws import Deployed
 from tests.pipeline.ports import Clock
 
 from postroom.core.errors import NotNowError, OurError
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.reasons import Reason
 from postroom.storage.secrets.secret import MAX_SECRET_BYTES, Secret
 from postroom.storage.secrets.signing_keys import SigningKeys
 
@@ -73,7 +73,7 @@ def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_a
 def test_a_missing_secret_means_not_now(deployed: Deployed) -> None:
     with pytest.raises(NotNowError) as caught:
         keys_of(deployed, Clock(0), "no-such-secret").of("a.com")
-    assert caught.value.reason is Reason.SIGNING_KEY_UNAVAILABLE
+    assert caught.value.reason is SIGNING_KEY_UNAVAILABLE
 
 
 def test_a_new_key_is_seen_within_a_minute(deployed: Deployed) -> None:
@@ -126,8 +126,8 @@ def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_f
     secrets: Any = Secrets(away=True)
     clock = Clock(0)
     secret = Secret(secrets, "s", clock, "an object")
-    assert by_many_threads(secret) == [Reason.SIGNING_KEY_UNAVAILABLE] * 8
+    assert by_many_threads(secret) == [SIGNING_KEY_UNAVAILABLE] * 8
     assert secrets.asked == 1
     clock.now = 2
-    assert by_many_threads(secret) == [Reason.SIGNING_KEY_UNAVAILABLE] * 8
+    assert by_many_threads(secret) == [SIGNING_KEY_UNAVAILABLE] * 8
     assert secrets.asked == 2

@@ -10,9 +10,10 @@ from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, 
 from postroom.client.archive import ConflictError, Found, MemoryHome
 from postroom.client.archive.filing import MAX_ROUNDS
 from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import ChunkIdentifier, ContainerError, chunk_key, conversation_key
 from postroom.protocols.dm3.message import MessageType
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import NAME_INVALID
 
 # --- storing and reading --------------------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ def test_a_message_of_somebody_without_a_name_is_refused_before_anything_is_stor
     mine = archive(home := MemoryHome())
     with pytest.raises(TheirError) as caught:
         mine.store([HELLO, letter("hello", sender="a..b", unverified=True)])
-    refused(caught, Reason.NAME_INVALID)
+    refused(caught, NAME_INVALID)
     assert home.containers() == {}
 
 
@@ -163,7 +164,7 @@ def test_a_home_where_everything_is_a_conflict_is_given_up() -> None:
 
     with pytest.raises(NotNowError, match=str(MAX_ROUNDS)) as caught:
         archive(Stubborn()).store([HELLO])
-    assert caught.value.reason is Reason.STORE_UNAVAILABLE
+    assert caught.value.reason is STORE_UNAVAILABLE
 
 
 def test_a_chunk_that_is_lost_is_told_by_its_key() -> None:

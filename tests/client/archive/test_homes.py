@@ -13,8 +13,8 @@ from postroom.client.archive import ConflictError, FolderHome, Home, MemoryHome
 from postroom.client.archive.s3 import S3Home
 from postroom.client.archive.service import ServiceHome
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import ContainerError
-from postroom.reasons import Reason
 
 KEY, OTHER = ("0x" + hashlib.sha256(name).hexdigest() for name in (b"one", b"other"))
 
@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_used_now_is_not_now(tmp_path: Path) -> None:
     for call in calls:
         with pytest.raises(NotNowError, match="file") as caught:
             call()
-        assert caught.value.reason is Reason.STORE_UNAVAILABLE
+        assert caught.value.reason is STORE_UNAVAILABLE
 
 
 # --- bucket -----------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_throttling_is_not_now(code: str, status: int) -> None:
             stub.add_client_error(operation, code, http_status_code=status)
             with pytest.raises(NotNowError) as caught:
                 call()
-            assert caught.value.reason is Reason.STORE_UNAVAILABLE
+            assert caught.value.reason is STORE_UNAVAILABLE
 
 
 @pytest.mark.parametrize(

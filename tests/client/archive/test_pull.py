@@ -23,6 +23,8 @@ from postroom.client.archive.pull import Pulled, pull
 from postroom.client.archive.receiving import Receiver
 from postroom.client.archive.verify import SigningKeys
 from postroom.core.errors import NotNowError, SettingsError
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_JSON, STORE_UNAVAILABLE
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.containers import conversation_key
 from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, read_envelope
@@ -30,10 +32,19 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.reasons import (
+    ENVELOPE_INVALID,
+    NAME_INVALID,
+    POSTMARK_INVALID,
+    PROFILE_LOOKUP_FAILED,
+    RECEIVER_UNKNOWN,
+    SEALED_VALUE_INVALID,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 from postroom.protocols.dm3.stored import SET_ASIDE, Received
+from postroom.protocols.nlweb.reasons import HASH_MISMATCH
 from postroom.protocols.nlweb.sign import Draft, sign, write
-from postroom.reasons import Reason
 
 
 @pytest.fixture
@@ -103,18 +114,18 @@ def forged(to: str) -> str:
 SET_ASIDES: dict[str, tuple[Callable[[str], str], Reason]] = {
     "sealed to another": (
         lambda to: taking("message", sealed("x", to="carol.eth"), sealed("x", to=to)),
-        Reason.SEALED_VALUE_INVALID,
+        SEALED_VALUE_INVALID,
     ),
-    "not signed by its sender": (forged, Reason.SENDER_SIGNATURE_INVALID),
-    "no JSON": (lambda _: "{", Reason.NOT_JSON),
-    "no envelope": (lambda _: '{"message":"x"}', Reason.ENVELOPE_INVALID),
-    "no postmark": (lambda to: without("postmark", sealed("x", to=to)), Reason.POSTMARK_INVALID),
+    "not signed by its sender": (forged, SENDER_SIGNATURE_INVALID),
+    "no JSON": (lambda _: "{", NOT_JSON),
+    "no envelope": (lambda _: '{"message":"x"}', ENVELOPE_INVALID),
+    "no postmark": (lambda to: without("postmark", sealed("x", to=to)), POSTMARK_INVALID),
     "the postmark of another": (
         lambda to: taking("postmark", sealed("y", to=to), sealed("x", to=to)),
-        Reason.POSTMARK_INVALID,
+        POSTMARK_INVALID,
     ),
-    "written to somebody else": (lambda _: sealed("x", to="bob.eth"), Reason.RECEIVER_UNKNOWN),
-    "a sender that no name is": (lambda to: sealed("x", sender="a..b", to=to), Reason.NAME_INVALID),
+    "written to somebody else": (lambda _: sealed("x", to="bob.eth"), RECEIVER_UNKNOWN),
+    "a sender that no name is": (lambda to: sealed("x", sender="a..b", to=to), NAME_INVALID),
 }  # fmt: skip
 
 
@@ -153,7 +164,7 @@ class Away:
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         if name in self._names:
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
+            raise NotNowError(PROFILE_LOOKUP_FAILED, "the registry is away")
         return self._registry.text(name, key)
 
 
@@ -161,7 +172,7 @@ def test_what_cannot_be_found_out_just_now_stays_in_the_mailbox_and_blocks_nothi
     late = owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
     owner.file(sealed("from alice", to=owner.name))
     pulled = owner.pull(registry=Away(owner, "carol.eth"))
-    assert (pulled.kept, dict(pulled.left)) == (1, {str(Reason.PROFILE_LOOKUP_FAILED): 1})
+    assert (pulled.kept, dict(pulled.left)) == (1, {str(PROFILE_LOOKUP_FAILED): 1})
     assert owner.left() == [late]
     assert owner.pull().kept == 1
     owner.check_all_home()
@@ -171,7 +182,7 @@ def test_what_cannot_be_found_out_just_now_stays_in_the_mailbox_and_blocks_nothi
 def test_while_the_owner_or_the_service_cannot_be_looked_up_everything_stays(owner: Owner, who: str) -> None:
     owner.file(sealed("hello", to=owner.name))
     away = Away(owner, owner.name if who == "the owner" else "ds.eth")
-    assert owner.pull(registry=away).left == {str(Reason.PROFILE_LOOKUP_FAILED): 1}
+    assert owner.pull(registry=away).left == {str(PROFILE_LOOKUP_FAILED): 1}
     assert len(owner.left()) == 1
     owner.pull()
     owner.check_all_home()
@@ -260,7 +271,7 @@ def test_a_letter_that_is_sealed_to_the_old_key_and_stamped_for_the_new_one_is_o
 def test_what_no_key_of_before_opens_either_is_set_aside(changed: Changed) -> None:
     changed.owner.file(sealed("x", to="carol.eth"), kept=False)
     assert changed.pull().unopened == 1
-    assert changed.pull(changed.old).set_aside == {str(Reason.SEALED_VALUE_INVALID): 1}
+    assert changed.pull(changed.old).set_aside == {str(SEALED_VALUE_INVALID): 1}
     changed.owner.check_all_home()
 
 
@@ -299,7 +310,7 @@ def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(counter: Counter) 
     archive = Archive.of(home, SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey.from_signature(SHOP_KEY.sign(KEY_TEXT)))
     with Host(counter).open() as mailbox:
         pulled = pull(mailbox, archive, Receiver(SHOP, None, None))
-    assert (pulled.kept, dict(pulled.set_aside)) == (2, {str(Reason.HASH_MISMATCH): 1})
+    assert (pulled.kept, dict(pulled.set_aside)) == (2, {str(HASH_MISMATCH): 1})
     [kept] = archive.open("b.com")
     assert isinstance(kept, Received)
     assert (kept.envelope, json.loads(kept.receipt), kept.timestamp_ms) == (envelope, receipt, SENT_AT + 9)
@@ -377,7 +388,7 @@ def test_wherever_it_dies_every_message_comes_home_once_and_none_is_acknowledged
 
 
 def no_space(_owner: Owner) -> None:
-    raise NotNowError(Reason.STORE_UNAVAILABLE, "No space left on device")
+    raise NotNowError(STORE_UNAVAILABLE, "No space left on device")
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -45,11 +45,11 @@ from postroom.client.mailbox import (
 )
 from postroom.client.mailbox import containers as steps
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http import containers
 from postroom.http.rate_limit import Rate
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.stored import Entry
-from postroom.reasons import Reason
 from postroom.storage.containers import Use
 
 PAGE = Path(__file__).parents[3] / "docs" / "receive" / "storage.md"
@@ -276,7 +276,7 @@ def test_what_is_written_over_time_and_again_is_not_now(counter: Counter, host: 
     host.watch = written_over
     with pytest.raises(NotNowError) as caught:
         service.get(KEY)
-    assert caught.value.reason is Reason.STORE_UNAVAILABLE
+    assert caught.value.reason is STORE_UNAVAILABLE
 
 
 @pytest.mark.usefixtures("small")
@@ -329,7 +329,7 @@ def test_a_service_that_is_away_is_not_now(host: Host, service: ServiceHome) -> 
         host.faults[:] = [busy(503)] * 6
         with pytest.raises(NotNowError) as caught:
             call()
-        assert caught.value.reason is Reason.STORE_UNAVAILABLE
+        assert caught.value.reason is STORE_UNAVAILABLE
 
 
 def test_no_room_is_said_once_and_nothing_is_lost(host: Host, counter: Counter, service: ServiceHome) -> None:

@@ -14,8 +14,8 @@ from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key
 from postroom.protocols.dm3.stored import Received, StoredEnvelope
+from postroom.protocols.nlweb.reasons import HASH_MISMATCH, SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign, write
-from postroom.reasons import Reason
 
 
 def test_an_archive_that_is_whole_has_no_flaws() -> None:
@@ -151,7 +151,7 @@ def test_mail_of_a_domain_is_held_against_the_key_that_its_receipt_names_while_t
 
     verified = verify(mine, looked_up(DOMAIN))
     assert verified.unproven == 0
-    assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(Reason.SIGNATURE_INVALID)}"]
+    assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(SIGNATURE_INVALID)}"]
     assert set(asked) == {"pk1._domainkey.b.com"}
     for key in (OTHER, None):
         verified = verify(mine, looked_up(key))
@@ -163,7 +163,7 @@ def test_mail_of_a_domain_is_held_against_its_hash() -> None:
     mine.store([received(), received(" there", id="other")])
     verified = verify(mine, KEYS)
     assert (verified.messages, verified.unproven) == (2, 2)
-    assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(Reason.HASH_MISMATCH)}"]
+    assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(HASH_MISMATCH)}"]
 
 
 def test_what_was_set_aside_is_counted_and_stands_nowhere_else() -> None:

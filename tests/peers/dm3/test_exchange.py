@@ -20,6 +20,7 @@ from tests.pipeline.house import House
 from tests.protocols.dm3.known import changed
 
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.pipeline.outcomes import Fate
 from postroom.protocols.dm3.envelope import (
@@ -51,9 +52,14 @@ from postroom.protocols.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
+from postroom.protocols.dm3.reasons import (
+    ENVELOPE_INVALID,
+    POSTMARK_INVALID,
+    SEALED_VALUE_INVALID,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.sealing import open_sealed, seal
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 
 URL = "https://ds.example"
 TOKEN = "what their client logged in for"
@@ -209,7 +215,7 @@ def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(town: T
     envelope["metadata"]["signature"] = changed(envelope["metadata"]["signature"])
     answer = town.service.post(town.reference.call("messaging.createJsonRpcCallSubmitMessage", envelope, TOKEN))
     assert (answer.status, answer.body, town.queued()) == (204, b"", 1)
-    assert [part.reason for part in answer.parts] == [Reason.SENDER_SIGNATURE_INVALID]
+    assert [part.reason for part in answer.parts] == [SENDER_SIGNATURE_INVALID]
 
 
 def test_with_an_id_it_is_told_that_it_is_accepted_and_without_a_token_too(town: Town) -> None:
@@ -438,11 +444,11 @@ def test_no_other_message_can_be_put_into_a_filed_envelope(town: Town) -> None:
     first, second = (town.filed(town.their_envelope(town.their_message(text))) for text in ("First", "Second"))
     swapped = read_envelope({**first, "message": second["message"]})
     alice = PublicSigningKey.parse(town.alice.signing_key)
-    assert refused(lambda: check_envelope(swapped, alice)) is Reason.ENVELOPE_INVALID
+    assert refused(lambda: check_envelope(swapped, alice)) is ENVELOPE_INVALID
     assert swapped.postmark
     postmark = read_postmark(open_sealed(swapped.postmark, [town.bob.ours.encryption]))
     key = town.service_keys.signing.public
-    assert refused(lambda: check_postmark(postmark, swapped, key)) is Reason.POSTMARK_INVALID
+    assert refused(lambda: check_postmark(postmark, swapped, key)) is POSTMARK_INVALID
 
 
 @pytest.mark.parametrize("member", ["message", "postmark"])
@@ -450,7 +456,7 @@ def test_no_other_message_can_be_put_into_a_filed_envelope(town: Town) -> None:
 def test_no_part_of_what_is_sealed_in_a_filed_envelope_can_be_changed(town: Town, member: str, part: str) -> None:
     first, second = (town.filed(town.their_envelope(town.their_message(text))) for text in ("First", "Second"))
     damaged = json.dumps({**json.loads(first[member]), part: json.loads(second[member])[part]})
-    assert refused(lambda: open_sealed(damaged, [town.bob.ours.encryption])) is Reason.SEALED_VALUE_INVALID
+    assert refused(lambda: open_sealed(damaged, [town.bob.ours.encryption])) is SEALED_VALUE_INVALID
     open_sealed(first[member], [town.bob.ours.encryption])
 
 
@@ -479,9 +485,9 @@ def test_no_member_of_their_message_can_be_changed(town: Town) -> None:
     }  # fmt: skip
     for path in paths - {("metadata", "type")}:
         forged = read_message(with_another(message, path))
-        assert refused(partial(check_message, forged, alice)) is Reason.SENDER_SIGNATURE_INVALID, path
+        assert refused(partial(check_message, forged, alice)) is SENDER_SIGNATURE_INVALID, path
     receipt = read_message({**message, "metadata": {**message["metadata"], "type": "READ_RECEIVED"}})
-    assert refused(lambda: check_message(receipt, alice)) is Reason.SENDER_SIGNATURE_INVALID
+    assert refused(lambda: check_message(receipt, alice)) is SENDER_SIGNATURE_INVALID
 
 
 @pytest.mark.parametrize("whose", ["ours", "theirs"])
@@ -498,7 +504,7 @@ def test_no_member_of_a_postmark_can_be_changed(town: Town, their_service: Their
     assert len(paths) == (5 if whose == "ours" else 3)
     for path in paths:
         forged = read_postmark(json.dumps(with_another(postmark, path)).encode())
-        assert refused(partial(check_postmark, forged, envelope, key)) is Reason.POSTMARK_INVALID, path
+        assert refused(partial(check_postmark, forged, envelope, key)) is POSTMARK_INVALID, path
 
 
 def test_a_postmark_of_another_service_is_not_ours(town: Town, their_service: TheirService) -> None:
@@ -510,7 +516,7 @@ def test_a_postmark_of_another_service_is_not_ours(town: Town, their_service: Th
     postmark = read_postmark(open_sealed(json.dumps(sealed), [town.bob.ours.encryption]))
     check_postmark(postmark, read_envelope(filed), private_signing_key(their_service.keys).public)
     ours = town.service_keys.signing.public
-    assert refused(lambda: check_postmark(postmark, read_envelope(filed), ours)) is Reason.POSTMARK_INVALID
+    assert refused(lambda: check_postmark(postmark, read_envelope(filed), ours)) is POSTMARK_INVALID
 
 
 def test_what_their_client_seals_we_open_and_the_other_way_round(town: Town) -> None:

@@ -17,7 +17,7 @@ from tests.peers.dm3.test_exchange import Town, town
 from tests.pipeline.conftest import house as house
 from tests.pipeline.dm3_house import ALICE, BOB, SERVICE
 
-from postroom.reasons import Reason
+from postroom.api.reasons import NOT_THE_OWNER, TOKEN_INVALID
 from postroom.storage.directory.domains import Dm3Mailbox
 
 __all__ = ["town"]
@@ -69,11 +69,11 @@ def test_a_token_of_ours_lasts_as_their_middleware_has_it(town: Town, counter: C
     assert claims["exp"] - claims["iat"] <= 3600
     counter.clock.now += 3600
     answer = counter.ask("GET", f"/delivery/messages/incoming/{BOB}/", token=token)
-    assert (answer.status, reason(answer)) == (401, str(Reason.TOKEN_INVALID)), "which makes it sign in again"
+    assert (answer.status, reason(answer)) == (401, str(TOKEN_INVALID)), "which makes it sign in again"
 
 
 def test_somebody_elses_client_does_not_sign_in(town: Town, counter: Counter) -> None:
-    assert reason(their_sign_in(town, counter, town.alice.keys)) == str(Reason.NOT_THE_OWNER)
+    assert reason(their_sign_in(town, counter, town.alice.keys)) == str(NOT_THE_OWNER)
 
 
 def test_their_client_signs_up_with_its_profile_and_signs_in_once_its_token_is_refused(town: Town) -> None:
@@ -82,7 +82,7 @@ def test_their_client_signs_up_with_its_profile_and_signs_in_once_its_token_is_r
     users, keys = counter.users, town.bob.ours
     users.keys, users.services, users.sealed_to = {name: keys.signing}, (SERVICE,), keys.encryption.public
     assert counter.ask("GET", f"/profile/{name}").status == 405, "which they take for: not signed up yet"
-    assert reason(their_sign_in(town, counter, town.bob.keys, name)) == str(Reason.NOT_THE_OWNER)
+    assert reason(their_sign_in(town, counter, town.bob.keys, name)) == str(NOT_THE_OWNER)
     token = said(counter.ask("POST", f"/profile/{name}", body=town.bob.signed_profile))
     path = f"/delivery/messages/incoming/{name}/"
     assert counter.ask("GET", path, token=token).status == 401

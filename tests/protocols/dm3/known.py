@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
-from postroom.reasons import Reason
 
 BUILDS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parents[2] / "vectors" / "dm3.json").read_bytes())[
     "variants"

@@ -7,8 +7,8 @@ from typing import Any
 from postroom.protocols.dm3.envelope import Envelope, EnvelopeMetadata
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.message import MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, Tombstone, store_envelope
-from postroom.reasons import Reason
 
 ALICE, BOB = "alice.eth", "bob.eth"
 KEYS = {
@@ -33,7 +33,7 @@ def letter(
     metadata = MessageMetadata(to, sender, AT + at, kind, about)
     message = sign_message(text, metadata, KEYS.get(sender, KEYS[ALICE]), extra=extra)
     envelope = Envelope(f"sealed {message.signature}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
-    return store_envelope(envelope, message, None, unverified=Reason.SENDER_SIGNATURE_INVALID if unverified else None)
+    return store_envelope(envelope, message, None, unverified=SENDER_SIGNATURE_INVALID if unverified else None)
 
 
 def deletion(of: Entry | str, at: int = 1000, *, sender: str = ALICE, **further: Any) -> StoredEnvelope:

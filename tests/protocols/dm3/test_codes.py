@@ -1,7 +1,9 @@
-"""One table says which JSON-RPC code a reason is answered with (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
+"""The JSON-RPC code that a reason is answered with (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
 
+from postroom.core.reason import Audience, Kind
 from postroom.protocols.dm3.codes import TEXTS, code_of
-from postroom.reasons import Kind, Reason
+from postroom.protocols.dm3.reasons import POSTMARK_INVALID
+from postroom.reasons import REASONS, reason_of
 
 KNOWN = {
     -32700: {"NotJson", "NotIJson"},
@@ -23,7 +25,7 @@ KNOWN = {
 }  # fmt: skip
 
 
-TOLD = {Reason(reason): code for code, reasons in KNOWN.items() for reason in reasons}
+TOLD = {reason_of(code): number for number, codes in KNOWN.items() for code in codes}
 
 
 def test_each_reason_of_dm3_has_the_code_of_the_text() -> None:
@@ -31,19 +33,20 @@ def test_each_reason_of_dm3_has_the_code_of_the_text() -> None:
 
 
 def test_what_may_pass_is_unavailable_now() -> None:
-    passing = [reason for reason in Reason if reason.kind is Kind.RETRY]
+    passing = [reason for reason in REASONS if reason.kind is Kind.RETRY]
     assert {reason: code_of(reason) for reason in passing} == dict.fromkeys(passing, -32002)
 
 
 def test_what_is_in_no_table_is_a_fault_of_ours_and_nothing_else_is() -> None:
-    ours = {reason for reason in Reason if code_of(reason) == -32603}
-    assert ours == {reason for reason in Reason if reason not in TOLD and reason.kind is not Kind.RETRY}
+    ours = {reason for reason in REASONS if code_of(reason) == -32603}
+    assert ours == {reason for reason in REASONS if reason not in TOLD and reason.kind is not Kind.RETRY}
 
 
-def test_every_refusal_of_dm3_at_the_door_is_told_by_its_own_code() -> None:
+def test_every_refusal_of_dm3_is_told_by_its_own_code() -> None:
     # HTTP says 200 for them: the code is all that says no. Nobody but a receiver's client judges postmarks.
-    silent = {reason for reason in Reason if reason.status == 200 and code_of(reason) == -32603}
-    assert silent == {Reason.POSTMARK_INVALID}
+    silent = {reason for reason in REASONS if reason.status == 200 and code_of(reason) == -32603}
+    assert silent == {POSTMARK_INVALID}
+    assert POSTMARK_INVALID.audience is Audience.CLIENTS
 
 
 def test_every_code_has_the_words_of_the_text() -> None:
@@ -63,4 +66,4 @@ def test_every_code_has_the_words_of_the_text() -> None:
         -32001: "Resource not found",
         -32000: "Invalid input",
     }
-    assert {code_of(reason) for reason in Reason} == set(TEXTS)
+    assert {code_of(reason) for reason in REASONS} == set(TEXTS)

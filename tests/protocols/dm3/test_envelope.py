@@ -21,6 +21,7 @@ from tests.protocols.dm3.known import (
 
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
@@ -37,8 +38,15 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.message import MessageMetadata, check_message, sign_message
+from postroom.protocols.dm3.reasons import (
+    ENCRYPTION_SCHEME_UNKNOWN,
+    ENVELOPE_INVALID,
+    MESSAGE_INVALID,
+    PROFILE_INVALID,
+    SEALED_VALUE_INVALID,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
-from postroom.reasons import Reason
 
 SECP = PrivateSigningKey.generate("secp256k1")
 ED = PrivateSigningKey.generate("ed25519")
@@ -61,7 +69,7 @@ def envelope(metadata: dict[str, Any] | None = None, **members: Any) -> Any:
     return {name: value for name, value in whole.items() if value is not ABSENT}
 
 
-def refusal(value: Any, reason: Reason = Reason.ENVELOPE_INVALID) -> str:
+def refusal(value: Any, reason: Reason = ENVELOPE_INVALID) -> str:
     with pytest.raises(TheirError) as caught:
         read_envelope(value)
     return refused(caught, reason)
@@ -133,21 +141,21 @@ def test_without_an_encryption_scheme_it_is_the_default() -> None:
 
 @pytest.mark.parametrize("scheme", ["x25519-aes-gcm", "X25519-CHACHA20-POLY1305", "rsa"])
 def test_an_unknown_encryption_scheme_is_refused_with_a_reason_of_its_own(scheme: str) -> None:
-    assert SCHEME in refusal(envelope({"encryptionScheme": scheme}), Reason.ENCRYPTION_SCHEME_UNKNOWN)
+    assert SCHEME in refusal(envelope({"encryptionScheme": scheme}), ENCRYPTION_SCHEME_UNKNOWN)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", {}, {"to": "b"}, {"from": "a"}, {"to": "", "from": "a"}])
 def test_delivery_information_names_receiver_and_sender(value: Any) -> None:
     with pytest.raises(TheirError) as caught:
         read_delivery(value)
-    assert "deliveryInformation" in refused(caught, Reason.ENVELOPE_INVALID)
+    assert "deliveryInformation" in refused(caught, ENVELOPE_INVALID)
 
 
 @pytest.mark.parametrize("value", [None, 5, [], "\ud800"])
 def test_the_delivery_instruction_is_a_string(value: Any) -> None:
     with pytest.raises(TheirError) as caught:
         read_delivery({"to": "b", "from": "a", "deliveryInstruction": value})
-    assert "deliveryInstruction" in refused(caught, Reason.ENVELOPE_INVALID)
+    assert "deliveryInstruction" in refused(caught, ENVELOPE_INVALID)
 
 
 def test_delivery_information_keeps_every_member_and_its_names_as_they_stand() -> None:
@@ -178,7 +186,7 @@ def test_delivery_information_keeps_every_member_and_its_names_as_they_stand() -
 def test_what_is_made_by_hand_is_checked_as_well(make: Any) -> None:
     with pytest.raises(TheirError) as caught:
         make()
-    assert refused(caught, Reason.ENVELOPE_INVALID)
+    assert refused(caught, ENVELOPE_INVALID)
 
 
 def test_an_envelope_cannot_be_changed() -> None:
@@ -207,7 +215,7 @@ def test_the_delivery_service_cannot_open_the_message_nor_the_receiver_the_deliv
     for what, key in ((open_message, SERVICE), (open_delivery, BOB)):
         with pytest.raises(TheirError) as caught:
             what(written(), [key])
-        assert refused(caught, Reason.SEALED_VALUE_INVALID)
+        assert refused(caught, SEALED_VALUE_INVALID)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +225,7 @@ def test_delivery_information_of_another_form_is_refused(plain: bytes) -> None:
     read = read_envelope(envelope({"deliveryInformation": seal(plain, SERVICE.public)}))
     with pytest.raises(TheirError) as caught:
         open_delivery(read, [SERVICE])
-    assert refused(caught, Reason.ENVELOPE_INVALID)
+    assert refused(caught, ENVELOPE_INVALID)
 
 
 @pytest.mark.parametrize("plain", [b"", b"x", b"\xff", b"[]", b'{"message":"x"}'])
@@ -225,7 +233,7 @@ def test_a_message_of_another_form_is_refused(plain: bytes) -> None:
     read = read_envelope(envelope(message=seal(plain, BOB.public)))
     with pytest.raises(TheirError) as caught:
         open_message(read, [BOB])
-    assert refused(caught, Reason.MESSAGE_INVALID)
+    assert refused(caught, MESSAGE_INVALID)
 
 
 def test_nothing_is_written_to_a_key_that_cannot_be_sealed_to() -> None:
@@ -233,7 +241,7 @@ def test_nothing_is_written_to_a_key_that_cannot_be_sealed_to() -> None:
     for receiver, service in ((bytes(32), SERVICE.public), (BOB.public, b"")):
         with pytest.raises(TheirError) as caught:
             write_envelope(message, delivery=DELIVERY, receiver_key=receiver, service_key=service, signing=SECP)
-        assert refused(caught, Reason.PROFILE_INVALID)
+        assert refused(caught, PROFILE_INVALID)
 
 
 @BOTH
@@ -246,7 +254,7 @@ def test_no_metadata_can_be_changed_or_taken_away(key: PrivateSigningKey, member
         with pytest.raises(TheirError) as caught:
             check_envelope(read_envelope({**value, "metadata": metadata}), key.public)
         if replacement is other:
-            assert "metadata.signature" in refused(caught, Reason.SENDER_SIGNATURE_INVALID)
+            assert "metadata.signature" in refused(caught, SENDER_SIGNATURE_INVALID)
 
 
 @BOTH
@@ -254,14 +262,14 @@ def test_no_metadata_can_be_added(key: PrivateSigningKey) -> None:
     value: Any = written(key).as_json()
     with pytest.raises(TheirError) as caught:
         check_envelope(read_envelope({**value, "metadata": {**value["metadata"], "x": None}}), key.public)
-    assert refused(caught, Reason.SENDER_SIGNATURE_INVALID)
+    assert refused(caught, SENDER_SIGNATURE_INVALID)
 
 
 def test_another_keys_signature_is_refused() -> None:
     for other in (PrivateSigningKey.generate("secp256k1"), ED):
         with pytest.raises(TheirError) as caught:
             check_envelope(written(SECP), other.public)
-        assert refused(caught, Reason.SENDER_SIGNATURE_INVALID)
+        assert refused(caught, SENDER_SIGNATURE_INVALID)
 
 
 def test_the_hash_of_an_envelope_is_that_of_its_message() -> None:
@@ -325,7 +333,7 @@ def test_no_other_message_can_be_put_under_our_metadata(key: PrivateSigningKey) 
     check_envelope(first, key.public)
     with pytest.raises(TheirError) as caught:
         check_envelope(replace(first, message=second.message), key.public)
-    assert "encryptedMessageHash" in refused(caught, Reason.ENVELOPE_INVALID)
+    assert "encryptedMessageHash" in refused(caught, ENVELOPE_INVALID)
 
 
 def test_for_another_delivery_service_the_sealed_message_is_taken_as_it_is() -> None:
@@ -349,13 +357,13 @@ def test_another_message_does_not_fit_the_hash_the_reference_signs(build: dict[s
     swapped = read_envelope({**submitted, "message": seal(other.encode(), bob.public)})
     with pytest.raises(TheirError) as caught:
         check_hashes(swapped, open_message(swapped, [bob]))
-    assert build["envelope"]["hashField"] in refused(caught, Reason.ENVELOPE_INVALID)
+    assert build["envelope"]["hashField"] in refused(caught, ENVELOPE_INVALID)
 
 
 def test_the_hash_of_the_sealed_message_is_checked_at_the_delivery_service() -> None:
     with pytest.raises(TheirError) as caught:
         check_envelope(written(encryptedMessageHash="0x" + "0" * 64), SECP.public)
-    assert "encryptedMessageHash" in refused(caught, Reason.ENVELOPE_INVALID)
+    assert "encryptedMessageHash" in refused(caught, ENVELOPE_INVALID)
 
 
 def test_the_hash_of_the_message_is_checked_by_who_can_open_it() -> None:
@@ -363,7 +371,7 @@ def test_the_hash_of_the_message_is_checked_by_who_can_open_it() -> None:
     check_envelope(made, SECP.public)
     with pytest.raises(TheirError) as caught:
         check_hashes(made, open_message(made, [BOB]))
-    assert "messageHash" in refused(caught, Reason.ENVELOPE_INVALID)
+    assert "messageHash" in refused(caught, ENVELOPE_INVALID)
 
 
 @each_build
@@ -378,7 +386,7 @@ def test_no_metadata_of_the_reference_can_be_changed(build: dict[str, Any], memb
             read_envelope({**submitted, "metadata": metadata}),
             public_signing_key(build["profiles"]["alice"]["signingKeyPair"]),
         )
-    assert refused(caught, Reason.SENDER_SIGNATURE_INVALID)
+    assert refused(caught, SENDER_SIGNATURE_INVALID)
 
 
 JSON = st.recursive(
@@ -397,16 +405,16 @@ def test_arbitrary_members_are_kept_or_refused_and_nothing_else_happens(members:
     try:
         read = read_envelope(value)
     except TheirError as error:
-        if error.reason not in (Reason.ENVELOPE_INVALID, Reason.ENCRYPTION_SCHEME_UNKNOWN):
+        if error.reason not in (ENVELOPE_INVALID, ENCRYPTION_SCHEME_UNKNOWN):
             raise
     else:
         assert read.as_json() == value
         with pytest.raises(TheirError) as caught:
             check_envelope(read, SECP.public)
-        assert refused(caught, Reason.SENDER_SIGNATURE_INVALID)
+        assert refused(caught, SENDER_SIGNATURE_INVALID)
         with pytest.raises(TheirError) as caught:
             open_delivery(read, [SERVICE])
-        assert refused(caught, Reason.SEALED_VALUE_INVALID)
+        assert refused(caught, SEALED_VALUE_INVALID)
 
 
 def test_what_is_sealed_is_the_stringified_message_and_delivery_information() -> None:

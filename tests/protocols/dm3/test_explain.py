@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS, each_build, encryption_key, private_signing_key
 
 from postroom.core.errors import NotNowError
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
@@ -21,8 +23,15 @@ from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.reasons import (
+    ENVELOPE_INVALID,
+    POSTMARK_INVALID,
+    PROFILE_LOOKUP_FAILED,
+    PROFILE_UNKNOWN,
+    SEALED_VALUE_INVALID,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.reasons import Reason
 
 ALICE, BOB, MALLORY = UserKeys.random(), UserKeys.random(), UserKeys.random()
 SERVICE, OTHER_SERVICE = ServiceKeys.generate(), ServiceKeys.generate()
@@ -48,7 +57,7 @@ class Registry(MemoryRegistry):
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
         if name in self.away:
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "the registry is away")
+            raise NotNowError(PROFILE_LOOKUP_FAILED, "the registry is away")
         return super().text(name, key)
 
 
@@ -115,35 +124,35 @@ def test_each_check_says_what_it_expected_and_where_that_stands() -> None:
 
 
 BY_MALLORY: dict[str, tuple[Callable[[], Envelope], list[str], Reason]] = {
-    "the message": (lambda: sealed(keys=MALLORY), ["message signature"], Reason.SENDER_SIGNATURE_INVALID),
-    "the metadata": (lambda: sealed(envelope_keys=MALLORY), ["envelope signature"], Reason.SENDER_SIGNATURE_INVALID),
+    "the message": (lambda: sealed(keys=MALLORY), ["message signature"], SENDER_SIGNATURE_INVALID),
+    "the metadata": (lambda: sealed(envelope_keys=MALLORY), ["envelope signature"], SENDER_SIGNATURE_INVALID),
     "both": (
-        lambda: sealed(keys=MALLORY, envelope_keys=MALLORY), SIGNED[1:], Reason.SENDER_SIGNATURE_INVALID,
+        lambda: sealed(keys=MALLORY, envelope_keys=MALLORY), SIGNED[1:], SENDER_SIGNATURE_INVALID,
     ),
     "the postmark": (
         lambda: postmarked(sealed(), DeliveryInformation("bob.eth", "alice.eth"), ServiceKeys.generate()),
-        ["postmark signature"], Reason.POSTMARK_INVALID,
+        ["postmark signature"], POSTMARK_INVALID,
     ),
     "another message under this postmark": (
-        lambda: replace(sealed(), postmark=sealed().postmark), ["postmark hash"], Reason.POSTMARK_INVALID,
+        lambda: replace(sealed(), postmark=sealed().postmark), ["postmark hash"], POSTMARK_INVALID,
     ),
     "what Alice wrote to Mallory": (
-        lambda: sealed(to="mallory.eth"), ["postmark signature", "delivery information"], Reason.PROFILE_UNKNOWN,
+        lambda: sealed(to="mallory.eth"), ["postmark signature", "delivery information"], PROFILE_UNKNOWN,
     ),
     "a postmark for somebody else": (
         lambda: sealed(stamped=DeliveryInformation("carol.eth", "alice.eth")),
-        ["delivery information"], Reason.POSTMARK_INVALID,
+        ["delivery information"], POSTMARK_INVALID,
     ),
     "a postmark from somebody else": (
         lambda: sealed(stamped=DeliveryInformation("bob.eth", "carol.eth")),
-        ["delivery information"], Reason.POSTMARK_INVALID,
+        ["delivery information"], POSTMARK_INVALID,
     ),
     "a hash in the metadata": (
         lambda: sealed(extra={"encryptedMessageHash": "0x" + "00" * 32}),
-        ["hashes in the metadata"], Reason.ENVELOPE_INVALID,
+        ["hashes in the metadata"], ENVELOPE_INVALID,
     ),
     "a hash of the message": (
-        lambda: sealed(extra={"messageHash": "00" * 32}), ["hashes in the metadata"], Reason.ENVELOPE_INVALID,
+        lambda: sealed(extra={"messageHash": "00" * 32}), ["hashes in the metadata"], ENVELOPE_INVALID,
     ),
 }  # fmt: skip
 
@@ -179,12 +188,12 @@ def test_what_cannot_be_opened_is_said_and_the_rest_is_checked() -> None:
 def test_with_anothers_key_nothing_can_be_opened() -> None:
     opened = told(sealed(), keys=MALLORY)
     assert failed(opened) == ["message", "postmark"]
-    assert opened.reason is Reason.SEALED_VALUE_INVALID
+    assert opened.reason is SEALED_VALUE_INVALID
 
 
 def test_without_a_postmark_the_sender_is_checked_all_the_same() -> None:
     opened = told(replace(sealed(), postmark=None))
-    assert (failed(opened), opened.reason) == (["postmark"], Reason.POSTMARK_INVALID)
+    assert (failed(opened), opened.reason) == (["postmark"], POSTMARK_INVALID)
     assert saw(opened, "postmark") == "absent (no delivery service has set one)"
     assert [check.name for check in opened.checks][-3:] == SIGNED
 
@@ -211,13 +220,13 @@ def test_what_is_known_to_be_bad_is_bad_whatever_could_not_be_found_out() -> Non
     registry.away = {"alice.eth"}
     opened = told(sealed(stamped=DeliveryInformation("bob.eth", "carol.eth")), registry=registry)
     assert failed(opened) == ["sender's profile", "delivery information"]
-    assert (opened.reason, opened.verdict) == (Reason.POSTMARK_INVALID, "refused")
+    assert (opened.reason, opened.verdict) == (POSTMARK_INVALID, "refused")
 
 
 def test_a_sender_without_a_profile_is_nobody() -> None:
     opened = told(sealed(), registry=MemoryRegistry())
     assert failed(opened) == ["sender's profile", "postmark signature"]
-    assert opened.reason is Reason.PROFILE_UNKNOWN
+    assert opened.reason is PROFILE_UNKNOWN
 
 
 # ---- the reference's ---------------------------------------------------------------------------------------------
@@ -248,17 +257,17 @@ def test_the_references_postmark_names_nobody_so_the_receivers_profile_must_be_m
     other = UserProfile(EncryptionKey.generate().public, PrivateSigningKey.generate().public, ("ds.eth",))
     registry.put("bob.eth", PROFILE_KEY, data_uri(other.as_json()))
     opened = told(envelope, keys=keys, registry=registry)
-    assert (failed(opened), opened.reason) == (["receiver"], Reason.POSTMARK_INVALID)
+    assert (failed(opened), opened.reason) == (["receiver"], POSTMARK_INVALID)
 
 
 # ---- whatever comes ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("data", "name", "reason"),
     [
-        (b"", "json", Reason.NOT_JSON),
-        (b'{"a":1,"a":2}', "json", Reason.NOT_I_JSON),
-        (b"[]", "envelope", Reason.ENVELOPE_INVALID),
-        (b'{"message":"m","metadata":{"version":"2"}}', "envelope", Reason.ENVELOPE_INVALID),
+        (b"", "json", NOT_JSON),
+        (b'{"a":1,"a":2}', "json", NOT_I_JSON),
+        (b"[]", "envelope", ENVELOPE_INVALID),
+        (b'{"message":"m","metadata":{"version":"2"}}', "envelope", ENVELOPE_INVALID),
     ],
 )
 def test_what_is_no_envelope_ends_there(data: bytes, name: str, reason: Reason) -> None:
@@ -271,7 +280,7 @@ def test_no_sealed_text_makes_it_fall(member: str, text: str) -> None:
     value = sealed().as_json()
     value[member] = text
     opened = told(json.dumps(value).encode(errors="replace"))
-    assert opened.reason in (Reason.ENVELOPE_INVALID, Reason.SEALED_VALUE_INVALID, Reason.NOT_I_JSON)
+    assert opened.reason in (ENVELOPE_INVALID, SEALED_VALUE_INVALID, NOT_I_JSON)
 
 
 def test_what_is_long_is_shown_short() -> None:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.protocols.dm3.extension import (
     MAX_TEXT_BYTES,
     FilterRules,
@@ -19,7 +21,7 @@ from postroom.protocols.dm3.extension import (
     read_extension,
     read_size_limit,
 )
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED, NAME_INVALID, PROFILE_INVALID
 
 SCHEME = "x25519-chacha20-poly1305"
 TOKEN = "0x6B175474E89094C44Da98b954EedeAC495271d0F"
@@ -176,7 +178,7 @@ def test_null_is_the_same_as_absent() -> None:
 def test_what_is_no_extension_is_refused_and_says_where(value: Any, why: str) -> None:
     with pytest.raises(TheirError) as caught:
         read_extension(value)
-    assert caught.value.reason is Reason.PROFILE_INVALID
+    assert caught.value.reason is PROFILE_INVALID
     assert why in caught.value.detail
 
 
@@ -184,7 +186,7 @@ def test_what_is_no_extension_is_refused_and_says_where(value: Any, why: str) ->
 def test_the_lists_hold_names(member: str) -> None:
     with pytest.raises(TheirError) as caught:
         read_extension({"spamFilterRules": {member: ["carol.eth", "not a name"]}})
-    assert caught.value.reason is Reason.NAME_INVALID
+    assert caught.value.reason is NAME_INVALID
 
 
 NAMES = st.lists(st.sampled_from(["carol.eth", "Dave.eth", "ünder.eth"]), max_size=3).map(tuple)
@@ -231,35 +233,35 @@ def test_without_rules_everybody_comes_in() -> None:
 
 def test_who_is_blocked_stays_out_and_others_come_in() -> None:
     rules = FilterRules(block=("mallory.eth",))
-    assert reason_for(rules, "Mallory.ETH") is Reason.SENDER_NOT_WANTED
-    assert reason_for(rules, "mallory.eth", verified=False) is Reason.SENDER_NOT_WANTED
+    assert reason_for(rules, "Mallory.ETH") is SENDER_NOT_WANTED
+    assert reason_for(rules, "mallory.eth", verified=False) is SENDER_NOT_WANTED
     assert reason_for(rules, "alice.eth") is None
 
 
 def test_where_somebody_is_allowed_nobody_else_comes_in() -> None:
     rules = FilterRules(allow=("Alice.eth",))
     assert reason_for(rules, "aLice.eth") is None
-    assert reason_for(rules, "sub.alice.eth") is Reason.SENDER_NOT_WANTED
-    assert reason_for(rules, "bob.eth") is Reason.SENDER_NOT_WANTED
+    assert reason_for(rules, "sub.alice.eth") is SENDER_NOT_WANTED
+    assert reason_for(rules, "bob.eth") is SENDER_NOT_WANTED
 
 
 def test_a_name_that_nobody_has_proven_is_not_the_allowed_one() -> None:
-    assert reason_for(FilterRules(allow=("alice.eth",)), "alice.eth", verified=False) is Reason.SENDER_NOT_WANTED
+    assert reason_for(FilterRules(allow=("alice.eth",)), "alice.eth", verified=False) is SENDER_NOT_WANTED
 
 
 def test_to_be_blocked_is_stronger_than_to_be_allowed() -> None:
-    assert reason_for(FilterRules(allow=("a.eth",), block=("a.eth",)), "a.eth") is Reason.SENDER_NOT_WANTED
+    assert reason_for(FilterRules(allow=("a.eth",), block=("a.eth",)), "a.eth") is SENDER_NOT_WANTED
 
 
 @pytest.mark.parametrize(
     "rule", [{"min_nonce": 1}, {"min_balance": 1}, {"min_token_balance": TokenBalance(TOKEN, 1)}], ids=str
 )
 def test_a_rule_that_asks_a_chain_says_come_back_later_to_all_but_the_allowed(rule: dict[str, Any]) -> None:
-    assert reason_for(FilterRules(**rule), "alice.eth") is Reason.FILTER_RULE_UNCHECKED
-    assert reason_for(FilterRules(**rule, block=("alice.eth",)), "alice.eth") is Reason.SENDER_NOT_WANTED
+    assert reason_for(FilterRules(**rule), "alice.eth") is FILTER_RULE_UNCHECKED
+    assert reason_for(FilterRules(**rule, block=("alice.eth",)), "alice.eth") is SENDER_NOT_WANTED
     friends = FilterRules(**rule, allow=("alice.eth",))
     assert reason_for(friends, "alice.eth") is None
-    assert reason_for(friends, "bob.eth") is Reason.SENDER_NOT_WANTED
+    assert reason_for(friends, "bob.eth") is SENDER_NOT_WANTED
 
 
 @pytest.mark.parametrize(
@@ -270,7 +272,7 @@ def test_that_a_sender_has_at_least_nothing_needs_no_chain(rule: dict[str, Any])
 
 
 def test_what_is_no_name_is_nobodys() -> None:
-    assert reason_for(FilterRules(), "not a name") is Reason.NAME_INVALID
+    assert reason_for(FilterRules(), "not a name") is NAME_INVALID
 
 
 @given(ANY_RULES, st.sampled_from(["carol.eth", "dave.eth", "\u00fcnder.eth", "eve.eth"]), st.booleans())
@@ -317,4 +319,4 @@ def test_a_services_limit_is_read_from_its_answer(properties: Any, limit: int | 
 def test_a_limit_of_another_kind_is_none(properties: Any) -> None:
     with pytest.raises(TheirError) as caught:
         read_size_limit(properties)
-    assert caught.value.reason is Reason.PROFILE_INVALID
+    assert caught.value.reason is PROFILE_INVALID

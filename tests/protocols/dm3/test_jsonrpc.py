@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.jsonrpc import (
     MAX_BATCH,
     MAX_ID_CHARACTERS,
@@ -23,7 +24,13 @@ from postroom.protocols.dm3.jsonrpc import (
     result,
     write_answers,
 )
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import (
+    RPC_NOT_A_REQUEST,
+    RPC_UNKNOWN_METHOD,
+    RPC_WRONG_PARAMS,
+    SENDER_SIGNATURE_INVALID,
+)
+from postroom.reasons import reason_of
 
 PARSE_ERROR = {"code": -32700, "message": "Parse error"}
 INVALID_REQUEST = {"code": -32600, "message": "Invalid Request"}
@@ -34,12 +41,12 @@ def subtract(params: JsonValue) -> JsonValue:
     match params:
         case [int(minuend), int(subtrahend)] | {"minuend": int(minuend), "subtrahend": int(subtrahend)}:
             return minuend - subtrahend
-    raise TheirError(Reason.RPC_WRONG_PARAMS)
+    raise TheirError(RPC_WRONG_PARAMS)
 
 
 def total(params: JsonValue) -> JsonValue:
     if not isinstance(params, list):
-        raise TheirError(Reason.RPC_WRONG_PARAMS)
+        raise TheirError(RPC_WRONG_PARAMS)
     return sum(number for number in params if isinstance(number, int))
 
 
@@ -59,7 +66,7 @@ def answer(item: Call | RpcError) -> RpcResult | RpcError | None:
         return item
     method = METHODS.get(item.method)
     if method is None:
-        return error(item, TheirError(Reason.RPC_UNKNOWN_METHOD))
+        return error(item, TheirError(RPC_UNKNOWN_METHOD))
     try:
         return result(item, method(item.params))
     except TheirError as refused:
@@ -247,7 +254,7 @@ def test_the_first_parameter_is_taken_and_later_ones_are_left(params: str) -> No
 def test_parameters_of_another_form_are_wrong(params: str) -> None:
     with pytest.raises(TheirError) as caught:
         first_param(call_with(params))
-    assert caught.value.reason is Reason.RPC_WRONG_PARAMS
+    assert caught.value.reason is RPC_WRONG_PARAMS
 
 
 def call_with(params: str) -> Call:
@@ -261,12 +268,12 @@ def call_with(params: str) -> Call:
     ("why", "said"),
     [
         (
-            TheirError(Reason.SENDER_SIGNATURE_INVALID, "the envelope's signature"),
+            TheirError(SENDER_SIGNATURE_INVALID, "the envelope's signature"),
             {"code": -32003, "message": "Unauthorized",
              "data": {"reason": "SenderSignatureInvalid", "detail": "the envelope's signature"}},
         ),
         (
-            NotNowError(Reason.STORE_UNAVAILABLE),
+            NotNowError(STORE_UNAVAILABLE),
             {"code": -32002, "message": "Resource unavailable",
              "data": {"reason": "StoreUnavailable", "detail": "The store did not take a write just now."}},
         ),
@@ -316,7 +323,7 @@ def assert_well_formed(text: bytes | None) -> None:
         if "error" in one:
             assert isinstance(one["error"]["code"], int)
             assert one["error"]["message"]
-            assert Reason(one["error"]["data"]["reason"])
+            assert reason_of(one["error"]["data"]["reason"])
             assert one["error"]["data"]["detail"]
 
 
@@ -341,7 +348,7 @@ def test_an_id_is_no_longer_than_an_answer_can_bear() -> None:
     assert asked(longest) == Call(longest, False, "m", None)
     refused = asked(longest + "x")
     assert isinstance(refused, RpcError)
-    assert (refused.id, refused.reason) == (None, Reason.RPC_NOT_A_REQUEST)
+    assert (refused.id, refused.reason) == (None, RPC_NOT_A_REQUEST)
 
 
 @pytest.mark.parametrize("params", [5, "x", True, 0.5])
@@ -349,4 +356,4 @@ def test_params_are_an_array_or_an_object(params: object) -> None:
     body = json.dumps({"jsonrpc": "2.0", "method": "m", "id": 1, "params": params}).encode()
     [refused] = read_calls(body, max_bytes=9999).items
     assert isinstance(refused, RpcError)
-    assert (refused.id, refused.reason) == (1, Reason.RPC_WRONG_PARAMS)
+    assert (refused.id, refused.reason) == (1, RPC_WRONG_PARAMS)

@@ -17,7 +17,7 @@ from tests.protocols.dm3.known import each_build, encryption_key, private_signin
 
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey, UserKeys, read_user_keys, wallet_message
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_INVALID
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 TEXT = b'{"a":1}'
@@ -47,7 +47,7 @@ def b64(raw: bytes) -> str:
 def public_refusal(text: str) -> str:
     with pytest.raises(TheirError) as caught:
         PublicSigningKey.parse(text)
-    return refused(caught, Reason.PROFILE_INVALID)
+    return refused(caught, PROFILE_INVALID)
 
 
 # --- which key it is ------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_arbitrary_bytes_are_a_key_or_refused(raw: bytes) -> None:
     try:
         assert PublicSigningKey.parse(b64(raw)).encode() == b64(raw)
     except TheirError as error:
-        if error.reason is not Reason.PROFILE_INVALID:
+        if error.reason is not PROFILE_INVALID:
             raise
 
 

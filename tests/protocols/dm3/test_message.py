@@ -22,7 +22,7 @@ from postroom.protocols.dm3.message import (
     read_message,
     sign_message,
 )
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import MESSAGE_INVALID, SENDER_SIGNATURE_INVALID
 
 SECP = PrivateSigningKey.generate("secp256k1")
 ED = PrivateSigningKey.generate("ed25519")
@@ -56,7 +56,7 @@ def message(metadata: dict[str, Any] | None = None, **members: Any) -> Any:
 def refusal(value: Any) -> str:
     with pytest.raises(TheirError) as caught:
         read_message(value)
-    return refused(caught, Reason.MESSAGE_INVALID)
+    return refused(caught, MESSAGE_INVALID)
 
 
 def test_a_message_is_read() -> None:
@@ -269,7 +269,7 @@ GOOD = MessageMetadata("bob.eth", "alice.eth", 1)
 def test_what_is_made_by_hand_is_checked_as_well(make: Any) -> None:
     with pytest.raises(TheirError) as caught:
         make()
-    assert refused(caught, Reason.MESSAGE_INVALID)
+    assert refused(caught, MESSAGE_INVALID)
 
 
 def test_a_message_cannot_be_changed() -> None:
@@ -309,7 +309,7 @@ def must_not_pass(value: Any, key: PrivateSigningKey) -> None:
     """It is refused: because it is no message any more, or because of its signature."""
     with pytest.raises(TheirError) as caught:
         check_message(read_message(value), key.public)
-    assert caught.value.reason in (Reason.MESSAGE_INVALID, Reason.SENDER_SIGNATURE_INVALID)
+    assert caught.value.reason in (MESSAGE_INVALID, SENDER_SIGNATURE_INVALID)
 
 
 def signed_whole(key: PrivateSigningKey) -> Any:
@@ -342,7 +342,7 @@ def test_another_keys_signature_is_refused() -> None:
     for other in (PrivateSigningKey.generate("secp256k1"), ED):
         with pytest.raises(TheirError) as caught:
             check_message(signed, other.public)
-        assert "sender's key" in refused(caught, Reason.SENDER_SIGNATURE_INVALID)
+        assert "sender's key" in refused(caught, SENDER_SIGNATURE_INVALID)
 
 
 JSON = st.recursive(
@@ -364,7 +364,7 @@ def test_arbitrary_members_are_kept_or_refused_and_nothing_else_happens(members:
     try:
         read = read_message(value)
     except TheirError as error:
-        if error.reason is not Reason.MESSAGE_INVALID:
+        if error.reason is not MESSAGE_INVALID:
             raise
     else:
         assert read.as_json() == value

@@ -13,7 +13,7 @@ from tests.protocols.dm3.known import BUILDS
 
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.names import _PLAIN, MAX_NAME_BYTES, normalize
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import NAME_INVALID
 
 KNOWN = [answer for build in BUILDS.values() for answer in build["primitives"]["normalizeEnsName"]]
 
@@ -67,7 +67,7 @@ def test_a_name_has_one_spelling(name: str, normalized: str) -> None:
 def test_what_ensip_15_does_not_normalise_is_no_name(name: str, why: str) -> None:
     with pytest.raises(TheirError) as caught:
         normalize(name)
-    assert caught.value.reason is Reason.NAME_INVALID
+    assert caught.value.reason is NAME_INVALID
     assert why in caught.value.detail
 
 
@@ -129,7 +129,7 @@ def test_every_text_is_a_name_or_refused_as_the_library_has_it(text: str) -> Non
     if expected is None:
         with pytest.raises(TheirError) as caught:
             normalize(text)
-        assert caught.value.reason is Reason.NAME_INVALID
+        assert caught.value.reason is NAME_INVALID
     else:
         assert normalize(text) == expected == normalize(expected)
 

@@ -13,6 +13,7 @@ from tests.protocols.dm3.known import BUILDS
 
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import (
     MAX_SERVICES,
@@ -25,7 +26,7 @@ from postroom.protocols.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_URI_UNSUPPORTED
 
 USERS = [BUILDS[build]["profiles"][who] for build in BUILDS for who in ("alice", "bob")]
 SERVICES = [BUILDS[build]["deliveryService"] for build in BUILDS]
@@ -35,7 +36,7 @@ WRAPPED = json.loads(ALICE["signedProfileStringified"])
 SERVICE = SERVICES[0]["profile"]
 
 
-def refused(read: Callable[[Any], object], value: object, reason: Reason = Reason.PROFILE_INVALID) -> str:
+def refused(read: Callable[[Any], object], value: object, reason: Reason = PROFILE_INVALID) -> str:
     with pytest.raises(TheirError) as caught:
         read(value)
     assert caught.value.reason is reason
@@ -77,19 +78,19 @@ OURS: dict[str, tuple[str, Reason | None]] = {
     # Settlement dm3 10: percent-encoded, bare, and with line breaks, as the text has it; the reference reads none.
     "data percent-encoded": ("error", None),
     "data charset": ("ok", None),
-    "data wrong mime": ("no resolver", Reason.PROFILE_INVALID),
+    "data wrong mime": ("no resolver", PROFILE_INVALID),
     "data bare UserProfile (as in the spec)": ("error", None),
     "data with newline in json": ("no resolver", None),
     # Not read yet, whatever stands there: a reason of its own.
-    "https 0x hash": ("ok", Reason.PROFILE_URI_UNSUPPORTED),
-    "https hash without 0x": ("error", Reason.PROFILE_URI_UNSUPPORTED),
-    "https upper-case hash": ("error", Reason.PROFILE_URI_UNSUPPORTED),
-    "https wrong hash": ("error", Reason.PROFILE_URI_UNSUPPORTED),
-    "https no hash": ("error", Reason.PROFILE_URI_UNSUPPORTED),
+    "https 0x hash": ("ok", PROFILE_URI_UNSUPPORTED),
+    "https hash without 0x": ("error", PROFILE_URI_UNSUPPORTED),
+    "https upper-case hash": ("error", PROFILE_URI_UNSUPPORTED),
+    "https wrong hash": ("error", PROFILE_URI_UNSUPPORTED),
+    "https no hash": ("error", PROFILE_URI_UNSUPPORTED),
     # The text knows no http:.
-    "http 0x hash (no TLS)": ("ok", Reason.PROFILE_INVALID),
-    "https body with other key order": ("ok", Reason.PROFILE_URI_UNSUPPORTED),
-    "ipfs (body not verified against CID)": ("ok", Reason.PROFILE_URI_UNSUPPORTED),
+    "http 0x hash (no TLS)": ("ok", PROFILE_INVALID),
+    "https body with other key order": ("ok", PROFILE_URI_UNSUPPORTED),
+    "ipfs (body not verified against CID)": ("ok", PROFILE_URI_UNSUPPORTED),
 }
 # The known answers keep the beginning of each URI; where it carries the profile, this is the whole of it.
 WHOLE = {
@@ -198,7 +199,7 @@ def test_every_text_is_read_or_refused(text: str) -> None:
         try:
             profile_of_uri(uri)
         except TheirError as error:
-            refusals = {Reason.PROFILE_INVALID, Reason.PROFILE_URI_UNSUPPORTED}
+            refusals = {PROFILE_INVALID, PROFILE_URI_UNSUPPORTED}
             assert error.reason in refusals  # noqa: PT017 - either is right
 
 
@@ -374,4 +375,4 @@ def test_all_json_is_a_profile_or_refused(value: Any) -> None:
             try:
                 read(whole)
             except TheirError as error:
-                assert error.reason is Reason.PROFILE_INVALID  # noqa: PT017 - it may be none
+                assert error.reason is PROFILE_INVALID  # noqa: PT017 - it may be none

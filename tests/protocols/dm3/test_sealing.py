@@ -13,8 +13,8 @@ from tests.protocols.dm3.known import BUILDS, each_build, encryption_key, nonce_
 from postroom.core.errors import TheirError
 from postroom.crypto.encodings import decode_base64
 from postroom.crypto.x25519 import EncryptionKey
+from postroom.protocols.dm3.reasons import PROFILE_INVALID, SEALED_VALUE_INVALID
 from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
-from postroom.reasons import Reason
 
 BOB = EncryptionKey.from_seed(bytes(range(32)))
 EVE = EncryptionKey.from_seed(bytes(32))
@@ -32,7 +32,7 @@ SMALL_ORDER = [
 def refusal(text: str, *keys: EncryptionKey) -> str:
     with pytest.raises(TheirError) as caught:
         open_sealed(text, keys or (BOB,))
-    return refused(caught, Reason.SEALED_VALUE_INVALID)
+    return refused(caught, SEALED_VALUE_INVALID)
 
 
 def with_members(**members: object) -> str:
@@ -166,7 +166,7 @@ def test_a_value_sealed_to_another_key_is_refused() -> None:
 def test_no_key_opens_nothing() -> None:
     with pytest.raises(TheirError) as caught:
         open_sealed(SEALED, [])
-    assert "sealed to another key" in refused(caught, Reason.SEALED_VALUE_INVALID)
+    assert "sealed to another key" in refused(caught, SEALED_VALUE_INVALID)
 
 
 @pytest.mark.parametrize("point", SMALL_ORDER)
@@ -179,13 +179,13 @@ def test_an_ephemeral_key_of_small_order_is_refused(point: str) -> None:
 def test_nothing_is_sealed_to_a_key_of_small_order(point: str) -> None:
     with pytest.raises(TheirError) as caught:
         seal(b"secret", bytes.fromhex(point))
-    assert "small order" in refused(caught, Reason.PROFILE_INVALID)
+    assert "small order" in refused(caught, PROFILE_INVALID)
 
 
 def test_nothing_is_sealed_to_a_key_of_another_length() -> None:
     with pytest.raises(TheirError) as caught:
         seal(b"secret", bytes(33))
-    assert "33 bytes" in refused(caught, Reason.PROFILE_INVALID)
+    assert "33 bytes" in refused(caught, PROFILE_INVALID)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from postroom.protocols.dm3.envelope import message_hash, open_message, read_env
 from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import is_signed_by, read_postmark
+from postroom.protocols.dm3.reasons import ENVELOPE_INVALID, NAME_INVALID
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.settling import settle
 from postroom.protocols.dm3.stored import (
@@ -30,7 +31,6 @@ from postroom.protocols.dm3.stored import (
     read_entry,
     store_envelope,
 )
-from postroom.reasons import Reason
 
 HASH = "ab" * 32
 TOMBSTONE = Tombstone(HASH, AT, ALICE, (HASH, "cd" * 32), "ef" * 32, Removal.DELETE_REQUEST, "01" * 32)
@@ -117,7 +117,7 @@ def test_a_conversation_is_with_who_is_not_the_owner(sender: str, to: str, partn
 def test_who_has_no_name_has_no_conversation() -> None:
     with pytest.raises(TheirError) as caught:
         conversation_partner(letter("hello", sender="a..b"), BOB)
-    refused(caught, Reason.NAME_INVALID)
+    refused(caught, NAME_INVALID)
     assert letter("hello", sender="a..b").author == "a..b"
 
 
@@ -147,7 +147,7 @@ def test_no_member_of_what_is_kept_as_it_came_may_be_missing_or_of_another_type(
     for changed_members in ({k: v for k, v in members.items() if k != member}, {**members, member: ["?"]}):
         with pytest.raises(TheirError) as caught:
             read_entry({"received": changed_members})
-        refused(caught, Reason.ENVELOPE_INVALID)
+        refused(caught, ENVELOPE_INVALID)
 
 
 def test_what_is_kept_as_it_came_is_one_message_by_its_id_and_in_its_conversation_unless_it_was_set_aside() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from postroom.core.errors import TheirError
 from postroom.protocols.nlweb.blocks import is_blocked, read_block
 from postroom.protocols.nlweb.names import MAX_NAME
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import WRONG_SHAPE
 
 WALLET = "125a5c75-cb72-43d2-9695-37026dfcaa48"
 LABEL = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True).filter(lambda it: not it.isdigit())
@@ -42,7 +42,7 @@ def test_a_block_has_one_spelling_as_names_have(text: str, block: str) -> None:
 def test_what_is_no_block_is_refused(text: str) -> None:
     with pytest.raises(TheirError) as caught:
         read_block(text)
-    assert caught.value.reason is Reason.WRONG_SHAPE
+    assert caught.value.reason is WRONG_SHAPE
 
 
 @given(st.text(max_size=MAX_NAME))

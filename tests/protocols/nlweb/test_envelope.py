@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reasons import NOT_I_JSON
 from postroom.protocols.nlweb.envelope import (
     MAX_SIGNATURE,
     MAX_SUBJECT,
@@ -23,8 +24,8 @@ from postroom.protocols.nlweb.envelope import (
     read_envelope,
     signed_text_of,
 )
+from postroom.protocols.nlweb.reasons import HASH_MISMATCH, NOT_OURS, UNSUPPORTED_VERSION, WRONG_SHAPE
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
-from postroom.reasons import Reason
 
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
 WALLET = "7ecbcc6e-0d5e-4ab0-9b0e-1d0f8a3d3c11"
@@ -61,7 +62,7 @@ def refusal(value: JsonValue) -> TheirError:
 
 def wrong_shape(value: JsonValue) -> str:
     error = refusal(value)
-    assert error.reason is Reason.WRONG_SHAPE
+    assert error.reason is WRONG_SHAPE
     return error.detail
 
 
@@ -141,9 +142,9 @@ def test_a_refusal_never_repeats_what_the_sender_wrote() -> None:
 
 def test_the_version_is_looked_at_before_any_other_member() -> None:
     value: JsonValue = {"🤝": "nlweb.org/MSG:2.0", "Header": {}}
-    assert refusal(value).reason is Reason.UNSUPPORTED_VERSION
+    assert refusal(value).reason is UNSUPPORTED_VERSION
     value = {"Header": {"Schema": "nlweb.org/MSG:2.0", "From": 1}}
-    assert refusal(value).reason is Reason.UNSUPPORTED_VERSION
+    assert refusal(value).reason is UNSUPPORTED_VERSION
 
 
 def test_a_minor_version_is_accepted() -> None:
@@ -363,7 +364,7 @@ def _reversed(value: JsonValue) -> JsonValue:
 def test_a_value_without_canonical_text_cannot_be_signed() -> None:
     with pytest.raises(TheirError) as caught:
         signed_text_of({"Body": 2**53}, {})
-    assert caught.value.reason is Reason.NOT_I_JSON
+    assert caught.value.reason is NOT_I_JSON
 
 
 # --- Hash and receiver -------------------------------------------------------------------------------------------
@@ -399,7 +400,7 @@ def test_the_hash_is_lower_case_hex_of_sha_256() -> None:
 def test_a_hash_of_another_length_case_or_value_is_a_mismatch(claimed: str) -> None:
     with pytest.raises(TheirError) as caught:
         check_hash(claimed, digest_of(TEXT))
-    assert caught.value.reason is Reason.HASH_MISMATCH
+    assert caught.value.reason is HASH_MISMATCH
 
 
 @pytest.mark.parametrize(
@@ -413,7 +414,7 @@ def test_a_message_for_us_is_taken_however_our_name_is_written(is_ours: Callable
 def test_a_message_for_another_is_not_ours() -> None:
     with pytest.raises(TheirError) as caught:
         check_receiver(read_envelope(envelope()), lambda name: name == "nlweb.any-receiver.com")
-    assert caught.value.reason is Reason.NOT_OURS
+    assert caught.value.reason is NOT_OURS
 
 
 def test_a_domain_may_write_to_itself() -> None:
@@ -443,7 +444,7 @@ def test_any_json_is_an_envelope_or_refused_with_a_reason(value: JsonValue) -> N
     try:
         read = read_envelope(value)
     except TheirError as error:
-        assert error.reason in (Reason.WRONG_SHAPE, Reason.UNSUPPORTED_VERSION)  # noqa: PT017  (either is right)
+        assert error.reason in (WRONG_SHAPE, UNSUPPORTED_VERSION)  # noqa: PT017  (either is right)
     else:
         assert isinstance(value, dict)
         content = {name: member for name, member in value.items() if name in ("Body", "Header")}

@@ -11,14 +11,31 @@ from hypothesis import strategies as st
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.explanation import Check, Explanation
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.core.timestamps import write_timestamp
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.protocols.nlweb.explain import FindKey, explain
+from postroom.protocols.nlweb.reasons import (
+    DNSSEC_BOGUS,
+    HASH_MISMATCH,
+    KEY_LOOKUP_FAILED,
+    KEY_NOT_FOUND,
+    KEY_REVOKED,
+    NOT_OURS,
+    SENDER_NOT_SIGNED,
+    SIGNATURE_INVALID,
+    TIMESTAMP_TOO_NEW,
+    TIMESTAMP_TOO_OLD,
+    UNSUPPORTED_VERSION,
+    WALLET_UNKNOWN,
+    WRONG_SHAPE,
+)
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.sign import Draft, seal, sign
 from postroom.protocols.nlweb.timestamp import Window
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
-from postroom.reasons import Reason
 
 KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
@@ -132,22 +149,22 @@ def test_any_receiver_is_taken_for_ours_where_none_is_given(ours: Sequence[str])
 # --- one fault each ----------------------------------------------------------------------------------------------
 
 FAULTS = [
-    ({**GOOD, "🤝": "nlweb.org/MSG:2.0"}, "schema", Reason.UNSUPPORTED_VERSION),
-    ({**GOOD, "🤝": "pollyweb.org/MSG:1.0"}, "Selector", Reason.WRONG_SHAPE),
-    (with_header(Schema="pollyweb.org/MSG:1.0"), "schema", Reason.WRONG_SHAPE),
-    (with_header(From="no host"), "From", Reason.WRONG_SHAPE),
-    (with_header(To="no host"), "To", Reason.WRONG_SHAPE),
-    (with_header(Subject="\0"), "Subject", Reason.WRONG_SHAPE),
-    (with_header(Correlation="7"), "Correlation", Reason.WRONG_SHAPE),
-    (with_header(Timestamp="now"), "Timestamp", Reason.WRONG_SHAPE),
-    (with_header(DKIM="../x"), "DKIM", Reason.WRONG_SHAPE),
-    (without(GOOD, "Hash"), "Hash form", Reason.WRONG_SHAPE),
-    ({**GOOD, "Signature": "%"}, "Signature form", Reason.WRONG_SHAPE),
-    (with_header(To="any-other.com"), "receiver", Reason.NOT_OURS),
-    (with_header(Timestamp="2018-12-10T13:45:00Z"), "time", Reason.TIMESTAMP_TOO_OLD),
-    (with_header(Timestamp="2918-12-10T13:45:00Z"), "time", Reason.TIMESTAMP_TOO_NEW),
-    ({**GOOD, "Hash": "0" * 64}, "hash", Reason.HASH_MISMATCH),
-    ({**GOOD, "Signature": sign(DRAFT, OTHER)["Signature"]}, "signature", Reason.SIGNATURE_INVALID),
+    ({**GOOD, "🤝": "nlweb.org/MSG:2.0"}, "schema", UNSUPPORTED_VERSION),
+    ({**GOOD, "🤝": "pollyweb.org/MSG:1.0"}, "Selector", WRONG_SHAPE),
+    (with_header(Schema="pollyweb.org/MSG:1.0"), "schema", WRONG_SHAPE),
+    (with_header(From="no host"), "From", WRONG_SHAPE),
+    (with_header(To="no host"), "To", WRONG_SHAPE),
+    (with_header(Subject="\0"), "Subject", WRONG_SHAPE),
+    (with_header(Correlation="7"), "Correlation", WRONG_SHAPE),
+    (with_header(Timestamp="now"), "Timestamp", WRONG_SHAPE),
+    (with_header(DKIM="../x"), "DKIM", WRONG_SHAPE),
+    (without(GOOD, "Hash"), "Hash form", WRONG_SHAPE),
+    ({**GOOD, "Signature": "%"}, "Signature form", WRONG_SHAPE),
+    (with_header(To="any-other.com"), "receiver", NOT_OURS),
+    (with_header(Timestamp="2018-12-10T13:45:00Z"), "time", TIMESTAMP_TOO_OLD),
+    (with_header(Timestamp="2918-12-10T13:45:00Z"), "time", TIMESTAMP_TOO_NEW),
+    ({**GOOD, "Hash": "0" * 64}, "hash", HASH_MISMATCH),
+    ({**GOOD, "Signature": sign(DRAFT, OTHER)["Signature"]}, "signature", SIGNATURE_INVALID),
 ]
 
 
@@ -158,7 +175,7 @@ def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
     explanation = told(envelope)
     assert failed(explanation) == {name: reason}
     assert explanation.reason is reason
-    assert explanation.verdict == ("discarded" if reason is Reason.SIGNATURE_INVALID else "refused")
+    assert explanation.verdict == ("discarded" if reason is SIGNATURE_INVALID else "refused")
     # What hangs on the failed member cannot be checked; all else is.
     hanging = {
         "schema": {"DKIM", "dnssec", "key", "signature"},
@@ -175,23 +192,23 @@ def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
 
 def test_the_verdict_is_that_of_the_first_fault() -> None:
     envelope = {**with_header(To="any-other.com", Timestamp="2018-12-10T13:45:00Z"), "Hash": "0" * 64}
-    explanation = told(envelope, raising(TheirError(Reason.KEY_NOT_FOUND, "none")))
+    explanation = told(envelope, raising(TheirError(KEY_NOT_FOUND, "none")))
     assert failed(explanation) == {
-        "receiver": Reason.NOT_OURS,
-        "time": Reason.TIMESTAMP_TOO_OLD,
-        "hash": Reason.HASH_MISMATCH,
-        "key": Reason.KEY_NOT_FOUND,
+        "receiver": NOT_OURS,
+        "time": TIMESTAMP_TOO_OLD,
+        "hash": HASH_MISMATCH,
+        "key": KEY_NOT_FOUND,
     }
-    assert (explanation.verdict, explanation.reason) == ("refused", Reason.NOT_OURS)
+    assert (explanation.verdict, explanation.reason) == ("refused", NOT_OURS)
 
 
 @pytest.mark.parametrize(
     ("data", "names_told", "reason"),
     [
-        (b"", ["json"], Reason.NOT_JSON),
-        (b'{"a":1,"a":2}', ["json"], Reason.NOT_I_JSON),
-        (b"[]", ["json", "frame"], Reason.WRONG_SHAPE),
-        (b'{"Header":7}', ["json", "frame"], Reason.WRONG_SHAPE),
+        (b"", ["json"], NOT_JSON),
+        (b'{"a":1,"a":2}', ["json"], NOT_I_JSON),
+        (b"[]", ["json", "frame"], WRONG_SHAPE),
+        (b'{"Header":7}', ["json", "frame"], WRONG_SHAPE),
     ],
 )
 def test_where_nothing_can_be_read_nothing_more_is_checked(data: bytes, names_told: list[str], reason: Reason) -> None:
@@ -201,7 +218,7 @@ def test_where_nothing_can_be_read_nothing_more_is_checked(data: bytes, names_to
 
 
 def test_a_message_too_large_is_not_read() -> None:
-    assert told(GOOD, max_bytes=10).reason is Reason.TOO_LARGE
+    assert told(GOOD, max_bytes=10).reason is TOO_LARGE
 
 
 # --- the key -----------------------------------------------------------------------------------------------------
@@ -210,13 +227,13 @@ def test_a_message_too_large_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("error", "name", "verdict"),
     [
-        (TheirError(Reason.SENDER_NOT_SIGNED, "no DS at com."), "dnssec", "discarded"),
-        (TheirError(Reason.DNSSEC_BOGUS, "an RRSIG is over"), "dnssec", "discarded"),
-        (NotNowError(Reason.KEY_LOOKUP_FAILED, "no answer"), "dnssec", "retry"),
-        (TheirError(Reason.KEY_NOT_FOUND, "no TXT record"), "key", "discarded"),
-        (TheirError(Reason.KEY_REVOKED), "key", "discarded"),
-        (TheirError(Reason.KEY_RECORD_INVALID, "two records"), "key", "discarded"),
-        (TheirError(Reason.KEY_UNUSABLE, "1024 bits"), "key", "discarded"),
+        (TheirError(SENDER_NOT_SIGNED, "no DS at com."), "dnssec", "discarded"),
+        (TheirError(DNSSEC_BOGUS, "an RRSIG is over"), "dnssec", "discarded"),
+        (NotNowError(KEY_LOOKUP_FAILED, "no answer"), "dnssec", "retry"),
+        (TheirError(KEY_NOT_FOUND, "no TXT record"), "key", "discarded"),
+        (TheirError(KEY_REVOKED), "key", "discarded"),
+        (TheirError(KEY_RECORD_INVALID, "two records"), "key", "discarded"),
+        (TheirError(KEY_UNUSABLE, "1024 bits"), "key", "discarded"),
     ],
 )
 def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
@@ -229,9 +246,7 @@ def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
     assert "signature" not in names(explanation)
 
 
-@pytest.mark.parametrize(
-    "error", [TheirError(Reason.WALLET_UNKNOWN), NotNowError(Reason.KEY_LOOKUP_FAILED, "the directory is away")]
-)
+@pytest.mark.parametrize("error", [TheirError(WALLET_UNKNOWN), NotNowError(KEY_LOOKUP_FAILED, "the directory is away")])
 def test_a_wallets_key_is_no_matter_of_dnssec_even_where_it_is_missing(error: TheirError | NotNowError) -> None:
     envelope = sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY)
     explanation = told(envelope, raising(error))
@@ -326,9 +341,9 @@ TOP_MEMBERS = ["🤝", "Header", "Body", "Hash", "Signature", "Unknown"]
 KEYS = [
     found,
     lambda _: (OTHER.public, "other"),
-    raising(TheirError(Reason.KEY_NOT_FOUND)),
-    raising(TheirError(Reason.SENDER_NOT_SIGNED)),
-    raising(NotNowError(Reason.KEY_LOOKUP_FAILED)),
+    raising(TheirError(KEY_NOT_FOUND)),
+    raising(TheirError(SENDER_NOT_SIGNED)),
+    raising(NotNowError(KEY_LOOKUP_FAILED)),
 ]
 
 

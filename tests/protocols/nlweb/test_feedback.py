@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Kind, Reason
 from postroom.protocols.nlweb.feedback import (
     Feedback,
     body_of,
@@ -17,8 +18,9 @@ from postroom.protocols.nlweb.feedback import (
     read_refusal,
     summary_of,
 )
+from postroom.protocols.nlweb.reasons import KEY_REVOKED, SIGNATURE_INVALID, WRONG_SHAPE
 from postroom.protocols.nlweb.timestamp import read_timestamp
-from postroom.reasons import Kind, Reason
+from postroom.reasons import REASONS
 
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
 HOUR_MS = 3_600_000
@@ -43,7 +45,7 @@ def test_a_wallet_has_no_manifest_that_names_a_buffer() -> None:
 
 
 def test_one_discard_is_told_in_these_words() -> None:
-    assert body_of("any-sender.com", UUID, Reason.SIGNATURE_INVALID) == {
+    assert body_of("any-sender.com", UUID, SIGNATURE_INVALID) == {
         "Sender": "any-sender.com",
         "Correlation": UUID,
         "Status": "Discarded",
@@ -52,7 +54,7 @@ def test_one_discard_is_told_in_these_words() -> None:
     }
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.kind is Kind.DISCARD], ids=str)
+@pytest.mark.parametrize("reason", [reason for reason in REASONS if reason.kind is Kind.DISCARD], ids=str)
 def test_every_discard_has_its_sentence_and_its_code(reason: Reason) -> None:
     body = body_of("any-sender.com", UUID, reason)
     assert (body["Reason"], body["Code"]) == (reason.sentence, str(reason))
@@ -82,8 +84,8 @@ def test_the_same_discards_make_the_same_summary_in_whatever_order_they_were_cou
 
 
 def test_what_we_say_as_receiver_we_understand_as_buffer() -> None:
-    body = body_of("any-sender.com", UUID, Reason.KEY_REVOKED)
-    assert read_feedback(body) == Feedback("any-sender.com", UUID, "KeyRevoked", Reason.KEY_REVOKED.sentence)
+    body = body_of("any-sender.com", UUID, KEY_REVOKED)
+    assert read_feedback(body) == Feedback("any-sender.com", UUID, "KeyRevoked", KEY_REVOKED.sentence)
 
 
 @given(st.text(max_size=500), st.integers(0, 80))
@@ -159,4 +161,4 @@ def test_further_members_of_a_feedback_are_no_concern() -> None:
 def test_a_feedback_that_cannot_be_filed_is_a_shape_error(body: JsonValue) -> None:
     with pytest.raises(TheirError) as caught:
         read_feedback(body)
-    assert caught.value.reason is Reason.WRONG_SHAPE
+    assert caught.value.reason is WRONG_SHAPE

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from postroom.core.errors import TheirError
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import KeyRules, PrivateKey
 from postroom.protocols.nlweb.key_record import (
     MAX_RECORD_BYTES,
@@ -20,7 +21,7 @@ from postroom.protocols.nlweb.key_record import (
     record_text,
     zone_line,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, KEY_REVOKED
 
 RSA = PrivateKey.generate("rsa").public
 ED25519 = PrivateKey.generate("ed25519").public
@@ -58,7 +59,7 @@ def test_the_rsa_keys_of_the_rfcs_have_1024_bits_and_are_taken_by_rule_only(reco
     assert (key.algorithm, key.bits) == ("rsa", 1024)
     assert key.spki() == b64decode(record.partition(b"p=")[2])
     error = refusal(record)
-    assert error.reason is Reason.KEY_UNUSABLE
+    assert error.reason is KEY_UNUSABLE
     assert "1024 bits" in error.detail
 
 
@@ -125,26 +126,26 @@ def test_ed25519_may_be_raw_or_a_subject_public_key_info() -> None:
 def test_txt_records_that_are_no_key_records_are_passed_over(other: bytes) -> None:
     assert parse_key_record([other, b"v=DKIM1; p=" + P_RSA]) == RSA
     assert parse_key_record([b"v=DKIM1; p=" + P_RSA, other]) == RSA
-    assert refusal(other).reason is Reason.KEY_NOT_FOUND
+    assert refusal(other).reason is KEY_NOT_FOUND
 
 
 # --- forms that are refused ----------------------------------------------------------------------------------
 
 
 def test_no_record_is_no_key() -> None:
-    assert refusal().reason is Reason.KEY_NOT_FOUND
+    assert refusal().reason is KEY_NOT_FOUND
 
 
 @pytest.mark.parametrize("second", [b"p=" + P_RSA, b"p=", b"v=DKIM1", b"v=DKIM1; rubbish"])
 def test_several_key_records_at_one_name_are_an_error(second: bytes) -> None:
     error = refusal(b"v=DKIM1; p=" + P_RSA, second)
-    assert error.reason is Reason.KEY_RECORD_INVALID
+    assert error.reason is KEY_RECORD_INVALID
     assert "2 key records" in error.detail
 
 
 @pytest.mark.parametrize("record", [b"p=", b"v=DKIM1; p=", b"v=DKIM1; p= ; k=rsa", b"k=unknown; p=\r\n\t;"])
 def test_an_empty_p_is_a_revoked_key(record: bytes) -> None:
-    assert refusal(record).reason is Reason.KEY_REVOKED
+    assert refusal(record).reason is KEY_REVOKED
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_an_empty_p_is_a_revoked_key(record: bytes) -> None:
 )
 def test_a_malformed_record_is_refused_with_what_is_wrong(record: bytes, sentence: str) -> None:
     error = refusal(record)
-    assert error.reason is Reason.KEY_RECORD_INVALID
+    assert error.reason is KEY_RECORD_INVALID
     assert sentence in error.detail
 
 
@@ -204,7 +205,7 @@ def test_a_record_may_be_so_long_and_no_longer() -> None:
 )
 def test_a_key_for_other_uses_or_of_other_kinds_is_unusable(record: bytes, sentence: str) -> None:
     error = refusal(record)
-    assert error.reason is Reason.KEY_UNUSABLE
+    assert error.reason is KEY_UNUSABLE
     assert sentence in error.detail
 
 

@@ -12,7 +12,7 @@ from postroom.protocols.nlweb.manifest import (
     manifest_of,
     read_identity_request,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 
 
 def test_a_manifest_reads_as_the_specification_prints_it() -> None:
@@ -82,7 +82,7 @@ def test_the_host_tells_the_domain(host: str, domain: str) -> None:
 def test_a_host_that_is_no_post_office_has_no_manifest(host: str) -> None:
     with pytest.raises(TheirError) as caught:
         domain_of_host(host)
-    assert caught.value.reason is Reason.NOT_OURS
+    assert caught.value.reason is NOT_OURS
     assert caught.value.detail == "a post office answers at nlweb.<domain> or pw.<domain>"
 
 
@@ -100,13 +100,13 @@ def test_an_identity_request_names_a_domain(domain: str) -> None:
 def test_an_identity_request_without_a_domain_is_a_shape_error(body: JsonValue) -> None:
     with pytest.raises(TheirError) as caught:
         read_identity_request(body)
-    assert caught.value.reason is Reason.WRONG_SHAPE
+    assert caught.value.reason is WRONG_SHAPE
 
 
 def test_an_identity_request_about_no_host_name_says_which_member_is_wrong() -> None:
     with pytest.raises(TheirError) as caught:
         read_identity_request({"Domain": "no host"})
-    assert (caught.value.reason, caught.value.detail) == (Reason.WRONG_SHAPE, "Body.Domain is not a host name")
+    assert (caught.value.reason, caught.value.detail) == (WRONG_SHAPE, "Body.Domain is not a host name")
 
 
 def test_the_reply_is_bare_and_names_the_buffer_if_there_is_one() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
 from postroom.protocols.nlweb.names import (
     MAX_NAME,
     is_host_name,
@@ -18,7 +19,7 @@ from postroom.protocols.nlweb.names import (
     read_selector,
     read_sender,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import WRONG_SHAPE
 
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
 LABEL_63 = "a" * 63
@@ -96,7 +97,7 @@ def outcome(read: Callable[[str], str], text: str) -> str | Reason:
 def no_shape(read: Callable[..., str], *text: str) -> str:
     with pytest.raises(TheirError) as caught:
         read(*text)
-    assert caught.value.reason is Reason.WRONG_SHAPE
+    assert caught.value.reason is WRONG_SHAPE
     return caught.value.detail
 
 
@@ -166,7 +167,7 @@ def test_another_form_of_uuid_is_no_sender(text: str) -> None:
 def test_a_sender_is_a_name_or_a_uuid_or_refused(text: str) -> None:
     name = outcome(read_sender, text)
     if isinstance(name, Reason):
-        assert name is Reason.WRONG_SHAPE
+        assert name is WRONG_SHAPE
     else:
         assert name == text.lower()
         assert is_host_name(name) != is_uuid(name)
@@ -236,7 +237,7 @@ def test_a_wallet_is_no_receiver() -> None:
 def test_a_receiver_is_a_host_name_or_refused(text: str) -> None:
     name = outcome(read_receiver, text)
     if isinstance(name, Reason):
-        assert name is Reason.WRONG_SHAPE
+        assert name is WRONG_SHAPE
     else:
         assert is_host_name(name)
         assert read_receiver(name) == name
@@ -302,5 +303,5 @@ def test_another_form_of_uuid_is_no_correlation(text: str) -> None:
 
 @given(st.text(string.hexdigits + "-", min_size=30, max_size=40))
 def test_a_correlation_has_one_form(text: str) -> None:
-    expected = text.lower() if is_uuid(text.lower()) else Reason.WRONG_SHAPE
+    expected = text.lower() if is_uuid(text.lower()) else WRONG_SHAPE
     assert outcome(read_correlation, text) == expected

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
+from postroom.protocols.nlweb.reasons import UNSUPPORTED_VERSION, WRONG_SHAPE
 from postroom.protocols.nlweb.schema import DIALECTS, HANDSHAKE, NLWEB, POLLYWEB, Dialect, choose_dialect, read_code
-from postroom.reasons import Reason
 
 UNSUPPORTED = [
     "nlweb.org/MSG:2.0",
@@ -68,8 +69,8 @@ def test_the_same_major_version_is_accepted_and_no_version_means_1_0(
 
 @pytest.mark.parametrize("code", UNSUPPORTED)
 def test_another_major_or_unknown_authority_is_not_supported(code: str) -> None:
-    assert reason_of(code, None) is Reason.UNSUPPORTED_VERSION
-    assert reason_of(None, code) is Reason.UNSUPPORTED_VERSION
+    assert reason_of(code, None) is UNSUPPORTED_VERSION
+    assert reason_of(None, code) is UNSUPPORTED_VERSION
 
 
 def test_a_refusal_says_what_is_supported_and_never_repeats_the_code() -> None:
@@ -85,7 +86,7 @@ def test_any_text_is_a_dialect_or_not_supported(code: str) -> None:
     try:
         dialect, major, _ = read_code(code, "x")
     except TheirError as error:
-        assert error.reason is Reason.UNSUPPORTED_VERSION  # noqa: PT017  (either outcome is right)
+        assert error.reason is UNSUPPORTED_VERSION  # noqa: PT017  (either outcome is right)
     else:
         assert code.startswith(f"{dialect.authority}/MSG")
         assert major == 1
@@ -124,7 +125,7 @@ def test_where_both_stand_they_agree_by_what_they_mean(dialect: Dialect, one: st
     ],
 )
 def test_two_codes_that_contradict_each_other_are_a_shape_error(handshake: str, schema: str) -> None:
-    assert reason_of(handshake, schema) is Reason.WRONG_SHAPE
+    assert reason_of(handshake, schema) is WRONG_SHAPE
 
 
 @pytest.mark.parametrize(
@@ -132,14 +133,14 @@ def test_two_codes_that_contradict_each_other_are_a_shape_error(handshake: str, 
     [("nlweb.org/MSG:1.0", "nlweb.org/MSG:2.0"), ("nlweb.org/MSG:2.0", "nlweb.org/MSG:1.0"), ("x/MSG", "y/MSG")],
 )
 def test_one_unsupported_code_is_enough_to_be_unsupported(handshake: str, schema: str) -> None:
-    assert reason_of(handshake, schema) is Reason.UNSUPPORTED_VERSION
+    assert reason_of(handshake, schema) is UNSUPPORTED_VERSION
 
 
 @pytest.mark.parametrize("other", [1, 1.0, True, False, 0, [], ["nlweb.org/MSG:1.0"], {}, {"Code": "nlweb.org/MSG"}])
 def test_a_code_of_another_type_is_a_shape_error(other: object) -> None:
-    assert reason_of(other, None) is Reason.WRONG_SHAPE
-    assert reason_of(None, other) is Reason.WRONG_SHAPE
-    assert reason_of("nlweb.org/MSG:1.0", other) is Reason.WRONG_SHAPE
+    assert reason_of(other, None) is WRONG_SHAPE
+    assert reason_of(None, other) is WRONG_SHAPE
+    assert reason_of("nlweb.org/MSG:1.0", other) is WRONG_SHAPE
 
 
 # --- what differs ------------------------------------------------------------------------------------------------

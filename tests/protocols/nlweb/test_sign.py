@@ -13,12 +13,13 @@ from pollyweb.msg import Msg
 from postroom.core.canonical import jcs
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_I_JSON
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.nlweb.envelope import hash_of, read_envelope
 from postroom.protocols.nlweb.schema import DIALECTS, NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft, check_draft, header_of, seal, sign, write
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Reason
 
 ED25519, RSA = PrivateKey.generate("ed25519"), PrivateKey.generate("rsa")
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
@@ -158,7 +159,7 @@ def test_a_body_left_out_is_another_message_than_an_empty_one() -> None:
 def test_what_has_no_canonical_text_is_not_signed(body: JsonValue) -> None:
     with pytest.raises(TheirError) as caught:
         sign(Draft("any-sender.com", "any-receiver.com", "X", UUID, 0, body), ED25519)
-    assert caught.value.reason is Reason.NOT_I_JSON
+    assert caught.value.reason is NOT_I_JSON
 
 
 def test_content_made_elsewhere_is_sealed_as_it_is() -> None:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
+from postroom.core.reason import Reason
 from postroom.core.settings import Settings
 from postroom.core.timestamps import write_timestamp
+from postroom.protocols.nlweb.reasons import TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD, WRONG_SHAPE
 from postroom.protocols.nlweb.timestamp import Window, read_timestamp
-from postroom.reasons import Reason
 
 NOW_MS = 1_795_253_400_000
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
@@ -95,7 +96,7 @@ def test_one_to_nine_fraction_digits(digits: int) -> None:
 def test_anything_else_is_a_shape_error(text: str) -> None:
     with pytest.raises(TheirError) as caught:
         read_timestamp(text)
-    assert caught.value.reason is Reason.WRONG_SHAPE
+    assert caught.value.reason is WRONG_SHAPE
     assert "Header.Timestamp" in caught.value.detail
 
 
@@ -153,8 +154,8 @@ AT = Settings()
 @pytest.mark.parametrize(
     ("end_ms", "step_ms", "reason"),
     [
-        (AT.nlweb_max_age_seconds * 1000, 1, Reason.TIMESTAMP_TOO_OLD),
-        (-AT.nlweb_max_skew_seconds * 1000, -1, Reason.TIMESTAMP_TOO_NEW),
+        (AT.nlweb_max_age_seconds * 1000, 1, TIMESTAMP_TOO_OLD),
+        (-AT.nlweb_max_skew_seconds * 1000, -1, TIMESTAMP_TOO_NEW),
     ],
     ids=["age", "ahead of time"],
 )
@@ -170,7 +171,7 @@ def test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside(
 
 @pytest.mark.parametrize(
     ("age_ms", "reason"),
-    [(NOW_MS - FIRST_MS, Reason.TIMESTAMP_TOO_OLD), (NOW_MS - LAST_MS, Reason.TIMESTAMP_TOO_NEW)],
+    [(NOW_MS - FIRST_MS, TIMESTAMP_TOO_OLD), (NOW_MS - LAST_MS, TIMESTAMP_TOO_NEW)],
 )
 def test_what_is_far_beyond_is_outside(age_ms: int, reason: Reason) -> None:
     with pytest.raises(TheirError) as caught:

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import public_key_from_spki
 from postroom.protocols.nlweb.envelope import Envelope, read_envelope
+from postroom.protocols.nlweb.reasons import HASH_MISMATCH, SIGNATURE_INVALID, TIMESTAMP_TOO_OLD, UNSUPPORTED_VERSION
 from postroom.protocols.nlweb.timestamp import Window
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
-from postroom.reasons import Reason
 
 
 class Vector(TypedDict):
@@ -66,14 +66,14 @@ def test_at_its_own_time_the_hash_is_of_another_text(vector: Vector) -> None:
     assert hashlib.sha256(vector["signed_text"].encode()).hexdigest() == vector["Hash"]
     with pytest.raises(TheirError) as caught:
         at_door(rebuilt(vector), own_time(vector))
-    assert caught.value.reason is Reason.HASH_MISMATCH
+    assert caught.value.reason is HASH_MISMATCH
 
 
 @EACH
 def test_now_it_is_too_old(vector: Vector) -> None:
     with pytest.raises(TheirError) as caught:
         at_door(rebuilt(vector), int(time.time() * 1000))
-    assert caught.value.reason is Reason.TIMESTAMP_TOO_OLD
+    assert caught.value.reason is TIMESTAMP_TOO_OLD
 
 
 @EACH
@@ -81,7 +81,7 @@ def test_with_its_handshake_of_2023_it_is_of_no_supported_authority(vector: Vect
     envelope = {"🤝": "dtfw.org/msg:1", **json.loads(rebuilt(vector))}
     with pytest.raises(TheirError) as caught:
         at_door(json.dumps(envelope).encode(), own_time(vector))
-    assert caught.value.reason is Reason.UNSUPPORTED_VERSION
+    assert caught.value.reason is UNSUPPORTED_VERSION
 
 
 @EACH
@@ -96,7 +96,7 @@ def test_even_with_the_right_hash_and_the_published_key_the_signature_does_not_v
     key = public_key_from_spki(b64decode(vector["public_key_spki_b64"] or ""))
     with pytest.raises(TheirError) as caught:
         check_signature(envelope, key)
-    assert caught.value.reason is Reason.SIGNATURE_INVALID
+    assert caught.value.reason is SIGNATURE_INVALID
 
 
 @WITH_KEY

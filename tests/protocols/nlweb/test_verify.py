@@ -17,14 +17,24 @@ from pollyweb.wallet import Wallet
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reason import Kind, Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey, ed25519_from_raw
 from postroom.protocols.nlweb.envelope import Envelope, hash_of, signed_text_of
+from postroom.protocols.nlweb.reasons import (
+    HASH_MISMATCH,
+    NOT_OURS,
+    SIGNATURE_INVALID,
+    TIMESTAMP_TOO_NEW,
+    TIMESTAMP_TOO_OLD,
+    UNSUPPORTED_VERSION,
+    WRONG_SHAPE,
+)
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.sign import Draft, seal, sign
 from postroom.protocols.nlweb.timestamp import Window
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
-from postroom.reasons import Kind, Reason
 
 KEY, OTHER, RSA = (PrivateKey.generate(kind) for kind in ("ed25519", "ed25519", "rsa"))
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
@@ -87,16 +97,16 @@ OLD, NEW = write_timestamp(NOW_MS - 86_400_001), write_timestamp(NOW_MS + 120_00
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", Reason.NOT_JSON),
-        (b"\xff", Reason.NOT_JSON),
-        (b'{"a":1,"a":2}', Reason.NOT_I_JSON),
-        (b"[]", Reason.WRONG_SHAPE),
-        (changed(**{"🤝": "nlweb.org/MSG:2.0"}), Reason.UNSUPPORTED_VERSION),
-        (changed(Signature="%"), Reason.WRONG_SHAPE),
-        (written(with_header(To="any-other.com")), Reason.NOT_OURS),
-        (written(with_header(Timestamp=OLD)), Reason.TIMESTAMP_TOO_OLD),
-        (written(with_header(Timestamp=NEW)), Reason.TIMESTAMP_TOO_NEW),
-        (changed(**WRONG_HASH), Reason.HASH_MISMATCH),
+        (b"", NOT_JSON),
+        (b"\xff", NOT_JSON),
+        (b'{"a":1,"a":2}', NOT_I_JSON),
+        (b"[]", WRONG_SHAPE),
+        (changed(**{"🤝": "nlweb.org/MSG:2.0"}), UNSUPPORTED_VERSION),
+        (changed(Signature="%"), WRONG_SHAPE),
+        (written(with_header(To="any-other.com")), NOT_OURS),
+        (written(with_header(Timestamp=OLD)), TIMESTAMP_TOO_OLD),
+        (written(with_header(Timestamp=NEW)), TIMESTAMP_TOO_NEW),
+        (changed(**WRONG_HASH), HASH_MISMATCH),
     ],
 )
 def test_what_needs_no_look_up_is_refused_at_the_door(data: bytes, reason: Reason) -> None:
@@ -107,10 +117,10 @@ def test_what_needs_no_look_up_is_refused_at_the_door(data: bytes, reason: Reaso
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (written({**with_header(To="x"), "🤝": "nlweb.org/MSG:2.0"}), Reason.UNSUPPORTED_VERSION),
-        (written({**with_header(To="any-other.com"), "Signature": ""}), Reason.WRONG_SHAPE),
-        (written({**with_header(To="any-other.com", Timestamp=OLD), **WRONG_HASH}), Reason.NOT_OURS),
-        (written({**with_header(Timestamp=OLD), **WRONG_HASH}), Reason.TIMESTAMP_TOO_OLD),
+        (written({**with_header(To="x"), "🤝": "nlweb.org/MSG:2.0"}), UNSUPPORTED_VERSION),
+        (written({**with_header(To="any-other.com"), "Signature": ""}), WRONG_SHAPE),
+        (written({**with_header(To="any-other.com", Timestamp=OLD), **WRONG_HASH}), NOT_OURS),
+        (written({**with_header(Timestamp=OLD), **WRONG_HASH}), TIMESTAMP_TOO_OLD),
     ],
 )
 def test_version_before_shape_before_receiver_before_time_before_hash(data: bytes, reason: Reason) -> None:
@@ -120,7 +130,7 @@ def test_version_before_shape_before_receiver_before_time_before_hash(data: byte
 def test_a_message_is_no_longer_than_the_setting_says() -> None:
     data = written(SIGNED)
     at_door(data, max_bytes=len(data))
-    assert reason_for(data, max_bytes=len(data) - 1) is Reason.TOO_LARGE
+    assert reason_for(data, max_bytes=len(data) - 1) is TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -131,7 +141,7 @@ def test_the_window_counts_from_the_doors_clock_and_includes_both_ends(now_ms: i
     if inside:
         at_door(written(SIGNED), now_ms)
     else:
-        assert reason_for(written(SIGNED), now_ms) in (Reason.TIMESTAMP_TOO_OLD, Reason.TIMESTAMP_TOO_NEW)
+        assert reason_for(written(SIGNED), now_ms) in (TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW)
 
 
 # --- what is signed cannot be changed ----------------------------------------------------------------------------
@@ -142,7 +152,7 @@ def test_another_key_does_not_verify(key: PrivateKey) -> None:
     envelope = at_door(written(SIGNED))
     with pytest.raises(TheirError) as caught:
         check_signature(envelope, key.public)
-    assert caught.value.reason is Reason.SIGNATURE_INVALID
+    assert caught.value.reason is SIGNATURE_INVALID
 
 
 @pytest.mark.parametrize(
@@ -165,7 +175,7 @@ def test_another_key_does_not_verify(key: PrivateKey) -> None:
 def test_a_change_is_a_hash_mismatch_and_with_a_new_hash_a_bad_signature(change: Callable[[Any], object]) -> None:
     content = json.loads(json.dumps({name: SIGNED[name] for name in ("Header", "Body")}))
     change(content)
-    assert reason_for(changed_content(content, str(SIGNED["Hash"]))) is Reason.HASH_MISMATCH
+    assert reason_for(changed_content(content, str(SIGNED["Hash"]))) is HASH_MISMATCH
     rehashed = changed_content(content, hash_of(signed_text_of(content, content["Header"])))
     envelope = at_door(rehashed)
     assert not KEY.public.verify(envelope.signature, envelope.signed_text)
@@ -279,4 +289,4 @@ def test_a_pollyweb_wallet_can_send_to_us() -> None:
 )
 def test_where_pollywebs_text_is_not_rfc_8785_the_rfc_wins(body: dict[str, Any]) -> None:
     data, _ = of_pollyweb(body)
-    assert reason_for(data) is Reason.HASH_MISMATCH
+    assert reason_for(data) is HASH_MISMATCH

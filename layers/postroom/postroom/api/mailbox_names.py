@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 
+from postroom.api.reasons import NO_MAILBOX_NAME
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.nlweb.names import read_receiver
-from postroom.reasons import Reason
 
 
 def read_mailbox_of(domain: str, text: str) -> str:
@@ -32,7 +32,7 @@ def read_mailbox_name(text: str) -> str:
             return read(text)
         except TheirError:
             continue
-    raise TheirError(Reason.NO_MAILBOX_NAME)
+    raise TheirError(NO_MAILBOX_NAME)
 
 
 def read_partner(text: str) -> frozenset[str]:

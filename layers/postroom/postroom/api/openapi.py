@@ -9,8 +9,18 @@ import msgspec
 
 from postroom.api.http import BYTES, ETAGS_PATTERN, IF_MATCH, IF_NONE_MATCH, JSON, RANGE, Authentication
 from postroom.api.operations import OPERATIONS, Operation
+from postroom.api.reasons import (
+    ANOTHERS_MAILBOX,
+    COUNTER_CLOSED,
+    NO_MAILBOX_NAME,
+    NOT_A_REQUEST,
+    TOKEN_INVALID,
+    TOO_MANY_REQUESTS,
+)
 from postroom.api.schemas import Problem
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE, WRONG_CONTENT_TYPE
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 Json = dict[str, Any]
 
@@ -22,10 +32,9 @@ _HEADER_SCHEMAS: Final[dict[str, Json]] = {
     IF_MATCH: _CONDITION, IF_NONE_MATCH: _CONDITION, RANGE: {"type": "string"},
 }  # fmt: skip
 _TOKEN: Final = "token"  # noqa: S105 - the name of a scheme
-_WITH_TOKEN: Final = (Reason.TOKEN_INVALID, Reason.ANOTHERS_MAILBOX, Reason.TOO_MANY_REQUESTS)
+_WITH_TOKEN: Final = (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS)
 _ALWAYS: Final = (
-    Reason.NO_MAILBOX_NAME, Reason.COUNTER_CLOSED, Reason.STORE_UNAVAILABLE, Reason.SIGNING_KEY_UNAVAILABLE,
-    Reason.PROFILE_LOOKUP_FAILED,
+    NO_MAILBOX_NAME, COUNTER_CLOSED, STORE_UNAVAILABLE, SIGNING_KEY_UNAVAILABLE, PROFILE_LOOKUP_FAILED,
 )  # fmt: skip
 
 
@@ -118,9 +127,9 @@ def _responses(operation: Operation) -> Json:
 def _refusals(operation: Operation) -> list[Reason]:
     found = [*operation.refusals]
     if operation.query or operation.body:
-        found.append(Reason.NOT_A_REQUEST)
+        found.append(NOT_A_REQUEST)
     if operation.body:
-        found.append(Reason.WRONG_CONTENT_TYPE)
+        found.append(WRONG_CONTENT_TYPE)
     if operation.authentication is Authentication.BEARER:
         found += _WITH_TOKEN
     if "{" in operation.path:

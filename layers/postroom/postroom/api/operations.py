@@ -6,6 +6,35 @@ from typing import Final
 from msgspec import Struct
 
 from postroom.api.http import BYTES, IF_MATCH, IF_NONE_MATCH, JSON, MERGE_PATCH, Authentication
+from postroom.api.reasons import (
+    CHALLENGE_INVALID,
+    CHANGED_MEANWHILE,
+    CODE_WRONG,
+    CONTAINER_TOO_LARGE,
+    CONTAINER_UNKNOWN,
+    CURSOR_INVALID,
+    MATCH_NEEDED,
+    MESSAGE_UNKNOWN,
+    MESSAGE_UNREADABLE,
+    NOT_A_REQUEST,
+    NOT_A_SENDER,
+    NOT_SENT,
+    NOT_THE_OWNER,
+    NOTIFICATION_NOT_OFFERED,
+    OPENING_NOT_OFFERED,
+    OPENING_REFUSED,
+    PART_UNKNOWN,
+    RANGE_UNSATISFIABLE,
+    SETTING_INVALID,
+    STORAGE_FULL,
+    SUBJECT_OF_OPERATOR,
+    TARGET_EXISTS,
+    TARGET_INVALID,
+    TARGET_UNKNOWN,
+    TOKEN_REUSED,
+    TOO_MANY_REQUESTS,
+    TOO_MANY_TARGETS,
+)
 from postroom.api.schemas import (
     Acknowledged,
     Acknowledgements,
@@ -37,7 +66,9 @@ from postroom.api.schemas import (
     StorageUse,
     Target,
 )
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, WRONG_SHAPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +96,15 @@ class Operation:
     ranged: bool = False
 
 
-_OF_SIGNATURE: Final = (Reason.CHALLENGE_INVALID, Reason.NOT_THE_OWNER)
-_OF_OPENING: Final = (Reason.OPENING_NOT_OFFERED, Reason.OPENING_REFUSED, Reason.TOO_MANY_REQUESTS)
+_OF_SIGNATURE: Final = (CHALLENGE_INVALID, NOT_THE_OWNER)
+_OF_OPENING: Final = (OPENING_NOT_OFFERED, OPENING_REFUSED, TOO_MANY_REQUESTS)
 _OF_SENDING: Final = (
-    Reason.NOT_A_SENDER, Reason.TOKEN_REUSED, Reason.CORRELATION_REUSED,
-    Reason.WRONG_SHAPE, Reason.TOO_LARGE, Reason.NOT_JSON, Reason.NOT_I_JSON,
+    NOT_A_SENDER, TOKEN_REUSED, CORRELATION_REUSED, WRONG_SHAPE, TOO_LARGE, NOT_JSON, NOT_I_JSON,
 )  # fmt: skip
 _OF_A_TARGET: Final = (
-    Reason.NOTIFICATION_NOT_OFFERED, Reason.TARGET_INVALID, Reason.TARGET_EXISTS, Reason.TOO_MANY_TARGETS,
+    NOTIFICATION_NOT_OFFERED, TARGET_INVALID, TARGET_EXISTS, TOO_MANY_TARGETS,
 )  # fmt: skip
-_OF_WRITING: Final = (Reason.NOT_A_REQUEST, Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.CONTAINER_TOO_LARGE)
+_OF_WRITING: Final = (NOT_A_REQUEST, MATCH_NEEDED, CHANGED_MEANWHILE, CONTAINER_TOO_LARGE)
 _CONTAINER: Final = "/storage/{name}/containers/{key}"
 OPERATIONS: Final = (
     Operation(
@@ -97,15 +127,15 @@ OPERATIONS: Final = (
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages", "messages", "What waits, oldest first.",
-        Page, query=PageQuery, refusals=(Reason.CURSOR_INVALID,),
+        Page, query=PageQuery, refusals=(CURSOR_INVALID,),
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}", "message", "One message that waits.",
-        Message, refusals=(Reason.MESSAGE_UNKNOWN, Reason.MESSAGE_UNREADABLE),
+        Message, refusals=(MESSAGE_UNKNOWN, MESSAGE_UNREADABLE),
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope", "Its envelope as it was received, or a part.",
-        ranged=True, refusals=(Reason.MESSAGE_UNKNOWN, Reason.RANGE_UNSATISFIABLE, Reason.MESSAGE_UNREADABLE),
+        ranged=True, refusals=(MESSAGE_UNKNOWN, RANGE_UNSATISFIABLE, MESSAGE_UNREADABLE),
     ),
     Operation(
         "POST", "/mailboxes/{name}/acknowledgements", "acknowledge", "Say which messages are safe at home.",
@@ -121,7 +151,7 @@ OPERATIONS: Final = (
         "PATCH", "/mailboxes/{name}/settings", "change_settings", "Change settings.",
         Settings, body=SettingsChange, body_type=MERGE_PATCH, matches=True,
         refusals=(
-            Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE, Reason.SETTING_INVALID, Reason.SUBJECT_OF_OPERATOR,
+            MATCH_NEEDED, CHANGED_MEANWHILE, SETTING_INVALID, SUBJECT_OF_OPERATOR,
         ),
     ),
     Operation(
@@ -130,42 +160,42 @@ OPERATIONS: Final = (
     ),
     Operation(
         "GET", "/mailboxes/{name}/outbox", "sent", "What was sent, newest first, and what became of it.",
-        SentMessages, query=SentQuery, refusals=(Reason.CURSOR_INVALID,), tag="outbox",
+        SentMessages, query=SentQuery, refusals=(CURSOR_INVALID,), tag="outbox",
     ),
     Operation(
         "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "The message that was sent under this Correlation.",
-        SentMessage, refusals=(Reason.NOT_SENT,), tag="outbox",
+        SentMessage, refusals=(NOT_SENT,), tag="outbox",
     ),
     Operation("GET", "/storage/{name}", "storage", "How much is kept, and may be.", StorageUse, tag="storage"),
     Operation(
         "GET", "/storage/{name}/containers", "containers", "What is kept, by key.",
-        Containers, query=ContainersQuery, refusals=(Reason.CURSOR_INVALID,), tag="storage",
+        Containers, query=ContainersQuery, refusals=(CURSOR_INVALID,), tag="storage",
     ),
     Operation(
         "GET", _CONTAINER, "container", "A container, or a part of it.",
         bytes, ranged=True, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
         refusals=(
-            Reason.NOT_A_REQUEST, Reason.CONTAINER_UNKNOWN, Reason.CHANGED_MEANWHILE, Reason.RANGE_UNSATISFIABLE,
+            NOT_A_REQUEST, CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE,
         ),
     ),
     Operation(
         "PUT", _CONTAINER, "put_container", "Keep a container, if there is what If-Match or If-None-Match: * says.",
         Container, body=bytes, body_type=BYTES, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
-        refusals=(*_OF_WRITING, Reason.STORAGE_FULL),
+        refusals=(*_OF_WRITING, STORAGE_FULL),
     ),
     Operation(
         "DELETE", _CONTAINER, "delete_container", "Keep a container no longer.", matches=True, tag="storage",
-        refusals=(Reason.NOT_A_REQUEST, Reason.CONTAINER_UNKNOWN, Reason.MATCH_NEEDED, Reason.CHANGED_MEANWHILE),
+        refusals=(NOT_A_REQUEST, CONTAINER_UNKNOWN, MATCH_NEEDED, CHANGED_MEANWHILE),
     ),
     Operation(
         "POST", "/storage/{name}/parts", "add_part", "Bring a part of a container that is larger than a request.",
         NewPart, body=bytes, body_type=BYTES, tag="storage",
-        refusals=(Reason.CONTAINER_TOO_LARGE, Reason.STORAGE_FULL),
+        refusals=(CONTAINER_TOO_LARGE, STORAGE_FULL),
     ),
     Operation(
         "PUT", f"{_CONTAINER}/parts", "join_parts", "Keep a container that is made of parts.",
         Container, body=Parts, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
-        refusals=(*_OF_WRITING, Reason.PART_UNKNOWN),
+        refusals=(*_OF_WRITING, PART_UNKNOWN),
     ),
     Operation(
         "GET", "/mailboxes/{name}/notifications", "targets", "Who is told that something waits.",
@@ -177,22 +207,22 @@ OPERATIONS: Final = (
     ),
     Operation(
         "DELETE", "/mailboxes/{name}/notifications/{id}", "remove_target", "Tell them no more.",
-        refusals=(Reason.TARGET_UNKNOWN,), tag="notifications",
+        refusals=(TARGET_UNKNOWN,), tag="notifications",
     ),
     Operation(
         "POST", "/mailboxes/{name}/notifications/{id}/verify", "verify_target",
         "Begin to tell, by the code that was sent; or let another one be sent.",
-        Target, body=Code, refusals=(Reason.TARGET_UNKNOWN, Reason.CODE_WRONG), tag="notifications",
+        Target, body=Code, refusals=(TARGET_UNKNOWN, CODE_WRONG), tag="notifications",
     ),
     Operation(
         "POST", "/mailboxes/{name}/notifications/{id}/rotate", "rotate_target",
         "A new secret; the old one signs for a day, beside it.",
-        Target, refusals=(Reason.TARGET_UNKNOWN, Reason.NOT_A_REQUEST), tag="notifications",
+        Target, refusals=(TARGET_UNKNOWN, NOT_A_REQUEST), tag="notifications",
     ),
     Operation(
         "POST", "/mailboxes/{name}/notifications/{id}/resume", "resume_target",
         "Tell again who failed for days, and was paused for it.",
-        Target, refusals=(Reason.TARGET_UNKNOWN,), tag="notifications",
+        Target, refusals=(TARGET_UNKNOWN,), tag="notifications",
     ),
     Operation(
         "GET", "/delivery/messages/incoming/{name}", "incoming", "What waits, as dm3's reference asks.",

@@ -335,7 +335,7 @@ class Problem(Struct, frozen=True):
     title: str
     status: int
     detail: str
-    reason: Annotated[str, Meta(description="One of docs/reasons.md.")]
+    reason: Annotated[str, Meta(description="One of docs/reference/reasons.md.")]
 
 
 class ReferenceAcknowledgement(Struct, frozen=True, rename="camel"):

@@ -82,7 +82,7 @@ def verify(
 def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", local: Path | None) -> "FindKey":
     from postroom.core.errors import NotNowError
     from postroom.protocols.nlweb.names import is_uuid
-    from postroom.reasons import Reason
+    from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
     def find_key(name: str) -> "tuple[PublicKey, str]":
         if not is_uuid(name):
@@ -92,7 +92,7 @@ def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", loca
             return preshared, "pre-shared"
         if local is not None:
             return _registered(local, name), "registered"
-        raise NotNowError(Reason.KEY_LOOKUP_FAILED, "give the wallet's registered key with --public-key")
+        raise NotNowError(KEY_LOOKUP_FAILED, "give the wallet's registered key with --public-key")
 
     return find_key
 
@@ -101,9 +101,9 @@ def _registered(local: Path, wallet: str) -> "PublicKey":
     """The wallet's key in the local stack's directory. Raises TheirError, NotNowError or UnavailableFault."""
     from postroom.core.errors import TheirError
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
-    from postroom.reasons import Reason
+    from postroom.protocols.nlweb.reasons import WALLET_UNKNOWN
 
     spki = open_office(None, local, None).directory().wallet(wallet)
     if spki is None:
-        raise TheirError(Reason.WALLET_UNKNOWN, "`postroom wallet add` registers it")
+        raise TheirError(WALLET_UNKNOWN, "`postroom wallet add` registers it")
     return public_key_from_spki(spki)

@@ -20,6 +20,7 @@ from postroom.client.sending import Fate
 from postroom.core.canonical import stringify
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import TOO_LARGE
 from postroom.core.steps import drive
 from postroom.net.https import HttpsClient, Response
 from postroom.protocols.dm3.dialect import rpc_url
@@ -30,7 +31,7 @@ from postroom.protocols.dm3.jsonrpc import VERSION
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
 from postroom.protocols.dm3.names import normalize
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPORTED
 
 _DATA: Final = "data:"
 
@@ -55,9 +56,9 @@ class Letter:
 
     def __post_init__(self) -> None:
         if self.encodings and self.text is None:
-            raise TheirError(Reason.MESSAGE_INVALID, "other encodings stand beside a text, and there is none")
+            raise TheirError(MESSAGE_INVALID, "other encodings stand beside a text, and there is none")
         if any(not encoding.lower().startswith(_DATA) for encoding in self.encodings):
-            raise TheirError(Reason.MESSAGE_INVALID, "another encoding of a text is not a data: URI")
+            raise TheirError(MESSAGE_INVALID, "another encoding of a text is not a data: URI")
 
 
 def reply(
@@ -209,7 +210,7 @@ def _ask(url: str, delivery: DeliveryInformation, message: Message) -> Generator
     wanted = str(message.metadata.type)
     if wanted not in extension.message_types:
         taken = ", ".join(extension.message_types)
-        raise TheirError(Reason.MESSAGE_TYPE_UNSUPPORTED, f"{delivery.to} takes no {wanted}, but {taken}")
+        raise TheirError(MESSAGE_TYPE_UNSUPPORTED, f"{delivery.to} takes no {wanted}, but {taken}")
     with suppress(NotNowError):  # a nonce or a balance: the delivery service may know it
         check_sender(extension.rules, delivery.sender)
     return size_limit
@@ -218,9 +219,7 @@ def _ask(url: str, delivery: DeliveryInformation, message: Message) -> Generator
 def _check_size(envelope: Envelope, size_limit: int | None) -> None:
     size = len(envelope.encode().encode())
     if size_limit is not None and size > size_limit:
-        raise TheirError(
-            Reason.TOO_LARGE, f"the envelope has {size} bytes; the delivery service takes at most {size_limit}"
-        )
+        raise TheirError(TOO_LARGE, f"the envelope has {size} bytes; the delivery service takes at most {size_limit}")
 
 
 def _call(url: str, method: str, *params: JsonValue) -> Generator[Post, Answer, JsonValue]:

@@ -6,10 +6,10 @@
      └─ OurError                  we are at fault
          └─ SettingsError         a setting is missing or wrong: the start is refused
 
-`TheirError` and `NotNowError` carry a member of `reasons.Reason` and a detail that is safe to show to anybody.
+`TheirError` and `NotNowError` carry a `Reason` and a detail that is safe to show to anybody.
 """
 
-from postroom.reasons import Kind, Reason
+from postroom.core.reason import Kind, Reason
 
 
 class PostroomError(Exception):
@@ -20,7 +20,7 @@ class PostroomError(Exception):
 
 class _ReasonedError(PostroomError):
     def __init__(self, reason: Reason, detail: str = "") -> None:
-        super().__init__(f"{reason.value}: {detail or reason.sentence}")
+        super().__init__(f"{reason}: {detail or reason.sentence}")
         self.reason = reason
         self.detail = detail
         self.status_hint = reason.status

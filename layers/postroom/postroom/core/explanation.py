@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
-from postroom.reasons import Kind, Reason
+from postroom.core.reason import Kind, Reason
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ import jiter
 import orjson
 
 from postroom.core.errors import OurError, TheirError
-from postroom.reasons import Reason
+from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
@@ -80,9 +80,9 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values
     if max_depth > _PARSER_DEPTH:
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
     if len(data) > max_bytes:
-        raise TheirError(Reason.TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
+        raise TheirError(TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
     if _has_too_many_values(data, max_values):
-        raise TheirError(Reason.NOT_I_JSON, f"more than {max_values} values in one text")
+        raise TheirError(NOT_I_JSON, f"more than {max_values} values in one text")
     value, proven = _parse_plain(data)
     if not proven:
         try:
@@ -145,9 +145,9 @@ def _check(value: JsonValue, max_depth: int) -> None:
                 below += member.values() if kind is dict else member
             elif kind is int:
                 if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
-                    raise TheirError(Reason.NOT_I_JSON, _BIG_INTEGER)
+                    raise TheirError(NOT_I_JSON, _BIG_INTEGER)
             elif kind is float and not -inf < member < inf:
-                raise TheirError(Reason.NOT_I_JSON, _BIG_NUMBER)
+                raise TheirError(NOT_I_JSON, _BIG_NUMBER)
         level = below
         levels_left -= 1
 
@@ -159,20 +159,20 @@ def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
     place = said.rpartition(" at ")[2]
     for start, sentence in _NOT_I_JSON.items():
         if said.startswith(start):
-            return TheirError(Reason.NOT_I_JSON, f"{sentence}, at {place}")
+            return TheirError(NOT_I_JSON, f"{sentence}, at {place}")
     if data.startswith(_BOM):
-        return TheirError(Reason.NOT_JSON, "it begins with a byte order mark; a JSON text must not")
+        return TheirError(NOT_JSON, "it begins with a byte order mark; a JSON text must not")
     if not data.strip(b" \t\r\n"):
-        return TheirError(Reason.NOT_JSON, "there is nothing in it; a JSON text was expected")
+        return TheirError(NOT_JSON, "there is nothing in it; a JSON text was expected")
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        return TheirError(Reason.NOT_JSON, f"not UTF-8, at byte {error.start}")
+        return TheirError(NOT_JSON, f"not UTF-8, at byte {error.start}")
     if said.startswith("trailing characters"):
-        return TheirError(Reason.NOT_JSON, f"something follows the end of the JSON text, at {place}")
+        return TheirError(NOT_JSON, f"something follows the end of the JSON text, at {place}")
     if _stopped_at_no_number(data, said):
-        return TheirError(Reason.NOT_I_JSON, f"{_NO_NUMBER}, at {place}")
-    return TheirError(Reason.NOT_JSON, f"not JSON, at {place}")
+        return TheirError(NOT_I_JSON, f"{_NO_NUMBER}, at {place}")
+    return TheirError(NOT_JSON, f"not JSON, at {place}")
 
 
 def _stopped_at_no_number(data: bytes, said: str) -> bool:
@@ -185,4 +185,4 @@ def _stopped_at_no_number(data: bytes, said: str) -> bool:
 
 
 def _too_deep(max_depth: int) -> TheirError:
-    return TheirError(Reason.NOT_I_JSON, f"nested deeper than {max_depth} levels")
+    return TheirError(NOT_I_JSON, f"nested deeper than {max_depth} levels")

@@ -33,8 +33,8 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from postroom.core.errors import OurError, TheirError
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.spki import ED25519_SPKI, fingerprint
-from postroom.reasons import Reason
 
 Algorithm: TypeAlias = Literal["rsa", "ed25519"]
 
@@ -163,7 +163,7 @@ def public_key_from_spki(der: bytes, rules: KeyRules = DEFAULT_RULES) -> PublicK
     if not algorithm.startswith(bytes([_OBJECT_IDENTIFIER])) or not bits.startswith(b"\0"):
         _malformed()
     if algorithm != _RSA_ENCRYPTION:
-        raise TheirError(Reason.KEY_UNUSABLE, "the key's kind is neither rsaEncryption nor Ed25519")
+        raise TheirError(KEY_UNUSABLE, "the key's kind is neither rsaEncryption nor Ed25519")
     key = public_key_from_pkcs1(bits[1:], rules)
     if key.spki() != der:
         _malformed()
@@ -187,9 +187,9 @@ def ed25519_from_raw(raw: bytes) -> PublicKey:
     a part of small order: no honestly made key is any of these.
     """
     if len(raw) != 32:
-        raise TheirError(Reason.KEY_RECORD_INVALID, f"an Ed25519 key has 32 bytes, this one {len(raw)}")
+        raise TheirError(KEY_RECORD_INVALID, f"an Ed25519 key has 32 bytes, this one {len(raw)}")
     if not crypto_core_ed25519_is_valid_point(raw):
-        raise TheirError(Reason.KEY_UNUSABLE, "the Ed25519 key is no point of the prime-order group")
+        raise TheirError(KEY_UNUSABLE, "the Ed25519 key is no point of the prime-order group")
     return _public("ed25519", 256, ED25519_SPKI + raw, VerifyKey(raw))
 
 
@@ -197,11 +197,11 @@ def _rsa_key(modulus: int, exponent: int, rules: KeyRules) -> PublicKey:
     least = MIN_RSA_BITS_BY_RULE if rules.allow_rsa_1024 else MIN_RSA_BITS
     bits = modulus.bit_length()
     if modulus <= 0 or not least <= bits <= MAX_RSA_BITS:
-        raise TheirError(Reason.KEY_UNUSABLE, f"the RSA key has {bits} bits; {least} to {MAX_RSA_BITS} are accepted")
+        raise TheirError(KEY_UNUSABLE, f"the RSA key has {bits} bits; {least} to {MAX_RSA_BITS} are accepted")
     if modulus % 2 == 0:
-        raise TheirError(Reason.KEY_UNUSABLE, "the RSA key's modulus is even")
+        raise TheirError(KEY_UNUSABLE, "the RSA key's modulus is even")
     if not 3 <= exponent <= MAX_RSA_EXPONENT or exponent % 2 == 0:
-        raise TheirError(Reason.KEY_UNUSABLE, "the RSA key's exponent is not odd, at least 3 and below 2^32")
+        raise TheirError(KEY_UNUSABLE, "the RSA key's exponent is not odd, at least 3 and below 2^32")
     key = RSAPublicNumbers(exponent, modulus).public_key()
     return _public("rsa", bits, key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo), key)
 
@@ -212,7 +212,7 @@ def _public(algorithm: Algorithm, bits: int, spki: bytes, key: RSAPublicKey | Ve
 
 def _check_size(der: bytes) -> None:
     if len(der) > MAX_DER_BYTES:
-        raise TheirError(Reason.KEY_UNUSABLE, f"the key takes {len(der)} bytes; none accepted takes so many")
+        raise TheirError(KEY_UNUSABLE, f"the key takes {len(der)} bytes; none accepted takes so many")
 
 
 def _sequence_of_two(der: bytes, first_tag: int, second_tag: int) -> tuple[bytes, bytes]:
@@ -238,4 +238,4 @@ def _element(der: bytes, tag: int) -> tuple[bytes, bytes]:
 
 
 def _malformed() -> NoReturn:
-    raise TheirError(Reason.KEY_RECORD_INVALID, "the key is no SubjectPublicKeyInfo or RSAPublicKey in DER")
+    raise TheirError(KEY_RECORD_INVALID, "the key is no SubjectPublicKeyInfo or RSAPublicKey in DER")

@@ -13,6 +13,8 @@ from typing import Final
 from postroom.client import Fate
 from postroom.client.dm3 import Dm3Sender, Letter
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Reason
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo import archive, nights, owners, webhooks
 from postroom.demo.lookups import why_not_believed
@@ -23,9 +25,19 @@ from postroom.demo.town import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJEC
 from postroom.local import pollyweb
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.explain import explain
+from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
+from postroom.protocols.nlweb.reasons import (
+    CORRELATION_REUSED,
+    DNSSEC_BOGUS,
+    NOT_OURS,
+    SENDER_NOT_SIGNED,
+    SIGNATURE_INVALID,
+    TIMESTAMP_TOO_OLD,
+    UNEXPECTED_SUBJECT,
+    UNSUPPORTED_VERSION,
+)
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row
@@ -84,12 +96,12 @@ class Story:
         """Scene 2."""
         envelope = self.forgery()
         status, _ = self.post(envelope)
-        row = self.discarded(Reason.SIGNATURE_INVALID)
+        row = self.discarded(SIGNATURE_INVALID)
         self._say(f"posted: {status}; discarded: {row.discarded}")
         feedback = self.feedback(envelope)
         told = envelope_of(feedback)
         expect(told["Header"]["From"] == RECEIVER and told["Header"]["To"] == BUFFER, "who tells whom", told)
-        expect(told["Body"]["Code"] == str(Reason.SIGNATURE_INVALID), "the reason is told", told)
+        expect(told["Body"]["Code"] == str(SIGNATURE_INVALID), "the reason is told", told)
         self._say(f"Feedback in {BUFFER}'s deployment, in the mailbox of {SENDER}, under its Correlation:")
         self._say(f"  {told['Body']['Status']}: {told['Body']['Reason']} ({told['Body']['Code']})")
         for line in describe(feedback):
@@ -109,7 +121,7 @@ class Story:
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
         other = self.envelope(self.town.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
         self.post(other)
-        row = self.discarded(Reason.CORRELATION_REUSED)
+        row = self.discarded(CORRELATION_REUSED)
         self._say(f"the same Correlation with other content: discarded: {row.discarded}")
         return [
             Told("3", "the same message again", f"{status} Queued", "acknowledged, not executed"),
@@ -120,21 +132,21 @@ class Story:
         """Scene 4."""
         town, now = self.town, now_ms()
         late: list[tuple[str, Correspondent, str, Reason]] = [
-            ("a domain without DNSSEC", town.unsigned, SUBJECT, Reason.SENDER_NOT_SIGNED),
-            ("a zone with broken signatures", town.bogus, SUBJECT, Reason.DNSSEC_BOGUS),
-            ("an unknown subject", town.sender, "Dance@Host", Reason.UNEXPECTED_SUBJECT),
+            ("a domain without DNSSEC", town.unsigned, SUBJECT, SENDER_NOT_SIGNED),
+            ("a zone with broken signatures", town.bogus, SUBJECT, DNSSEC_BOGUS),
+            ("an unknown subject", town.sender, "Dance@Host", UNEXPECTED_SUBJECT),
         ]
         at_once: list[tuple[str, dict[str, JsonValue], Reason]] = [
             (
                 "a Timestamp of two days ago",
                 self.envelope(town.sender, at=now - 2 * 86_400_000),
-                Reason.TIMESTAMP_TOO_OLD,
+                TIMESTAMP_TOO_OLD,
             ),
-            ("To somebody else", self.envelope(town.sender, to="elsewhere.example"), Reason.NOT_OURS),
+            ("To somebody else", self.envelope(town.sender, to="elsewhere.example"), NOT_OURS),
             (
                 "another major version",
                 {**self.envelope(town.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
-                Reason.UNSUPPORTED_VERSION,
+                UNSUPPORTED_VERSION,
             ),
         ]
         told = []
@@ -258,12 +270,12 @@ class Story:
         forged = request | {"params": [names.forgery("Send me your keys", now_ms()).as_json()]}
         answer = json.loads(self._https.post(url, json.dumps(forged).encode(), "application/json").body)
         error = answer["error"]
-        expect(error["data"]["reason"] == str(Reason.SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
+        expect(error["data"]["reason"] == str(SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
         self._say(f"{MALLORY} writes in the name of {ALICE}: {error['code']} {error['data']['reason']}")
         [blocked] = (
             Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Letter(BOB, "?")).attempts
         )
-        expect(blocked.reason == str(Reason.SENDER_NOT_WANTED), "who is blocked is told so", blocked)
+        expect(blocked.reason == str(SENDER_NOT_WANTED), "who is blocked is told so", blocked)
         self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
         return [
             Told("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),

@@ -3,11 +3,13 @@
 from postroom.client import Fate, Sent
 from postroom.client.sending import fate_of
 from postroom.core.errors import NotNowError
+from postroom.core.reason import Reason
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.doctor.checks import Check, bad, good, not_found_out, quoted, warning
 from postroom.names.manifest import NO_FEEDBACK, Feedback
 from postroom.net.https import Response
 from postroom.protocols.nlweb.subjects import IDENTITY
-from postroom.reasons import Reason, reason_of
+from postroom.reasons import reason_of
 
 SUBJECT = IDENTITY[0]
 """What a domain asks itself: it is answered at once, after the signature was verified, and files nothing."""
@@ -20,10 +22,10 @@ def judge_inbox(host: str, answer: Response) -> Check:
         case Fate.TAKEN:
             return good(name, told)
         case Fate.NOT_NOW if answer.status >= 400:
-            return not_found_out(name, NotNowError(Reason.OUTBOUND_FAILED, told))
+            return not_found_out(name, NotNowError(OUTBOUND_FAILED, told))
     if answer.status == 405:
         return warning(name, f"{told}; it may take messages all the same", "let a message show that: --sign-with KEY")
-    return bad(name, Reason.OUTBOUND_FAILED, told, f"have {host} hand /inbox to the post office, without a redirect")
+    return bad(name, OUTBOUND_FAILED, told, f"have {host} hand /inbox to the post office, without a redirect")
 
 
 def judge_manifest(feedback: Feedback) -> Check:
@@ -52,8 +54,10 @@ def judge_round_trip(domain: str, selector: str, sent: Sent) -> Check:
     said = ", ".join(quoted(text) for text in (sent.reason, sent.detail) if text)
     told = f"{told} {said}".rstrip()
     if sent.fate is Fate.NOT_NOW:
-        return not_found_out(name, NotNowError(Reason.OUTBOUND_FAILED, told))
-    return bad(name, _known(sent.reason), told, "do as the post office says; docs/reasons.md lists its reasons")
+        return not_found_out(name, NotNowError(OUTBOUND_FAILED, told))
+    return bad(
+        name, _known(sent.reason), told, "do as the post office says; docs/reference/reasons.md lists its reasons"
+    )
 
 
 def _known(code: str) -> Reason:
@@ -61,4 +65,4 @@ def _known(code: str) -> Reason:
     try:
         return reason_of(code)
     except KeyError:
-        return Reason.OUTBOUND_FAILED
+        return OUTBOUND_FAILED

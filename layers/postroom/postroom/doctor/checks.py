@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import JsonValue
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
 
 LONGEST_QUOTED: Final = 200
 """Characters shown of what a stranger's host says."""

@@ -16,8 +16,8 @@ from postroom.doctor.outside import Outside
 from postroom.doctor.post_office import PostOffice, attempt
 from postroom.doctor.zone import ZoneFound, judge_zone
 from postroom.names.dnssec import Bogus
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import Dialect
-from postroom.reasons import Reason
 
 _BUFFER: Final = "feedback buffer"
 
@@ -82,7 +82,7 @@ def _round_trip(
     selector = next((it.selector for it in keys if it.key == signing.public), None)
     if selector is None:
         told = f"the key that is to sign, {signing.public.fingerprint}, is published under none of these selectors"
-        return bad(name, Reason.SIGNATURE_INVALID, told, "name its selector (--selector), or sign with another key")
+        return bad(name, SIGNATURE_INVALID, told, "name its selector (--selector), or sign with another key")
     sender = Sender(signing, patient.domain, selector, patient.dialect, outside.https, clock=outside.clock)
     return attempt(
         name,

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Final
 
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.doctor.checks import Check, bad, good, quoted, warning
 from postroom.doctor.terms import Term, runs_out, time_left
 from postroom.net.https import is_public
-from postroom.reasons import Reason
 
 FEW_DAYS: Final = 14
 """Certificates of 90 days are renewed a month before their end."""
@@ -59,7 +59,7 @@ def judge_host(host: str, addresses: Sequence[str]) -> Check:
     """The check `host`."""
     if addresses:
         return good("host", f"{host} is at {quoted(', '.join(addresses))}")
-    return bad("host", Reason.OUTBOUND_FAILED, f"there is no host {host}", f"give {host} an A or AAAA record")
+    return bad("host", OUTBOUND_FAILED, f"there is no host {host}", f"give {host} an A or AAAA record")
 
 
 def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[Check, list[str]]:
@@ -72,7 +72,7 @@ def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[C
         return good(name, "they need not be public here" if allow_private else "all are public"), used
     if used:
         return warning(name, f"senders pass over those that are not public: {told}", todo), used
-    return bad(name, Reason.OUTBOUND_FAILED, f"none is public: {told}", todo), used
+    return bad(name, OUTBOUND_FAILED, f"none is public: {told}", todo), used
 
 
 def judge_certificate(host: str, found: Certificate, now: float) -> Check:
@@ -80,10 +80,10 @@ def judge_certificate(host: str, found: Certificate, now: float) -> Check:
     name = "certificate"
     match found:
         case NoTls(why):
-            return bad(name, Reason.OUTBOUND_FAILED, why, f"have an HTTPS server listen there for {host}")
+            return bad(name, OUTBOUND_FAILED, why, f"have an HTTPS server listen there for {host}")
         case NotBelieved(code, why, shown):
             told = f"senders do not believe it: {why}" + (f" (it is {_said(shown)})" if shown else "")
-            return bad(name, Reason.OUTBOUND_FAILED, told, _todo(code, host))
+            return bad(name, OUTBOUND_FAILED, told, _todo(code, host))
         case Believed(term):
             told = f"it names {host}, and ends in {time_left(term, now)}"
             if runs_out(term, now, FEW_DAYS):

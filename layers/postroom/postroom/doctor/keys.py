@@ -6,22 +6,23 @@ from typing import Final
 import dns.name
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dnssec import Indeterminate, Secure, Verdict
 from postroom.names.keys import discard_of
 from postroom.protocols.nlweb.key_record import parse_key_record
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_REVOKED, SENDER_NOT_SIGNED
 
 _PUBLISH: Final = "publish the TXT record that `postroom keygen` prints at {}"
 _TODO: Final = {
-    Reason.KEY_NOT_FOUND: f"{_PUBLISH}, or name the selector that is in use: --selector",
-    Reason.KEY_RECORD_INVALID: f"{_PUBLISH}, and no other key record",
-    Reason.KEY_REVOKED: "publish another key under another selector, and sign with that one",
-    Reason.KEY_UNUSABLE: "make another key, RSA of 2048 bits or Ed25519, with `postroom keygen`, and publish that one",
-    Reason.SENDER_NOT_SIGNED: "sign the zone of {}, and have its DS record published in the zone above it",
-    Reason.DNSSEC_BOGUS: "sign the zone of {} anew",
+    KEY_NOT_FOUND: f"{_PUBLISH}, or name the selector that is in use: --selector",
+    KEY_RECORD_INVALID: f"{_PUBLISH}, and no other key record",
+    KEY_REVOKED: "publish another key under another selector, and sign with that one",
+    KEY_UNUSABLE: "make another key, RSA of 2048 bits or Ed25519, with `postroom keygen`, and publish that one",
+    SENDER_NOT_SIGNED: "sign the zone of {}, and have its DS record published in the zone above it",
+    DNSSEC_BOGUS: "sign the zone of {} anew",
 }
 
 
@@ -49,7 +50,7 @@ def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound
         key = parse_key_record([b"".join(it.strings) for it in verdict.records if isinstance(it, TxtRecord)])
     except TheirError as wrong:
         todo = _TODO[wrong.reason].format(name)
-        if wrong.reason is Reason.KEY_UNUSABLE:
+        if wrong.reason is KEY_UNUSABLE:
             return KeyFound(selector, there, bad(strength, wrong.reason, wrong.detail, todo))
         return KeyFound(selector, bad(record, wrong.reason, wrong.detail, todo), rests)
     kind = "Ed25519" if key.algorithm == "ed25519" else f"RSA of {key.bits} bits"

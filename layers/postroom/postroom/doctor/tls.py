@@ -10,10 +10,10 @@ from cryptography import x509
 from cryptography.utils import CryptographyDeprecationWarning
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.doctor.host import Believed, Certificate, NotBelieved, NoTls, Shown
 from postroom.doctor.terms import Term
 from postroom.net.https import MAX_ADDRESSES
-from postroom.reasons import Reason
 
 SECONDS: Final = 5.0
 """For connecting, and for the handshake, at each address."""
@@ -40,7 +40,7 @@ def look_at_certificate(host: str, addresses: Sequence[str], port: int, ca_file:
         except OSError as error:
             failed = f"no connection to {address}, port {port}: {error.strerror or 'it broke'}"
     if failed:
-        raise NotNowError(Reason.OUTBOUND_FAILED, failed)
+        raise NotNowError(OUTBOUND_FAILED, failed)
     return NoTls(refused)
 
 

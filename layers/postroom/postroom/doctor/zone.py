@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from postroom.core.errors import NotNowError
+from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.doctor.checks import Check, bad, good, not_found_out, skipped, warning
 from postroom.doctor.terms import Term, runs_out, time_left
 from postroom.names.dnssec import Absent, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Secure, Verdict
 from postroom.names.dnssec.evidence import Window, algorithm_name, digest_name, zones
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 FEW_DAYS: Final = 2
 """BIND renews five days before the end, Knot (3.2) only an hour before caches might outlast it: which is why this is a
@@ -65,17 +66,17 @@ def _delegation(found: ZoneFound) -> Check:
     match found.ds if isinstance(found.soa, Bogus) and found.ds else found.soa:
         case Absent("nxdomain"):
             todo = "look for a slip in the name; or register the domain and set up its zone"
-            return bad(name, Reason.KEY_NOT_FOUND, f"there is no name {domain}, and that is proven", todo)
+            return bad(name, KEY_NOT_FOUND, f"there is no name {domain}, and that is proven", todo)
         case Secure(evidence=evidence) | Absent(evidence=evidence):
             return good(name, f"{_place(domain, evidence)}: {_chain(evidence)}")
         case Insecure(why):
-            return bad(name, Reason.SENDER_NOT_SIGNED, why, _SIGN)
+            return bad(name, SENDER_NOT_SIGNED, why, _SIGN)
         case EndlessAlias(why):
-            return bad(name, Reason.KEY_RECORD_INVALID, why, "end the circle of aliases")
+            return bad(name, KEY_RECORD_INVALID, why, "end the circle of aliases")
         case Indeterminate(reason, why):
             return not_found_out(name, NotNowError(reason, why))
         case Bogus(why):
-            return bad(name, Reason.DNSSEC_BOGUS, why, f"tell those who run the zone above it; {_ELSEWHERE}")
+            return bad(name, DNSSEC_BOGUS, why, f"tell those who run the zone above it; {_ELSEWHERE}")
 
 
 def _keys(found: ZoneFound) -> Check:
@@ -90,13 +91,13 @@ def _keys(found: ZoneFound) -> Check:
             return not_found_out(name, NotNowError(reason, why))
         case Insecure(why) | Bogus(why) | EndlessAlias(why):
             todo = "have the zone above publish the DS of a key that the zone has, and signs its keys with, now"
-            return bad(name, Reason.DNSSEC_BOGUS, why, todo)
+            return bad(name, DNSSEC_BOGUS, why, todo)
 
 
 def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> Check:
     name = "signatures"
     if isinstance(found.soa, Bogus):
-        return bad(name, Reason.DNSSEC_BOGUS, found.soa.why, f"sign the zone anew; {_ELSEWHERE}")
+        return bad(name, DNSSEC_BOGUS, found.soa.why, f"sign the zone anew; {_ELSEWHERE}")
     lasting = [one for verdict in (found.soa, *others) for one in _lasting(verdict, now)]
     ending = [one for one in lasting if runs_out(one.term, now, FEW_DAYS)]
     first = min(ending or lasting, key=lambda one: one.term.ends)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from postroom.api.http import ETAG_PATTERN, ETAGS_PATTERN
+from postroom.api.reasons import CHANGED_MEANWHILE, MATCH_NEEDED, NOT_A_REQUEST
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
 
 _ANY: Final = "*"
 
@@ -18,10 +18,10 @@ def check_write(headers: Mapping[str, str], etag: str | None) -> None:
     Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST.
     """
     if "if-match" not in headers and headers.get("if-none-match", "").strip() != _ANY:
-        raise TheirError(Reason.MATCH_NEEDED, "or If-None-Match: * where nothing is yet")
+        raise TheirError(MATCH_NEEDED, "or If-None-Match: * where nothing is yet")
     check_match(headers, etag)
     if etag is not None and headers.get("if-none-match", "").strip() == _ANY:
-        raise TheirError(Reason.CHANGED_MEANWHILE, "something is there already")
+        raise TheirError(CHANGED_MEANWHILE, "something is there already")
 
 
 def check_match(headers: Mapping[str, str], etag: str | None) -> None:
@@ -30,7 +30,7 @@ def check_match(headers: Mapping[str, str], etag: str | None) -> None:
         return
     wanted = _read(headers["if-match"])
     if etag is None or not (wanted == [_ANY] or etag in wanted):
-        raise TheirError(Reason.CHANGED_MEANWHILE)
+        raise TheirError(CHANGED_MEANWHILE)
 
 
 def _read(header: str) -> list[str]:
@@ -39,5 +39,5 @@ def _read(header: str) -> list[str]:
     if text == _ANY:
         return [_ANY]
     if not re.fullmatch(ETAGS_PATTERN, text):
-        raise TheirError(Reason.NOT_A_REQUEST, 'a condition is *, or ETags such as "a", "b"')
+        raise TheirError(NOT_A_REQUEST, 'a condition is *, or ETags such as "a", "b"')
     return re.findall(ETAG_PATTERN, text)

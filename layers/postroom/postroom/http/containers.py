@@ -8,6 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from postroom.api.http import BYTES
+from postroom.api.reasons import (
+    CHANGED_MEANWHILE,
+    CONTAINER_TOO_LARGE,
+    CONTAINER_UNKNOWN,
+    CURSOR_INVALID,
+    MATCH_NEEDED,
+    NOT_A_REQUEST,
+    PART_UNKNOWN,
+    STORAGE_FULL,
+)
 from postroom.api.schemas import (
     MAX_CONTAINER_BYTES,
     MAX_PART_BYTES,
@@ -18,6 +28,7 @@ from postroom.api.schemas import (
     StorageUse,
 )
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.encodings import is_hex
 from postroom.http.conditions import check_match, check_write
 from postroom.http.private_responses import not_modified, respond_bytes
@@ -25,7 +36,6 @@ from postroom.http.ranges import whole_or_part
 from postroom.http.request import HttpRequest
 from postroom.http.request_parts import check_media_type, is_known
 from postroom.http.response import HttpResponse
-from postroom.reasons import Reason
 from postroom.storage import containers as store
 
 PART_SECONDS: Final = 3600
@@ -52,7 +62,7 @@ class Storing:
         """Containers by key. Raises TheirError(CURSOR_INVALID)."""
         # A cursor is the key it stands behind.
         if after and not is_hex(after, 32):
-            raise TheirError(Reason.CURSOR_INVALID)
+            raise TheirError(CURSOR_INVALID)
         found, more = self._storage.page(mailbox, after, limit)
         return Containers([_told(each) for each in found], found[-1].key if found else after, more)
 
@@ -74,7 +84,7 @@ class Storing:
                 return self._read(found, request.headers.get("range", ""), headers)
             except KeyError:
                 continue
-        raise NotNowError(Reason.STORE_UNAVAILABLE)
+        raise NotNowError(STORE_UNAVAILABLE)
 
     def put(self, mailbox: str, key: str, request: HttpRequest) -> tuple[Container, str]:
         """Keep the body of a request under a key. The container, and its ETag.
@@ -92,14 +102,14 @@ class Storing:
         Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, PART_UNKNOWN, CONTAINER_TOO_LARGE, NOT_A_REQUEST.
         """
         if len(set(wanted.parts)) < len(wanted.parts):
-            raise TheirError(Reason.NOT_A_REQUEST, "body: a part is named twice")
+            raise TheirError(NOT_A_REQUEST, "body: a part is named twice")
         parts = self._storage.find_parts(mailbox, wanted.parts)
         try:
             old = self._writable(mailbox, key, headers)
             self._check_parts(wanted, parts)
             new = self._storage.join(mailbox, key, old, parts)
         except TheirError as error:
-            if error.reason is Reason.CHANGED_MEANWHILE:
+            if error.reason is CHANGED_MEANWHILE:
                 self._storage.drop(parts)
             raise
         return _told(new), _etag(new)
@@ -117,14 +127,14 @@ class Storing:
         NOT_A_REQUEST."""
         found = self._find(mailbox, key)
         if "if-match" not in headers:
-            raise TheirError(Reason.MATCH_NEEDED)
+            raise TheirError(MATCH_NEEDED)
         check_match(headers, _etag(found))
         self._storage.delete(found)
 
     def _find(self, mailbox: str, key: str) -> store.Container:
         found = self._storage.find(mailbox, _check_key(key))
         if found is None:
-            raise TheirError(Reason.CONTAINER_UNKNOWN)
+            raise TheirError(CONTAINER_UNKNOWN)
         return found
 
     def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
@@ -141,16 +151,16 @@ class Storing:
 
     def _check_parts(self, wanted: Parts, found: Sequence[store.Part]) -> None:
         if len(found) < len(wanted.parts) or any(part.at < self._stale() for part in found):
-            raise TheirError(Reason.PART_UNKNOWN)
+            raise TheirError(PART_UNKNOWN)
         if sum(part.piece.size for part in found) > MAX_CONTAINER_BYTES:
-            raise TheirError(Reason.CONTAINER_TOO_LARGE, f"a container has at most {MAX_CONTAINER_BYTES} bytes")
+            raise TheirError(CONTAINER_TOO_LARGE, f"a container has at most {MAX_CONTAINER_BYTES} bytes")
 
     def _with_room(self, mailbox: str, keep: Callable[[], T]) -> T:
         """Do it, perhaps once parts have made room that nobody will join any more."""
         try:
             return keep()
         except TheirError as error:
-            if error.reason is not Reason.STORAGE_FULL or not self._storage.drop_stale(mailbox, self._stale()):
+            if error.reason is not STORAGE_FULL or not self._storage.drop_stale(mailbox, self._stale()):
                 raise
         return keep()
 
@@ -160,7 +170,7 @@ class Storing:
 
 def _check_key(key: str) -> str:
     if not is_hex(key, 32):
-        raise TheirError(Reason.NOT_A_REQUEST, "the key of a container is 0x and the lower-case hex of a SHA-256")
+        raise TheirError(NOT_A_REQUEST, "the key of a container is 0x and the lower-case hex of a SHA-256")
     return key
 
 
@@ -169,7 +179,7 @@ def _sealed(request: HttpRequest) -> bytes:
     check_media_type(request, BYTES)
     if len(request.body) > MAX_PART_BYTES:
         raise TheirError(
-            Reason.CONTAINER_TOO_LARGE, f"a request has at most {MAX_PART_BYTES} bytes; larger containers come in parts"
+            CONTAINER_TOO_LARGE, f"a request has at most {MAX_PART_BYTES} bytes; larger containers come in parts"
         )
     return request.body
 

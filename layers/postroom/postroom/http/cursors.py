@@ -8,8 +8,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import blake2b
 from typing import Final
 
+from postroom.api.reasons import CURSOR_INVALID
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
 from postroom.storage.keys import ROW_PREFIX
 
 _MARK_BYTES: Final = 6
@@ -29,9 +29,9 @@ def read_cursor(mailbox: str, cursor: str) -> str:
         data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         place = data[_MARK_BYTES:].decode("ascii")
     except ValueError:
-        raise TheirError(Reason.CURSOR_INVALID) from None
+        raise TheirError(CURSOR_INVALID) from None
     if not _PLACE.fullmatch(place) or write_cursor(mailbox, sk := ROW_PREFIX + place) != cursor:
-        raise TheirError(Reason.CURSOR_INVALID)
+        raise TheirError(CURSOR_INVALID)
     return sk
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future
 from typing import Final
 
 from postroom.core.errors import NotNowError
-from postroom.reasons import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.reader import Found, Reader, Unreadable, runs_of
@@ -48,7 +48,7 @@ class Fetching:
                 break
             done.append(found[row.key])
         if rows and not done:
-            raise NotNowError(Reason.STORE_UNAVAILABLE, "the messages could not be read in time")
+            raise NotNowError(STORE_UNAVAILABLE, "the messages could not be read in time")
         for each in done:
             if isinstance(each, Unreadable):
                 tell(each)

@@ -11,6 +11,7 @@ from postroom.api.http import JSON, MERGE_PATCH, NAME, Authentication
 from postroom.api.mailbox_names import read_mailbox_name, read_partner
 from postroom.api.openapi import document
 from postroom.api.operations import OPERATIONS
+from postroom.api.reasons import COUNTER_CLOSED, TOKEN_INVALID
 from postroom.api.schemas import (
     Acknowledged,
     Acknowledgements,
@@ -29,6 +30,7 @@ from postroom.api.schemas import (
     SignedProfile,
 )
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.side_by_side import side_by_side
 from postroom.core.timestamps import write_timestamp
 from postroom.http import by_hash
@@ -47,7 +49,6 @@ from postroom.http.response import HttpResponse
 from postroom.http.router import Call, Handler, Route, Router
 from postroom.http.sign_in import SignIn
 from postroom.http.usage import Counting
-from postroom.reasons import Reason
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.ids import row_of
@@ -77,7 +78,7 @@ def mailbox_router(groups: Iterable[HandlerGroup], tokens: "BearerTokens", cors:
     return Router(
         [Route(each.method, each.path, handlers[each.id], each.authentication) for each in OPERATIONS],
         refuse=refuse,
-        failure=Reason.COUNTER_CLOSED,
+        failure=COUNTER_CLOSED,
         cors=lambda _path: cors,
         authenticators={Authentication.BEARER: tokens.check},
         read_segments=_read_segments,
@@ -99,7 +100,7 @@ class BearerTokens:
     def check(self, call: Call) -> None:
         """Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS), NotNowError."""
         if not call.request.bearer:
-            raise TheirError(Reason.TOKEN_INVALID)
+            raise TheirError(TOKEN_INVALID)
         self._sign_in.check(call.request.bearer, call.mailbox, call.request.host)
         self._rate.take(call.mailbox)
 
@@ -284,7 +285,7 @@ class MailHandlers:
         done = side_by_side(self._pool, self._acknowledged, rows)
         self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
         if any(it.gone is None for it in done) or not whole:
-            raise NotNowError(Reason.STORE_UNAVAILABLE)
+            raise NotNowError(STORE_UNAVAILABLE)
         return respond(None)
 
     def _acknowledged(self, row: RowKey | None) -> _End:

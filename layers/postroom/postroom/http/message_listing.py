@@ -7,12 +7,13 @@ from typing import Final
 
 import msgspec
 
+from postroom.api.reasons import MESSAGE_UNKNOWN, MESSAGE_UNREADABLE
 from postroom.api.schemas import Conversation, Conversations, Message, Status
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
 from postroom.http.fetching import Fetching, tell
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Directory
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.ids import id_of, row_of
@@ -134,10 +135,10 @@ class Shelves:
         row = self._register.find(key) if key else None
         found = self._reader.fetch(row) if row and row.waits(int(self._clock())) else None
         if found is None:
-            raise TheirError(Reason.MESSAGE_UNKNOWN)
+            raise TheirError(MESSAGE_UNKNOWN)
         if isinstance(found, Unreadable):
             tell(found)
-            raise NotNowError(Reason.MESSAGE_UNREADABLE)
+            raise NotNowError(MESSAGE_UNREADABLE)
         return found
 
     def all_filed(self, mailbox: str, until: float, partners: Collection[str] | None = None) -> Iterator[Filed]:
@@ -188,7 +189,7 @@ class Shelves:
         found = self._fetching.fetch(rows, until)
         yield from (each for each in found if isinstance(each, Filed))
         if len(found) < len(rows):
-            raise NotNowError(Reason.STORE_UNAVAILABLE, "not all messages could be read in time")
+            raise NotNowError(STORE_UNAVAILABLE, "not all messages could be read in time")
 
     def _waiting(
         self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()

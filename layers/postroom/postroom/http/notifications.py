@@ -11,13 +11,22 @@ from typing import Final
 
 from msgspec import UNSET
 
+from postroom.api.reasons import (
+    CODE_WRONG,
+    NOT_A_REQUEST,
+    NOTIFICATION_NOT_OFFERED,
+    TARGET_EXISTS,
+    TARGET_INVALID,
+    TARGET_UNKNOWN,
+    TOO_MANY_REQUESTS,
+    TOO_MANY_TARGETS,
+)
 from postroom.api.schemas import NewTarget, Notifications, Target
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.timestamps import write_timestamp
 from postroom.outbound.notifications import Notification
 from postroom.outbound.ports import Clock, NewId, SendQueue
-from postroom.reasons import Reason
 from postroom.storage.directory import notification_targets as stored
 from postroom.storage.directory.notification_targets import MAX_TARGETS, Kind, Targets
 from postroom.storage.limits.codes import CodeLimits
@@ -48,14 +57,14 @@ class Offer:
                 return Kind.WEBHOOK
             case "sns":
                 if self.topics == NO_TOPICS:
-                    raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment publishes to no topics of SNS")
+                    raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment publishes to no topics of SNS")
                 if not _TOPIC.fullmatch(wanted.to):
-                    raise TheirError(Reason.TARGET_INVALID, "it is not the ARN of a standard topic of SNS")
+                    raise TheirError(TARGET_INVALID, "it is not the ARN of a standard topic of SNS")
                 if not fnmatchcase(wanted.to, self.topics):
-                    raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment may not publish to this topic")
+                    raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment may not publish to this topic")
                 return Kind.TOPIC
             case "email":
-                raise TheirError(Reason.NOTIFICATION_NOT_OFFERED, "this deployment sends no e-mail")
+                raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment sends no e-mail")
 
     def _check_url(self, url: str) -> None:
         # Owners seldom name a webhook, and all of HTTPS comes with it: imported only where one does.
@@ -64,7 +73,7 @@ class Offer:
         try:
             split_url(url, self.port)
         except NotNowError as error:
-            raise TheirError(Reason.TARGET_INVALID, error.detail) from None
+            raise TheirError(TARGET_INVALID, error.detail) from None
 
 
 class TargetDesk:
@@ -103,14 +112,14 @@ class TargetDesk:
         kind = self._offer.check(wanted)
         standing = self._targets.of(mailbox)
         if any((target.kind, target.to) == (kind, wanted.to) for target in standing):
-            raise TheirError(Reason.TARGET_EXISTS)
+            raise TheirError(TARGET_EXISTS)
         if len(standing) >= MAX_TARGETS:
-            raise TheirError(Reason.TOO_MANY_TARGETS)
+            raise TheirError(TOO_MANY_TARGETS)
         self._keys.require()
         self._take_code(mailbox)
         target = self._targets.add(mailbox, kind, wanted.to, random_id=self._new_id(), now_ms=self._now_ms())
         if target is None:
-            raise TheirError(Reason.TOO_MANY_TARGETS)
+            raise TheirError(TOO_MANY_TARGETS)
         told = _told(target, self._secret(target))
         self._send_code(target)
         return told
@@ -118,7 +127,7 @@ class TargetDesk:
     def remove(self, mailbox: str, target_id: str) -> None:
         """Forget a target."""
         if not self._targets.remove(mailbox, target_id):
-            raise TheirError(Reason.TARGET_UNKNOWN)
+            raise TheirError(TARGET_UNKNOWN)
 
     def verify(self, mailbox: str, target_id: str, code: str) -> Target:
         """Let a target be told from now on, for the code that was sent to it; without a code, send it another.
@@ -141,7 +150,7 @@ class TargetDesk:
         """Give a webhook a new secret, which the answer alone shows. Raises TheirError(NOT_A_REQUEST) for a topic."""
         target = self._find(mailbox, target_id)
         if target.kind is not Kind.WEBHOOK:
-            raise TheirError(Reason.NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
+            raise TheirError(NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
         self._keys.require()
         self._targets.rotate(target, self._now_ms())
         # If another caller did at the same time, both get what that made.
@@ -156,7 +165,7 @@ class TargetDesk:
     def _find(self, mailbox: str, target_id: str) -> stored.Target:
         target = self._targets.find(mailbox, target_id)
         if target is None:
-            raise TheirError(Reason.TARGET_UNKNOWN)
+            raise TheirError(TARGET_UNKNOWN)
         return target
 
     def _secret(self, target: stored.Target) -> str:
@@ -166,11 +175,11 @@ class TargetDesk:
         # Counted first: who guesses in many requests at once has no more tries.
         tried = self._targets.take_try(target, MAX_TRIES)
         if not (tried and compare_digest(code.strip().upper().encode(), self._keys.code(target).encode())):
-            raise TheirError(Reason.CODE_WRONG)
+            raise TheirError(CODE_WRONG)
 
     def _take_code(self, mailbox: str) -> None:
         if not self._codes.take(mailbox, int(self._clock()), CODES_A_DAY):
-            raise NotNowError(Reason.TOO_MANY_REQUESTS, f"{CODES_A_DAY} codes are sent for a mailbox in a day (UTC)")
+            raise NotNowError(TOO_MANY_REQUESTS, f"{CODES_A_DAY} codes are sent for a mailbox in a day (UTC)")
 
     def _send_code(self, target: stored.Target) -> None:
         told = Notification(target.mailbox, target.id, self._new_id(), self._now_ms(), target.challenge)

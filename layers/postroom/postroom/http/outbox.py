@@ -9,10 +9,12 @@ from dataclasses import replace
 
 from msgspec import UNSET, Raw, structs
 
+from postroom.api.reasons import NOT_A_SENDER, NOT_SENT
 from postroom.api.schemas import Feedback, NewMessage, Queued, SentMessage, SentMessages
 from postroom.api.states import State
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
+from postroom.core.reasons import TOO_LARGE
 from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
 from postroom.outbound.outgoing import Outgoing
@@ -22,7 +24,6 @@ from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
 from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_uuid
 from postroom.protocols.nlweb.schema import BY_NAME
 from postroom.protocols.nlweb.sign import Draft, check_draft, content_of, header_of
-from postroom.reasons import Reason
 from postroom.storage.keys import ROW_PREFIX
 from postroom.storage.outbox import Identity, Message, Outbox, digest_of_token
 from postroom.storage.queues import MAX_BODY_BYTES
@@ -60,7 +61,7 @@ class Sending:
         a receiver's door would say of it (TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE)."""
         domain = self._directory.domain(mailbox)
         if domain is None or not (domain.inbox and domain.signs):
-            raise TheirError(Reason.NOT_A_SENDER)
+            raise TheirError(NOT_A_SENDER)
         now = int(self._clock())
         outgoing = self._outgoing(mailbox, wanted)
         message = self._written(outgoing.draft, wanted, now=now, forget_at=now + self._keep_seconds)
@@ -82,7 +83,7 @@ class Sending:
         known = read_uuid(correlation)
         message = self._outbox.find(mailbox, known) if known else None
         if message is None:
-            raise TheirError(Reason.NOT_SENT)
+            raise TheirError(NOT_SENT)
         return _told(message)
 
     def _outgoing(self, mailbox: str, wanted: NewMessage) -> Outgoing:
@@ -103,7 +104,7 @@ class Sending:
         length = len(outgoing.encode())
         if length > MAX_BODY_BYTES:
             raise TheirError(
-                Reason.TOO_LARGE,
+                TOO_LARGE,
                 f"with what is not ASCII escaped it has {length} bytes; at most {MAX_BODY_BYTES} can be queued",
             )
         return outgoing

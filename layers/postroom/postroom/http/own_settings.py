@@ -11,12 +11,12 @@ from typing import Final, Protocol
 from msgspec import UNSET
 
 from postroom.api.mailbox_names import a_labels, read_mailbox_of
+from postroom.api.reasons import CHANGED_MEANWHILE, SETTING_INVALID, SUBJECT_OF_OPERATOR
 from postroom.api.schemas import OperatorsSubject, Settings, SettingsChange
 from postroom.core.errors import TheirError
 from postroom.protocols.nlweb.blocks import read_block
 from postroom.protocols.nlweb.envelope import MAX_SUBJECT
 from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import Mailbox, Mailboxes, OwnSettings, read_own_settings
 
@@ -58,9 +58,9 @@ class MessageSettings:
         """
         stored = self._mailboxes.own_settings(mailbox)
         if if_match not in ("*", _etag(stored)):
-            raise TheirError(Reason.CHANGED_MEANWHILE)
+            raise TheirError(CHANGED_MEANWHILE)
         if change.extension is not UNSET or change.unverified is not UNSET:
-            raise TheirError(Reason.SETTING_INVALID, "extension and unverified are set for mailboxes of dm3 letters")
+            raise TheirError(SETTING_INVALID, "extension and unverified are set for mailboxes of dm3 letters")
         old = read_own_settings(stored)
         changed = OwnSettings(
             old.blocks if change.blocks is UNSET else _read_blocks(change.blocks),
@@ -68,17 +68,15 @@ class MessageSettings:
         )
         length = len(changed.encode())
         if length > MAX_OWN_BYTES:
-            raise TheirError(
-                Reason.SETTING_INVALID, f"the settings have {length} bytes; at most {MAX_OWN_BYTES} are kept"
-            )
+            raise TheirError(SETTING_INVALID, f"the settings have {length} bytes; at most {MAX_OWN_BYTES} are kept")
         if not self._mailboxes.change_own_settings(mailbox, stored, changed):
-            raise TheirError(Reason.CHANGED_MEANWHILE)
+            raise TheirError(CHANGED_MEANWHILE)
         return self._told(mailbox, changed.encode())
 
     def _merged(self, name: str, old: Mapping[str, str], change: Mapping[str, str | None]) -> dict[str, str]:
         domain = self._directory.domain(name)
         if domain is None:
-            raise TheirError(Reason.SETTING_INVALID, f"subjects: {name} is no domain that is served here")
+            raise TheirError(SETTING_INVALID, f"subjects: {name} is no domain that is served here")
         operators = {rule.pattern: rule for rule in _rules_of_operator(domain)}
         subjects = dict(old)
         for pattern, target in change.items():
@@ -86,7 +84,7 @@ class MessageSettings:
             if target is None and pattern in old:
                 del subjects[pattern]
             elif theirs and (target is None or theirs.treatment is not Treatment.MAILBOX):
-                raise TheirError(Reason.SUBJECT_OF_OPERATOR, f"subjects: {pattern}")
+                raise TheirError(SUBJECT_OF_OPERATOR, f"subjects: {pattern}")
             elif target is not None:
                 subjects[_read_pattern(pattern)] = self._read_target(name, target)
         return subjects
@@ -99,7 +97,7 @@ class MessageSettings:
         except TheirError:
             pass
         raise TheirError(
-            Reason.SETTING_INVALID,
+            SETTING_INVALID,
             f"subjects: {text[:80]!r} is no mailbox of {domain}: the domain itself, or a name below it whose mailbox "
             "is open here",
         )
@@ -128,7 +126,7 @@ def _read_pattern(text: str) -> str:
     if len(text) <= MAX_SUBJECT and is_pattern(text):
         return text
     raise TheirError(
-        Reason.SETTING_INVALID,
+        SETTING_INVALID,
         f"subjects: {text[:80]!r} is no pattern: Method@Role or a name, with * only for a whole part",
     )
 
@@ -142,7 +140,7 @@ def _read_blocks(texts: Iterable[str]) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(map(read_block, texts)))
     except TheirError as error:
-        raise TheirError(Reason.SETTING_INVALID, f"blocks: {error.detail}") from None
+        raise TheirError(SETTING_INVALID, f"blocks: {error.detail}") from None
 
 
 def _etag(stored: str) -> str:

@@ -5,13 +5,13 @@ from typing import Final
 
 from msgspec import UNSET
 
+from postroom.api.reasons import CHANGED_MEANWHILE, MATCH_NEEDED, NOT_A_REQUEST, SETTING_INVALID
 from postroom.api.schemas import Settings, SettingsChange
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.http.own_settings import MessageSettings
 from postroom.protocols.dm3.extension import ProfileExtension, read_extension
 from postroom.protocols.dm3.sealing import SCHEME
-from postroom.reasons import Reason
 from postroom.storage.directory.mailboxes import Mailboxes, StoredSettings
 
 MAX_EXTENSION_BYTES: Final = 32_768
@@ -37,29 +37,29 @@ class Preferences:
         SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
         """
         if not if_match:
-            raise TheirError(Reason.MATCH_NEEDED)
+            raise TheirError(MATCH_NEEDED)
         stored = self._mailboxes.settings(mailbox)
         if stored is None:
             return self._messages.change(mailbox, change, if_match)
         if change.blocks is not UNSET or change.subjects is not UNSET:
             raise TheirError(
-                Reason.SETTING_INVALID,
+                SETTING_INVALID,
                 "blocks and subjects are set for mailboxes of NLWeb messages; of dm3 letters senders are blocked by "
                 "extension.spamFilterRules.block",
             )
         if if_match not in ("*", _etag(stored)):
-            raise TheirError(Reason.CHANGED_MEANWHILE)
+            raise TheirError(CHANGED_MEANWHILE)
         extension = stored.extension
         if change.extension is not UNSET:
             extension = json.dumps(_read(_merged(json.loads(extension), change.extension)).as_json())
         if len(extension) > MAX_EXTENSION_BYTES:
             raise TheirError(
-                Reason.NOT_A_REQUEST, f"extension has {len(extension)} bytes; at most {MAX_EXTENSION_BYTES} are kept"
+                NOT_A_REQUEST, f"extension has {len(extension)} bytes; at most {MAX_EXTENSION_BYTES} are kept"
             )
         unverified = stored.unverified if change.unverified is UNSET else change.unverified
         changed = StoredSettings(extension, unverified)
         if not self._mailboxes.change_settings(mailbox, stored, changed):
-            raise TheirError(Reason.CHANGED_MEANWHILE)
+            raise TheirError(CHANGED_MEANWHILE)
         return _told(changed)
 
 
@@ -67,10 +67,10 @@ def _read(value: JsonValue) -> ProfileExtension:
     try:
         extension = read_extension(value)
     except TheirError as error:
-        raise TheirError(Reason.NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
+        raise TheirError(NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
     # Senders would choose it, and the door would refuse their letters.
     if extension.encryption_schemes != (SCHEME,):
-        raise TheirError(Reason.SETTING_INVALID, f"extension: letters are taken in no encryptionScheme but {SCHEME}")
+        raise TheirError(SETTING_INVALID, f"extension: letters are taken in no encryptionScheme but {SCHEME}")
     return extension
 
 

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from postroom.api.http import BYTES, JSON
+from postroom.api.reasons import MESSAGE_UNREADABLE
 from postroom.core.errors import NotNowError, TheirError
 from postroom.http.response import HttpResponse, problem
-from postroom.reasons import Reason
 
 _PRIVATE: Final = {"Cache-Control": "no-store"}
 _ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
@@ -44,5 +44,5 @@ def refuse(error: TheirError | NotNowError, headers: Mapping[str, str] | None = 
     return replace(
         response,
         headers={**_PRIVATE, **response.headers, **challenge, **(headers or {})},
-        unreadable=int(error.reason is Reason.MESSAGE_UNREADABLE),
+        unreadable=int(error.reason is MESSAGE_UNREADABLE),
     )

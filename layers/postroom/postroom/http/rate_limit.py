@@ -7,9 +7,9 @@ program gone wild before it costs its owner money, not to count.
 from collections.abc import Callable
 from typing import Final
 
+from postroom.api.reasons import TOO_MANY_REQUESTS
 from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache, Kept
-from postroom.reasons import Reason
 
 MOST_MAILBOXES: Final = 10_000
 BURST_SECONDS: Final = 5
@@ -31,5 +31,5 @@ class Rate:
         kept = self._empty_at.get(mailbox, now)
         empty_at = (kept.value if kept else now) + 1 / self._a_second
         if empty_at > now + BURST_SECONDS:
-            raise NotNowError(Reason.TOO_MANY_REQUESTS)
+            raise NotNowError(TOO_MANY_REQUESTS)
         self._empty_at.put(mailbox, Kept(empty_at, now, empty_at))

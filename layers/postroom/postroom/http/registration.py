@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 from postroom.api.challenges import Purpose
 from postroom.api.mailbox_names import a_labels
+from postroom.api.reasons import CHALLENGE_INVALID, NOT_THE_OWNER, OPENING_NOT_OFFERED, OPENING_REFUSED
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.http.rate_limit import Rate
 from postroom.http.sign_in import NOBODYS, Users, decoded
 from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Tokens
 from postroom.protocols.dm3.profile import UserProfile, read_user_profile
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.limits.challenges import AnsweredChallenges
@@ -74,13 +74,13 @@ class Opening:
         key = profile.signing_key if profile else NOBODYS
         signed = key.verify(decoded(signature), challenge.encode())
         if profile is None or not signed:
-            raise TheirError(Reason.NOT_THE_OWNER)
+            raise TheirError(NOT_THE_OWNER)
         self._check_free(name, profile)
         # As for signing in: who signs out meanwhile is signed out.
         sign_outs = self._mailboxes.sign_outs(name)
         # Only now: who cannot sign must not make us write.
         if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
-            raise TheirError(Reason.CHALLENGE_INVALID)
+            raise TheirError(CHALLENGE_INVALID)
         self._put(name)
         return self._tokens.token(name, audience, key.fingerprint, sign_outs)
 
@@ -93,16 +93,16 @@ class Opening:
         self._check_offered()
         profile = self._published(name)
         if profile is None or not _is_that(profile, given):
-            raise TheirError(Reason.OPENING_REFUSED)
+            raise TheirError(OPENING_REFUSED)
         try:
             self._check_free(name, profile)
             self._put(name)
         except TheirError:
-            raise TheirError(Reason.OPENING_REFUSED) from None
+            raise TheirError(OPENING_REFUSED) from None
 
     def _check_offered(self) -> None:
         if not self._service:
-            raise TheirError(Reason.OPENING_NOT_OFFERED)
+            raise TheirError(OPENING_NOT_OFFERED)
 
     def _published(self, name: str) -> UserProfile | None:
         """The profile as it stands in the registry now; None: there is none that can be read."""
@@ -115,20 +115,20 @@ class Opening:
 
     def _check_free(self, name: str, profile: UserProfile) -> None:
         if self._service not in profile.delivery_services:
-            raise TheirError(Reason.OPENING_REFUSED, f"its profile does not name {self._service}")
+            raise TheirError(OPENING_REFUSED, f"its profile does not name {self._service}")
         labels = a_labels(name).split(".")
         if any(self._directory.domain(".".join(labels[start:])) for start in range(len(labels))):
-            raise TheirError(Reason.OPENING_REFUSED, "it belongs to a domain that takes messages of NLWeb here")
+            raise TheirError(OPENING_REFUSED, "it belongs to a domain that takes messages of NLWeb here")
         mailbox = self._mailboxes.find(name)
         if mailbox.closed:
-            raise TheirError(Reason.OPENING_REFUSED, "its operator closed it")
+            raise TheirError(OPENING_REFUSED, "its operator closed it")
         # Its messages are the keys' of whom the operator named: a profile of the same name gets none of them.
         if mailbox.keys and self._mailboxes.settings(name) is None:
-            raise TheirError(Reason.OPENING_REFUSED, "its operator opened it for messages of NLWeb")
+            raise TheirError(OPENING_REFUSED, "its operator opened it for messages of NLWeb")
 
     def _put(self, name: str) -> None:
         if not self._mailboxes.open_letters(name):
-            raise TheirError(Reason.OPENING_REFUSED, "its operator closed it")
+            raise TheirError(OPENING_REFUSED, "its operator closed it")
         self._directory.forget(name)
 
 

@@ -6,9 +6,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from postroom.api.reasons import NOT_A_REQUEST, RANGE_UNSATISFIABLE
 from postroom.core.errors import TheirError
+from postroom.core.reasons import WRONG_CONTENT_TYPE
 from postroom.http.request import HttpRequest
-from postroom.reasons import Reason
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -21,7 +22,7 @@ def read_query(query: Mapping[str, str], shape: type[S]) -> S:
     try:
         return msgspec.convert(dict(query), shape, strict=False)
     except msgspec.ValidationError as error:
-        raise TheirError(Reason.NOT_A_REQUEST, f"query: {error}") from None
+        raise TheirError(NOT_A_REQUEST, f"query: {error}") from None
 
 
 def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
@@ -30,14 +31,14 @@ def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
     try:
         return msgspec.json.decode(request.body, type=shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise TheirError(Reason.NOT_A_REQUEST, f"body: {error}") from None
+        raise TheirError(NOT_A_REQUEST, f"body: {error}") from None
 
 
 def check_media_type(request: HttpRequest, media_type: str) -> None:
     """Whether the body is of this kind. Raises TheirError(WRONG_CONTENT_TYPE)."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != media_type:
-        raise TheirError(Reason.WRONG_CONTENT_TYPE, f"this takes {media_type}")
+        raise TheirError(WRONG_CONTENT_TYPE, f"this takes {media_type}")
 
 
 def is_known(if_none_match: str, etag: str) -> bool:
@@ -62,5 +63,5 @@ def read_range(header: str, size: int, most: int) -> tuple[int, int]:
     elif found:
         first, last = int(found[1]), int(found[2] or last)
     if first >= size or last < first:
-        raise TheirError(Reason.RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
+        raise TheirError(RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
     return first, min(last + 1, size, first + most)

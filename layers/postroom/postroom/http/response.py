@@ -8,7 +8,7 @@ from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
-from postroom.reasons import Kind, Reason
+from postroom.core.reason import Kind, Reason
 
 RETRY_AFTER_SECONDS: Final = 5
 MAX_ANSWER_BYTES: Final = 1_900_000

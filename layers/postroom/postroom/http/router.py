@@ -7,11 +7,12 @@ from typing import Final, Protocol
 
 from postroom.api.http import ID, KEY, NAME, Authentication
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.reasons import METHOD_NOT_ALLOWED, NO_SUCH_ROUTE
 from postroom.http.cors import Cors
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.net.aws import our_own_fault
-from postroom.reasons import Reason
 
 _log: Final = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ class Router:
         segments = path.split("/")[1:]
         found = [(route, open_) for route in self._routes if (open_ := route.match(segments)) is not None]
         if not found:
-            raise TheirError(Reason.NO_SUCH_ROUTE)
+            raise TheirError(NO_SUCH_ROUTE)
         # What may be read may be asked for without its body (RFC 9110 §9.3.2).
         method = "GET" if request.method == "HEAD" else request.method
         for route, open_ in found:
@@ -129,7 +130,7 @@ class Router:
                 return route.handler(call)
         methods = {route.method for route, _ in found} | ({"OPTIONS"} if self._cors(request.path) else set())
         allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
-        return self._refuse(TheirError(Reason.METHOD_NOT_ALLOWED), {"Allow": allowed})
+        return self._refuse(TheirError(METHOD_NOT_ALLOWED), {"Allow": allowed})
 
 
 def _admit(_call: Call) -> None:

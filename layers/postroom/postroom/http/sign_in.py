@@ -10,12 +10,12 @@ from typing import Final, Protocol
 import pybase64
 
 from postroom.api.challenges import Purpose
+from postroom.api.reasons import ANOTHERS_MAILBOX, CHALLENGE_INVALID, NOT_THE_OWNER, TOKEN_INVALID
 from postroom.core.errors import NotNowError, TheirError
 from postroom.http.owner_keys import OwnerKey, read_owner_key
 from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Token, Tokens
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.profile import UserProfile
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.directory.mailboxes import Mailbox, Mailboxes
 from postroom.storage.limits.challenges import AnsweredChallenges
@@ -78,12 +78,12 @@ class SignIn:
         raw = decoded(signature)
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
         if key is None:
-            raise TheirError(Reason.NOT_THE_OWNER)
+            raise TheirError(NOT_THE_OWNER)
         # Read before it is known whether the challenge counts: who signs out meanwhile is signed out.
         sign_outs = self._mailboxes.sign_outs(name)
         # Only now: who cannot sign in must not make us write.
         if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
-            raise TheirError(Reason.CHALLENGE_INVALID)
+            raise TheirError(CHALLENGE_INVALID)
         return self._tokens.token(name, audience, key.fingerprint, sign_outs)
 
     def check(self, text: str, name: str, audience: str) -> Token:
@@ -93,12 +93,12 @@ class SignIn:
         """
         token = self._tokens.read_token(text, audience)
         if token.name != name:
-            raise TheirError(Reason.ANOTHERS_MAILBOX)
+            raise TheirError(ANOTHERS_MAILBOX)
         # Of a mailbox that is closed, of a key that is taken away, from before all were signed out.
         key = self._find(name, lambda key: key.fingerprint == token.key)
         # More of them than are known here: it was given after a time of signing out that has not come here yet.
         if key is None or token.sign_outs < self._directory.mailbox(name).sign_outs:
-            raise TheirError(Reason.TOKEN_INVALID)
+            raise TheirError(TOKEN_INVALID)
         return token
 
     def _find(self, name: str, fits: Callable[[OwnerKey], bool]) -> OwnerKey | None:

@@ -14,8 +14,8 @@ from jwt.exceptions import InvalidTokenError
 from jwt.types import Options
 
 from postroom.api.challenges import CHALLENGE_TYPE, MAX_TOKEN_CHARACTERS, Purpose
+from postroom.api.reasons import CHALLENGE_INVALID, TOKEN_INVALID
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
 
 if TYPE_CHECKING:
     from postroom.storage.secrets.token_keys import TokenKeySet
@@ -82,9 +82,9 @@ class Tokens:
             challenge = Challenge(str(claims["jti"]), int(claims["exp"]))
             bound_to = claims["sub"], claims["purpose"]
         except (InvalidTokenError, KeyError):
-            raise TheirError(Reason.CHALLENGE_INVALID) from None
+            raise TheirError(CHALLENGE_INVALID) from None
         if bound_to != (name, purpose):
-            raise TheirError(Reason.CHALLENGE_INVALID)
+            raise TheirError(CHALLENGE_INVALID)
         return challenge
 
     def token(self, name: str, audience: str, key: str, sign_outs: int) -> str:
@@ -100,7 +100,7 @@ class Tokens:
             claims = self._read(_TOKEN_TYPE, text, audience)
             return Token(str(claims["sub"]), str(claims["key"]), int(claims["sign_outs"]))
         except (InvalidTokenError, KeyError):
-            raise TheirError(Reason.TOKEN_INVALID) from None
+            raise TheirError(TOKEN_INVALID) from None
 
     def _make(self, kind: str, name: str, audience: str, seconds: int, claims: dict[str, str | int]) -> str:
         keys, now = self._keys.get(), self._clock()

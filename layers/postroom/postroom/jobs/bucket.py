@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from botocore.exceptions import ClientError
 
 from postroom.core.errors import NotNowError, OurError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.patience import again
 from postroom.jobs.tally import Tally
 from postroom.net.aws import error_code, passing_faults
-from postroom.reasons import Reason
 from postroom.storage.keys import hour_of
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Bucket:
             )
             for error in answer.get("Errors", []):
                 if error.get("Code") in _PASSING:
-                    raise NotNowError(Reason.STORE_UNAVAILABLE)
+                    raise NotNowError(STORE_UNAVAILABLE)
                 raise OurError(f"S3 does not delete {error.get('Key')}: {error.get('Code')} {error.get('Message')}")
 
         self._ask("delete", delete)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, OurError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
 from postroom.jobs.tally import Tally
 from postroom.net.aws import passing_faults
-from postroom.reasons import Reason
 from postroom.storage.aws.attributes import PK, SK, Item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey
@@ -71,7 +71,7 @@ class Registers:
             for item in rows:
                 found[read_key(item)] = _row(item)
             if asked:
-                raise NotNowError(Reason.STORE_UNAVAILABLE)
+                raise NotNowError(STORE_UNAVAILABLE)
 
         self._reading.keep_asking(read, lambda: len(asked))
         return found

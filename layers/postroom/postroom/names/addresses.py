@@ -6,10 +6,10 @@ import dns.rdata
 from dns.rdatatype import AAAA, CNAME, A, RdataType
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.dns import Ask, Question
 from postroom.names.dns.answer import Answer, Malformed
 from postroom.names.dns.records import AaaaRecord, ARecord, CnameRecord
-from postroom.reasons import Reason
 
 MAX_ALIASES = 8
 """CNAMEs followed, as for key records."""
@@ -23,7 +23,7 @@ def addresses(host: str, ask: Ask) -> list[str]:
     try:
         name = dns.name.from_text(host.encode("ascii"))
     except (dns.exception.DNSException, UnicodeError):
-        raise NotNowError(Reason.OUTBOUND_FAILED, f"{host[:80]!r} is not a host name") from None
+        raise NotNowError(OUTBOUND_FAILED, f"{host[:80]!r} is not a host name") from None
     found: list[str] = []
     failed = ""
     for rdtype in (A, AAAA):
@@ -32,7 +32,7 @@ def addresses(host: str, ask: Ask) -> list[str]:
         except NotNowError as error:
             failed = error.detail
     if failed and not found:
-        raise NotNowError(Reason.OUTBOUND_FAILED, failed)
+        raise NotNowError(OUTBOUND_FAILED, failed)
     return found
 
 
@@ -56,4 +56,4 @@ def _at(answer: Answer, name: dns.name.Name, rdtype: RdataType) -> list[dns.rdat
     try:
         return found.read() if found else []
     except Malformed as malformed:
-        raise NotNowError(Reason.OUTBOUND_FAILED, f"{name}: {malformed}") from None
+        raise NotNowError(OUTBOUND_FAILED, f"{name}: {malformed}") from None

@@ -13,6 +13,7 @@ from dns.rdatatype import TXT
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.expiring_cache import Cache, Kept
+from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.names.dns import Ask
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dnssec import (
@@ -28,7 +29,7 @@ from postroom.names.dnssec import (
     TrustAnchors,
     validate,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, DNSSEC_TOO_COSTLY, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 K = TypeVar("K")
 
@@ -143,7 +144,7 @@ class KeyDirectory(Generic[K]):
             if isinstance(kept.value, NotNowError):
                 # A remembered key stays: it still proves what it signed.
                 # What one name costs says nothing of its domain, to which anybody can make up names.
-                place = key if kept.value.reason is Reason.DNSSEC_TOO_COSTLY else _branch(owner)
+                place = key if kept.value.reason is DNSSEC_TOO_COSTLY else _branch(owner)
                 self._failing.put(place, Kept(kept.value, kept.fetched_at, kept.expires_at))
             elif isinstance(kept.value, TheirError):
                 self._refused.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
@@ -164,7 +165,7 @@ class KeyDirectory(Generic[K]):
         if isinstance(verdict, Indeterminate):
             now = self._clock()
             # What costs too much now will do so in a moment, too.
-            is_costly = verdict.reason is Reason.DNSSEC_TOO_COSTLY
+            is_costly = verdict.reason is DNSSEC_TOO_COSTLY
             seconds = times.max_negative_seconds if is_costly else times.back_off_seconds
             return Kept(NotNowError(verdict.reason, verdict.why), now, now + seconds)
         if isinstance(verdict, Bogus):
@@ -189,13 +190,13 @@ def discard_of(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | Endles
     """Why mail is discarded whose key record ought to stand at `owner`, where this is the verdict on it."""
     match verdict:
         case Absent():
-            return TheirError(Reason.KEY_NOT_FOUND, f"no TXT record at {owner} ({verdict.kind})")
+            return TheirError(KEY_NOT_FOUND, f"no TXT record at {owner} ({verdict.kind})")
         case Insecure():
-            return TheirError(Reason.SENDER_NOT_SIGNED, verdict.why)
+            return TheirError(SENDER_NOT_SIGNED, verdict.why)
         case Bogus():
-            return TheirError(Reason.DNSSEC_BOGUS, verdict.why)
+            return TheirError(DNSSEC_BOGUS, verdict.why)
         case EndlessAlias():
-            return TheirError(Reason.KEY_RECORD_INVALID, verdict.why)
+            return TheirError(KEY_RECORD_INVALID, verdict.why)
 
 
 def _given(outcome: FoundKey[K] | TheirError | NotNowError) -> FoundKey[K]:
@@ -222,7 +223,5 @@ def _owner(name: str) -> tuple[dns.name.Name, str]:
             raise dns.name.BadEscape
         owner = dns.name.from_text(name.encode("ascii"))
     except (dns.exception.DNSException, UnicodeError):
-        raise TheirError(
-            Reason.KEY_NOT_FOUND, f"{name[:80]!r} is not a DNS name; expected SELECTOR._domainkey.HOST"
-        ) from None
+        raise TheirError(KEY_NOT_FOUND, f"{name[:80]!r} is not a DNS name; expected SELECTOR._domainkey.HOST") from None
     return owner, owner.canonicalize().to_text()

@@ -7,10 +7,10 @@ import yaml
 
 from postroom.core.errors import NotNowError
 from postroom.core.loading_cache import LoadingCache
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import FAULTS, Strings
 from postroom.net.https import NoSuchHostError, Response, can_be_reached
 from postroom.protocols.nlweb.names import read_host_name
-from postroom.reasons import Reason
 
 MAX_MANIFEST_BYTES = 16384
 """Many times what a manifest needs; to parse 64 kB of hostile YAML takes a second."""
@@ -125,5 +125,5 @@ def read_manifest(answer: Response, host: str) -> Feedback:
     if answer.status == 200:
         return feedback_of(answer.body)
     if answer.status >= 500 or answer.status in _MAY_CHANGE_SOON:
-        raise NotNowError(Reason.OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /manifest")
+        raise NotNowError(OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /manifest")
     return Feedback(None, f"{host} answered {answer.status} to GET /manifest")

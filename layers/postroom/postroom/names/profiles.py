@@ -16,7 +16,7 @@ from postroom.protocols.dm3.profile import (
     read_service_profile,
     read_user_profile,
 )
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
 
 P = TypeVar("P")
 
@@ -97,7 +97,7 @@ class _ProfilesOfKind(Generic[P]):
         uri = self._registry.text(name, self._key, fresh=fresh)
         # ENS has no other way to take a text back than to make it empty.
         if not uri:
-            raise TheirError(Reason.PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
+            raise TheirError(PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
         return _Published(self._read(profile_of_uri(uri)), len(uri))
 
 

@@ -11,8 +11,10 @@ from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
 from postroom.core.ijson import parse
+from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_JSON
 from postroom.protocols.dm3.names import normalize
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 PROFILE_KEY: Final = "network.dm3.profile"
 SERVICE_KEY: Final = "network.dm3.deliveryService"
@@ -82,7 +84,7 @@ class _Held:
     texts: Mapping[str, Mapping[str, str]] | None
     why: str
     read_at: float
-    reason: Reason = Reason.PROFILE_LOOKUP_FAILED
+    reason: Reason = PROFILE_LOOKUP_FAILED
 
 
 class PinnedRegistry:
@@ -112,7 +114,7 @@ class PinnedRegistry:
         return held.texts.get(name, {}).get(key)
 
     def _read(self) -> _Held:
-        old, reason = self._held, Reason.PROFILE_LOOKUP_FAILED
+        old, reason = self._held, PROFILE_LOOKUP_FAILED
         try:
             data = self._load()
             # Most often nothing has changed, and YAML takes its time.
@@ -137,7 +139,7 @@ def _read(data: bytes) -> object:
     try:
         return parse(data, max_bytes=MAX_DOCUMENT_BYTES)
     except TheirError as error:
-        if error.reason is not Reason.NOT_JSON:
+        if error.reason is not NOT_JSON:
             raise _broken(f"is JSON with a fault: {error.detail}") from None
     # Few starts are for dm3, and what is JSON needs none of it: imported only where a document is YAML.
     import yaml

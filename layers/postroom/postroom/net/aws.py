@@ -10,7 +10,8 @@ from botocore.exceptions import ConnectionError as NoConnectionError
 
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFault, OwnFaults, explain
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -160,7 +161,7 @@ def transacting() -> Iterator[None]:
 
 
 @contextmanager
-def passing_faults(reason: Reason = Reason.STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
+def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
     """Turn a passing fault of AWS into NotNowError(`reason`); let every other error through.
 
     `of_others`: what was asked for is not ours, and that it is missing or denied is no fault of our own.

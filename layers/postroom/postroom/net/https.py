@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import httpcore
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.net.timed import TimedStream, seconds_left
 from postroom.protocols.nlweb.names import is_host_name
-from postroom.reasons import Reason
 
 Resolve = Callable[[str], Sequence[str]]
 """Host name → its addresses as text. An empty sequence means: there is no such host."""
@@ -111,7 +111,7 @@ class HttpsClient:
         except (NotNowError, OSError) as error:
             raise _failed(f"{host} could not be looked up") from error
         if not answers:
-            raise NoSuchHostError(Reason.OUTBOUND_FAILED, f"there is no host {host}")
+            raise NoSuchHostError(OUTBOUND_FAILED, f"there is no host {host}")
         found = [address for address in map(_as_address, answers) if address]
         allowed = found if self._allow_private else [address for address in found if is_public(address)]
         if not allowed:
@@ -186,7 +186,7 @@ def _as_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _failed(detail: str) -> NotNowError:
-    return NotNowError(Reason.OUTBOUND_FAILED, detail)
+    return NotNowError(OUTBOUND_FAILED, detail)
 
 
 class _PinnedBackend(httpcore.NetworkBackend):

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from typing import TypeVar
 
 from postroom.core.errors import NotNowError
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 R = TypeVar("R")
 
@@ -25,4 +25,4 @@ class TimeBox:
         except TimeoutError:
             # Nobody waits for what has not begun: it must not heap up while look-ups hang.
             running.cancel()
-            raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s") from None
+            raise NotNowError(PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s") from None

@@ -11,9 +11,9 @@ from postroom.outbound.discards import Notice, SummaryDue
 from postroom.outbound.ports import Clock, Manifests, SendQueue
 from postroom.outbound.postman import Postman
 from postroom.protocols.nlweb.feedback import body_of, summary_of
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
-from postroom.reasons import Reason
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.limits.feedback import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
 from postroom.storage.mail.feedback_log import TellTale
@@ -130,7 +130,7 @@ class Courier:
         known = self._seen.find(key, now=int(self._clock()))
         if known is None or known.home == notice.row:
             return False
-        if notice.reason is Reason.CORRELATION_REUSED and known.hash != notice.digest:
+        if notice.reason is CORRELATION_REUSED and known.hash != notice.digest:
             return False
         if known.home is None:
             return True

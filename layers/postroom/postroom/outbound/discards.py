@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from postroom.core.reason import Reason
 from postroom.core.typed_members import Members
 from postroom.outbound.queue_form import write
 from postroom.protocols.nlweb.envelope import Envelope
 from postroom.protocols.nlweb.feedback import is_due
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
-from postroom.reasons import Reason, reason_of
+from postroom.reasons import reason_of
 from postroom.storage.keys import RowKey, told_group
 
 _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}

@@ -8,13 +8,13 @@ from typing import Final, Protocol
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import parse
 from postroom.core.loading_cache import LoadingCache
+from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.names.manifest import ManifestDirectory, read_feedback_domain
 from postroom.net.https import Response
 from postroom.outbound.ports import Clock
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import IDENTITY
-from postroom.reasons import Reason
 from postroom.storage.secrets.signing_keys import SigningKey
 
 MAX_REPLY_BYTES: Final = 65_536
@@ -63,7 +63,7 @@ class Graph:
     def _ask(self, domain: str) -> str | None:
         asker = self._keys.first()
         if asker is None:
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "no domain of ours has a key to ask the graph with")
+            raise NotNowError(SIGNING_KEY_UNAVAILABLE, "no domain of ours has a key to ask the graph with")
         ours, signing = asker
         request = sign(
             Draft(
@@ -79,7 +79,7 @@ class Graph:
         )
         answer = self._https.post(NLWEB.inbox_url(self._domain), json.dumps(request).encode(), "application/json")
         if answer.status >= 500:
-            raise NotNowError(Reason.OUTBOUND_FAILED, f"{self._domain} answered {answer.status} to {IDENTITY[0]}")
+            raise NotNowError(OUTBOUND_FAILED, f"{self._domain} answered {answer.status} to {IDENTITY[0]}")
         if answer.status != 200:
             return None
         try:

@@ -13,10 +13,10 @@ from typing import Final, Protocol
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.outbound.courier import backoff
 from postroom.outbound.notifications import Notification, Waiting
 from postroom.outbound.ports import Clock, NewId, SendQueue
-from postroom.reasons import Reason
 from postroom.storage.directory.debounce import Turn, Turns
 from postroom.storage.directory.notification_targets import Kind, Retry, Target, Targets
 from postroom.storage.secrets.webhook_keys import WebhookKeys
@@ -147,7 +147,7 @@ class Notifier:
             )
         except NotNowError as error:
             # What we are at fault for pauses nobody.
-            if error.reason is not Reason.OUTBOUND_FAILED:
+            if error.reason is not OUTBOUND_FAILED:
                 raise
             return self._failed(told, target, error.detail or error.reason.sentence)
         if not taken:

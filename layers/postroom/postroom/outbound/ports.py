@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.storage.secrets.signing_keys import SigningKey
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ class Outbound(Protocol):
 class SendQueue(Protocol):
     """A queue, its sending end."""
 
-    def send(
-        self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE, group: str = ""
-    ) -> None:
+    def send(self, body: str, delay_seconds: int = 0, reason: Reason = STORE_UNAVAILABLE, group: str = "") -> None:
         """Put one message in; `group`: see `Queue.send`. Raises NotNowError(`reason`)."""
         ...

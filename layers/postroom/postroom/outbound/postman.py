@@ -5,9 +5,9 @@ from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFault, OwnFaults
+from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.outbound.ports import OurKeys, Outbound
 from postroom.protocols.nlweb.sign import Draft, sign, write
-from postroom.reasons import Reason
 
 _NOT_FINAL: Final = frozenset({408, 425, 429})
 
@@ -39,10 +39,10 @@ class Postman:
                     f"end is given up. Store one (postroom domain add {draft.sender} --key … --selector …)"
                 )
             )
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")
+            raise NotNowError(SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")
         envelope = write(sign(replace(draft, selector=ours.selector), ours.key))
         answer = self._outbound.post(draft.dialect.inbox_url(draft.receiver), envelope)
         taken = 200 <= answer.status < 300
         if taken or (400 <= answer.status < 500 and answer.status not in _NOT_FINAL):
             return Answered(taken, answer.status, answer.body)
-        raise NotNowError(Reason.OUTBOUND_FAILED, f"{draft.receiver} answered {answer.status}")
+        raise NotNowError(OUTBOUND_FAILED, f"{draft.receiver} answered {answer.status}")

@@ -6,9 +6,9 @@ from typing import Final
 from standardwebhooks import Webhook
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.net.https import HttpsClient
 from postroom.outbound.ports import Clock
-from postroom.reasons import Reason
 from postroom.storage.directory.notification_targets import Target
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
@@ -39,5 +39,5 @@ class Webhooks:
         if answer.status == _GONE:
             return False
         if not 200 <= answer.status < 300:
-            raise NotNowError(Reason.OUTBOUND_FAILED, f"it answered {answer.status}")
+            raise NotNowError(OUTBOUND_FAILED, f"it answered {answer.status}")
         return True

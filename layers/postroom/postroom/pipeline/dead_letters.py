@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import UNDELIVERABLE
 from postroom.net.aws import our_own_fault
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claims import Claim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.outcomes import Fate, Outcome, attempt
 from postroom.pipeline.verdicts import given_up
-from postroom.reasons import Reason
 from postroom.storage.mail.segments import Objects
 
 ROUND_SECONDS: Final = 40
@@ -82,7 +82,7 @@ class Keeper:
             if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
                 waiting.append(claim)
                 continue
-            verdict = given_up(claim, Reason.UNDELIVERABLE)
+            verdict = given_up(claim, UNDELIVERABLE)
             outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._discarding.discard(claim, verdict))  # type: ignore[misc]
             if outcome.fate in (Fate.RETRIED, Fate.STUCK):
                 waiting.append(claim)

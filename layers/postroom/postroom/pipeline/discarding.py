@@ -1,11 +1,12 @@
 """Steps 5 and 6 of the store protocol: a discard takes the register, then the courier is told."""
 
+from postroom.core.reason import Reason
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.outbound.discards import Telling, notice_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import Fate, Outcome, listed_in
 from postroom.pipeline.verdicts import Discarded
-from postroom.reasons import Reason
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.register import Register
 
@@ -32,6 +33,6 @@ class Discarding:
     def tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
         """Step 6, our half: the courier's queue."""
         # Whom a receiver does not want, it does not tell either, whoever meets that row.
-        if telling is not None and reason is not Reason.SENDER_NOT_WANTED:
+        if telling is not None and reason is not SENDER_NOT_WANTED:
             notice = notice_of(row, reason, telling, int(self._clock() * 1000))
             self._courier.send(notice.encode(), group=notice.group)

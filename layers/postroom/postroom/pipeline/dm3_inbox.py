@@ -12,6 +12,7 @@ import orjson
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reasons import NOT_QUEUED, SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE, TOO_LARGE
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 from postroom.net.aws import our_own_fault
 from postroom.net.timebox import TimeBox
@@ -27,7 +28,14 @@ from postroom.protocols.dm3.jsonrpc import Call, RpcError, RpcResult
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import check_certifiable
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import (
+    ENVELOPE_INVALID,
+    RECEIVER_UNKNOWN,
+    RPC_BATCH_TOO_LONG,
+    RPC_METHOD_NOT_OFFERED,
+    RPC_UNKNOWN_METHOD,
+    RPC_WRONG_PARAMS,
+)
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.keys import seen_key_dm3
 
@@ -39,7 +47,7 @@ MAX_BESIDE_BYTES: Final = 65_536
 """Of everything in an envelope but its message: it is parsed, hashed and checked before anybody is known."""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 """Methods of the reference's billboard extension."""
-_OURS: Final = frozenset({Reason.NOT_QUEUED, Reason.SIGNING_KEY_UNAVAILABLE, Reason.STORE_UNAVAILABLE})
+_OURS: Final = frozenset({NOT_QUEUED, SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE})
 """What we lack ourselves, and could be mended without the sender."""
 _log: Final = logging.getLogger(__name__)
 
@@ -114,7 +122,7 @@ class Dm3Door:
             # One call of a batch must not take the others along; nobody is shown a stack.
             if not our_own_fault(error):
                 _log.exception("a call failed")
-            return jsonrpc.fault(call), replace(done, status=503, reason=Reason.NOT_QUEUED)
+            return jsonrpc.fault(call), replace(done, status=503, reason=NOT_QUEUED)
 
     def _tell(self, call: Call) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
@@ -122,11 +130,11 @@ class Dm3Door:
         if call.method == "dm3_getProfileExtension":
             name = jsonrpc.first_param(call)
             if not isinstance(name, str):
-                raise TheirError(Reason.RPC_WRONG_PARAMS, "params[0] must be the name of a receiver")
+                raise TheirError(RPC_WRONG_PARAMS, "params[0] must be the name of a receiver")
             return self._mailbox(normalize(name)).extension.as_json()
         if call.method.startswith(_NOT_OFFERED_PREFIX):
-            raise TheirError(Reason.RPC_METHOD_NOT_OFFERED)
-        raise TheirError(Reason.RPC_UNKNOWN_METHOD)
+            raise TheirError(RPC_METHOD_NOT_OFFERED)
+        raise TheirError(RPC_UNKNOWN_METHOD)
 
     def _submit(self, param: JsonValue, source: str) -> dict[str, str | int]:
         received_at_ms = int(self._clock() * 1000)
@@ -159,16 +167,16 @@ class Dm3Door:
             data = orjson.dumps(param)
             text, size = data.decode(), len(data)
         else:
-            raise TheirError(Reason.ENVELOPE_INVALID, "params[0] must be an envelope, as an object or as JSON text")
+            raise TheirError(ENVELOPE_INVALID, "params[0] must be an envelope, as an object or as JSON text")
         limit = self._properties.size_limit_bytes
         if size > limit:
-            raise TheirError(Reason.TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
+            raise TheirError(TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
         value = param if isinstance(param, dict) else _parse_envelope(text)
         envelope = read_submitted(value)
         beside = size - len(envelope.message)
         if beside > MAX_BESIDE_BYTES:
             raise TheirError(
-                Reason.ENVELOPE_INVALID,
+                ENVELOPE_INVALID,
                 f"beside the message the envelope has {beside} bytes; at most {MAX_BESIDE_BYTES} are taken",
             )
         return _Submitted(envelope, text)
@@ -176,7 +184,7 @@ class Dm3Door:
     def _mailbox(self, name: str) -> Dm3Mailbox:
         mailbox = self._directory.dm3_mailbox(name)
         if mailbox is None:
-            raise TheirError(Reason.RECEIVER_UNKNOWN)
+            raise TheirError(RECEIVER_UNKNOWN)
         return mailbox
 
     def _verify(
@@ -215,14 +223,14 @@ class Dm3Door:
 
 
 def _too_late(call: Call) -> tuple[RpcError | None, HttpResponse]:
-    error = NotNowError(Reason.NOT_QUEUED, "there was no time left for this call of the batch")
+    error = NotNowError(NOT_QUEUED, "there was no time left for this call of the batch")
     return jsonrpc.error(call, error), HttpResponse(503, "", reason=error.reason)
 
 
 def _too_long(size: int) -> bytes:
     """The answer instead of one of this size, which nobody would get. Whoever asks again is not served twice."""
     detail = f"the answer would have {size} bytes; at most {MAX_ANSWER_BYTES} are sent, the ids included"
-    return orjson.dumps(RpcError(None, Reason.RPC_BATCH_TOO_LONG, detail).as_json())
+    return orjson.dumps(RpcError(None, RPC_BATCH_TOO_LONG, detail).as_json())
 
 
 def _parse_envelope(text: str) -> JsonValue:
@@ -230,4 +238,4 @@ def _parse_envelope(text: str) -> JsonValue:
     try:
         return parse(data, max_bytes=len(data))
     except TheirError as error:
-        raise TheirError(Reason.ENVELOPE_INVALID, f"params[0] is a text that is no JSON: {error.detail}") from error
+        raise TheirError(ENVELOPE_INVALID, f"params[0] is a text that is no JSON: {error.detail}") from error

@@ -19,7 +19,7 @@ from postroom.pipeline.outcomes import Fate, Outcome, attempt, failed, listed_in
 from postroom.pipeline.ports import Forwarding
 from postroom.pipeline.times import Times
 from postroom.pipeline.verdicts import Accepted, Discarded
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.storage.keys import RowKey, segment_name
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.head import LATE_MS, Heads
@@ -119,7 +119,7 @@ class Filing:
         )
         if known.hash != identity.digest:
             return self._discarding.discard(
-                claim, Discarded(Reason.CORRELATION_REUSED, "", verdict.correlation, verdict.telling)
+                claim, Discarded(CORRELATION_REUSED, "", verdict.correlation, verdict.telling)
             )
         home = known.home
         # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.

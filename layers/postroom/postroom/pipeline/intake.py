@@ -1,12 +1,12 @@
 """The inbox's last step, for every protocol: make the claim, store it if it is large, queue it."""
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import NOT_QUEUED
 from postroom.outbound.ports import NewId, SendQueue
 from postroom.pipeline.claim_details import Details
 from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.ports import Directory
 from postroom.pipeline.quota import Room
-from postroom.reasons import Reason
 from postroom.storage.keys import row_key, sender_group
 from postroom.storage.mail.segments import Objects
 
@@ -44,6 +44,6 @@ class Intake:
         try:
             body = pack(claim, self._objects.put)
         except NotNowError as error:
-            raise NotNowError(Reason.NOT_QUEUED) from error
-        self._claims.send(body, reason=Reason.NOT_QUEUED, group=sender_group(sender, source))
+            raise NotNowError(NOT_QUEUED) from error
+        self._claims.send(body, reason=NOT_QUEUED, group=sender_group(sender, source))
         return claim

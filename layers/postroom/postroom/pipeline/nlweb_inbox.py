@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE, WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
 from postroom.http.response import HttpResponse, json_response, problem, text_response
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
@@ -14,10 +15,10 @@ from postroom.pipeline.synchronous import Sync
 from postroom.protocols.nlweb.envelope import Envelope
 from postroom.protocols.nlweb.feedback import read_feedback
 from postroom.protocols.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
+from postroom.protocols.nlweb.reasons import NOT_OURS, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
 from postroom.protocols.nlweb.timestamp import Window
 from postroom.protocols.nlweb.verify import check_at_door
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import seen_key_nlweb
 
@@ -74,7 +75,7 @@ class NlwebDoor:
         except (TheirError, NotNowError) as error:
             return problem(error)
         if domain is None:
-            return problem(TheirError(Reason.NOT_OURS))
+            return problem(TheirError(NOT_OURS))
         return text_response(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
 
     def post(self, posted: Posted) -> HttpResponse:
@@ -82,9 +83,9 @@ class NlwebDoor:
         try:
             return self._take_in(posted)
         except (TheirError, NotNowError) as error:
-            if error.reason is Reason.SENDER_NOT_WANTED:
+            if error.reason is SENDER_NOT_WANTED:
                 # Only our own log says so: who is blocked is not told that it is.
-                return replace(problem(TheirError(Reason.UNEXPECTED_SUBJECT)), reason=error.reason)
+                return replace(problem(TheirError(UNEXPECTED_SUBJECT)), reason=error.reason)
             return problem(error)
 
     def _take_in(self, posted: Posted) -> HttpResponse:
@@ -134,13 +135,13 @@ def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:
 def _check_forwardable(posted: Posted) -> None:
     # As it will stand in the forwarded message: a JSON string in ASCII.
     if len(json.dumps(posted.body.decode())) > MAX_FORWARDED_BYTES:
-        raise TheirError(Reason.TOO_LARGE, f"messages of this Subject are taken up to {MAX_FORWARDED_BYTES} bytes")
+        raise TheirError(TOO_LARGE, f"messages of this Subject are taken up to {MAX_FORWARDED_BYTES} bytes")
 
 
 def _check_media(posted: Posted) -> None:
     media_type, _, parameters = posted.content_type.partition(";")
     charset = parameters.replace(" ", "").replace('"', "").lower()
     if media_type.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise TheirError(Reason.WRONG_CONTENT_TYPE)
+        raise TheirError(WRONG_CONTENT_TYPE)
     if posted.content_encoding.strip().lower() not in ("", "identity"):
-        raise TheirError(Reason.WRONG_CONTENT_ENCODING)
+        raise TheirError(WRONG_CONTENT_ENCODING)

@@ -11,12 +11,12 @@ from typing import Final
 
 from postroom.api.states import State
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import UNDELIVERABLE
 from postroom.net.aws import stack_of
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.dead_letters import Letter
-from postroom.reasons import Reason
 from postroom.storage.outbox import End, Outbox
 
 _log: Final = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class OutboxKeeper:
         message = self._outbox.find(draft.sender, draft.correlation)
         if message is None or not message.is_carried_by(outgoing.carrier):
             return False
-        reason = Reason.UNDELIVERABLE
+        reason = UNDELIVERABLE
         end = End(State.GIVEN_UP, int(self._clock() * 1000), str(reason), reason.sentence)
         self._outbox.finish(draft.sender, draft.correlation, end)
         return True

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from postroom.core.errors import NotNowError
+from postroom.core.reason import Reason
 from postroom.net.aws import stack_of
 from postroom.pipeline.claims import Claim
-from postroom.reasons import Reason
 from postroom.storage.mail.register import Row
 
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.core.errors import TheirError
 from postroom.core.loading_cache import LoadingCache
-from postroom.reasons import Reason
+from postroom.core.reasons import MAILBOX_FULL
 from postroom.storage.directory.mailboxes import Mailbox
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 
@@ -57,7 +57,7 @@ class Room:
                 self._held.drop(mailbox.name)
                 held = self._held.get(mailbox.name, lambda: self._read(mailbox.name))
             if not quota.has_room(held.usage.messages, held.usage.bytes, size):
-                raise TheirError(Reason.MAILBOX_FULL)
+                raise TheirError(MAILBOX_FULL)
             held.messages += 1
             held.bytes += size
         return True

@@ -11,7 +11,7 @@ from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.ports import Directory, Handlers
 from postroom.protocols.nlweb.envelope import Envelope
 from postroom.protocols.nlweb.manifest import identity_reply, read_identity_request
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import NOT_OURS
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.mail.replies import Replies
 
@@ -90,5 +90,5 @@ class BuiltInHandlers:
             return self._further.call(handler, request)
         domain = self._directory.domain(read_identity_request(request))
         if domain is None:
-            raise TheirError(Reason.NOT_OURS, "Body.Domain is not a domain that is served here")
+            raise TheirError(NOT_OURS, "Body.Domain is not a domain that is served here")
         return identity_reply(domain.name, domain.feedback)

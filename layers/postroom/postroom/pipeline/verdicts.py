@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from postroom.core.reason import Reason
 from postroom.outbound.discards import Telling
 from postroom.pipeline.claims import Claim
-from postroom.reasons import Reason
 from postroom.storage.outbox import Reported
 
 

@@ -10,11 +10,12 @@ from botocore.exceptions import ClientError
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults, explain
+from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.net.aws import error_code, passing_faults
 from postroom.pipeline.ports import SenderKey
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
 from postroom.storage.directory.notification_targets import Target
 
 if TYPE_CHECKING:
@@ -52,20 +53,20 @@ class LambdaHandlers:
     def call(self, handler: str, request: JsonValue) -> JsonValue:
         """The function's reply. Raises NotNowError(HANDLER_FAILED) if it failed, TheirError if nothing handles it."""
         if not handler.startswith(LAMBDA):
-            raise TheirError(Reason.UNEXPECTED_SUBJECT)
+            raise TheirError(UNEXPECTED_SUBJECT)
         try:
-            with passing_faults(Reason.HANDLER_FAILED):
+            with passing_faults(HANDLER_FAILED):
                 answer = self._functions.invoke(
                     FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
                 )
         except ClientError as error:
             # No such function, or no right to call it: the operator mends it, the sender asks again.
-            raise NotNowError(Reason.HANDLER_FAILED) from error
+            raise NotNowError(HANDLER_FAILED) from error
         text = answer["Payload"].read()
         if "FunctionError" in answer:
-            raise NotNowError(Reason.HANDLER_FAILED)
+            raise NotNowError(HANDLER_FAILED)
         if len(text) > MAX_ANSWER_BYTES:
-            raise NotNowError(Reason.HANDLER_FAILED, f"its reply has {len(text)} bytes; at most {MAX_ANSWER_BYTES}")
+            raise NotNowError(HANDLER_FAILED, f"its reply has {len(text)} bytes; at most {MAX_ANSWER_BYTES}")
         reply: JsonValue = json.loads(text)
         return reply
 
@@ -85,7 +86,7 @@ class AwsForwarding:
         except ClientError as error:
             # No such queue, or no right to it: the operator mends it, meanwhile the message waits like any other.
             _log.error("%s does not take messages: %s", target, error_code(error))
-            raise NotNowError(Reason.STORE_UNAVAILABLE, "the target of this Subject takes no messages now") from error
+            raise NotNowError(STORE_UNAVAILABLE, "the target of this Subject takes no messages now") from error
 
     def _hand_on(self, target: str, message: Mapping[str, object]) -> None:
         _, _, service, _, account, name = target.split(":", 5)
@@ -109,7 +110,7 @@ class AwsForwarding:
                 fault = explain(entry.get("ErrorCode", ""), "events:PutEvents", "event bus", target)
                 if fault:
                     self._own_faults.note(fault)
-            raise NotNowError(Reason.STORE_UNAVAILABLE)
+            raise NotNowError(STORE_UNAVAILABLE)
 
 
 class Topics:
@@ -121,10 +122,10 @@ class Topics:
     def carry(self, target: Target, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
         """Publish. Raises NotNowError(OUTBOUND_FAILED): also where there is no such topic, or no right to it now."""
         try:
-            with passing_faults(Reason.OUTBOUND_FAILED, of_others=True):  # an owner named the topic
+            with passing_faults(OUTBOUND_FAILED, of_others=True):  # an owner named the topic
                 self._sns.publish(TopicArn=target.to, Message=content)
         except ClientError as error:
-            raise NotNowError(Reason.OUTBOUND_FAILED, f"SNS answered {error_code(error)}") from error
+            raise NotNowError(OUTBOUND_FAILED, f"SNS answered {error_code(error)}") from error
         return True
 
 

@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from postroom.core.reasons import NOT_QUEUED
 from postroom.http.cors import Cors
 from postroom.http.request import HttpRequest
 from postroom.http.response import problem
 from postroom.http.router import Route, Router
 from postroom.pipeline.dm3_inbox import Dm3Door
 from postroom.pipeline.nlweb_inbox import NlwebDoor, Posted
-from postroom.reasons import Reason
 
 DM3_PATHS: Final = ("/dm3", "/rpc")
 
@@ -23,7 +23,7 @@ def inbox_router(nlweb: NlwebDoor, dm3: Dm3Door, dm3_cors: Cors) -> Router:
             *(Route("POST", path, lambda call: dm3.post(call.request.body, call.request.source)) for path in DM3_PATHS),
         ],
         refuse=problem,
-        failure=Reason.NOT_QUEUED,
+        failure=NOT_QUEUED,
         cors=lambda path: dm3_cors if path in DM3_PATHS else None,
     )
 

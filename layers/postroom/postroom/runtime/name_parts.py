@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from postroom.core.errors import NotNowError, SettingsError
-from postroom.reasons import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 if TYPE_CHECKING:
     from postroom.names.dns import Resolvers
@@ -122,9 +123,9 @@ def _registry_document(objects: "Objects", name: str, without: bytes | None) -> 
     except KeyError:
         if without is not None:
             return without
-        raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
+        raise NotNowError(PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
     except ClientError as error:
-        raise NotNowError(Reason.STORE_UNAVAILABLE, "the registry of names cannot be read now") from error
+        raise NotNowError(STORE_UNAVAILABLE, "the registry of names cannot be read now") from error
 
 
 @contextmanager

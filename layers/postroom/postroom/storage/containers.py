@@ -17,9 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from postroom.api.reasons import CHANGED_MEANWHILE, PART_UNKNOWN, STORAGE_FULL
 from postroom.core.errors import NotNowError, OurError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.net.aws import CancelledError, transacting
-from postroom.reasons import Reason
 from postroom.storage.aws.attributes import (
     ABSENT,
     PK,
@@ -303,12 +304,12 @@ def _refusal(error: CancelledError) -> TheirError | NotNowError | CancelledError
     """Why a transaction was not made: of how much is used, the row, and parts."""
     used, row, *parts = error.codes
     if row == _BROKEN:
-        return TheirError(Reason.CHANGED_MEANWHILE)
+        return TheirError(CHANGED_MEANWHILE)
     if used == _BROKEN:
-        return TheirError(Reason.STORAGE_FULL)
+        return TheirError(STORAGE_FULL)
     if _BROKEN in parts:
-        return TheirError(Reason.PART_UNKNOWN)
-    return NotNowError(Reason.STORE_UNAVAILABLE) if set(error.codes) <= _PASSING else error
+        return TheirError(PART_UNKNOWN)
+    return NotNowError(STORE_UNAVAILABLE) if set(error.codes) <= _PASSING else error
 
 
 def _version_of(old: Container) -> Values:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from postroom.api.reasons import TOKEN_REUSED
 from postroom.api.states import State
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.storage.aws.attributes import (
     ABSENT,
     PK,
@@ -131,7 +132,7 @@ class Outbox:
         if standing is None:
             return fresh
         if _ASKED.read(standing) != asked:
-            raise TheirError(Reason.TOKEN_REUSED)
+            raise TheirError(TOKEN_REUSED)
         return Identity(_CORRELATION.read(standing), _TIME.read(standing))
 
     def put(self, message: Message, *, now: int, forget_at: int) -> Message:
@@ -153,7 +154,7 @@ class Outbox:
         )
         found = message if standing is None else _read(standing)
         if found.token != message.token:
-            raise TheirError(Reason.CORRELATION_REUSED)
+            raise TheirError(CORRELATION_REUSED)
         return found
 
     def told(self, message: Message, carrier: str) -> None:

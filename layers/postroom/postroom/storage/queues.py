@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Final
 
+from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.net.aws import passing_faults
-from postroom.reasons import Reason
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -22,9 +23,7 @@ class Queue:
         self._sqs = sqs
         self._url = url
 
-    def send(
-        self, body: str, delay_seconds: int = 0, reason: Reason = Reason.STORE_UNAVAILABLE, group: str = ""
-    ) -> None:
+    def send(self, body: str, delay_seconds: int = 0, reason: Reason = STORE_UNAVAILABLE, group: str = "") -> None:
         """Put one message in. Raises NotNowError(`reason`) where SQS did not take it.
 
         `group`: who must not delay others by sending much (SQS fair queues); empty: the message stands for itself.

@@ -8,13 +8,14 @@ from typing import Final, NamedTuple
 from postroom.cli.admin.found import Held, Place, Served, Stack
 from postroom.core.errors import PostroomError
 from postroom.core.ijson import JsonValue
+from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.doctor.checks import Check, Status, bad, good, skipped, warning
 from postroom.doctor.keys import KeyFound
 from postroom.protocols.dm3.service import read_service_keys
 from postroom.protocols.nlweb.names import MAX_NAME, read_selector
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
-from postroom.reasons import Reason
 from postroom.storage.directory.domains import Domain
 
 NEEDED: Final = (
@@ -252,7 +253,7 @@ def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound |
     if wrong is None and found.key != stored.public:
         told = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
         return bad("", None, told, f"{publish}, or store the key that is published")
-    if wrong and wrong.reason in (Reason.KEY_NOT_FOUND, Reason.KEY_RECORD_INVALID):
+    if wrong and wrong.reason in (KEY_NOT_FOUND, KEY_RECORD_INVALID):
         # What the doctor says would make another key.
         return replace(wrong, next=f"{publish}, and no other key record there")
     return wrong

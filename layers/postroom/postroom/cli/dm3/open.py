@@ -52,9 +52,9 @@ class _NoRegistry:
     def text(self, name: str, key: str, *, fresh: bool = False) -> NoReturn:  # noqa: ARG002 - nothing is kept
         """Raises NotNowError."""
         from postroom.core.errors import NotNowError
-        from postroom.reasons import Reason
+        from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
-        raise NotNowError(Reason.PROFILE_LOOKUP_FAILED, f"no registry is named that has {key} of {name}: --registry")
+        raise NotNowError(PROFILE_LOOKUP_FAILED, f"no registry is named that has {key} of {name}: --registry")
 
 
 def _print(told: "Opened") -> None:

@@ -62,7 +62,7 @@ def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
 def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> None:
     """Raises UsageFault where a profile cannot be read. Where one is kept elsewhere, it is not looked at."""
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-    from postroom.reasons import Reason
+    from postroom.protocols.dm3.reasons import PROFILE_URI_UNSUPPORTED
 
     profiles = profiles_of(MemoryRegistry(texts))
     for name, entry in texts.items():
@@ -72,5 +72,5 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
             try:
                 find(name)
             except TheirError as error:
-                if error.reason is not Reason.PROFILE_URI_UNSUPPORTED:
+                if error.reason is not PROFILE_URI_UNSUPPORTED:
                     raise UsageFault(f"{source}: {key} of {name} is no profile: {error.detail}") from None

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, Home
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.steps import drive
 from postroom.protocols.dm3.containers import (
     Chunk,
@@ -40,7 +41,6 @@ from postroom.protocols.dm3.settling import asked_for, merge_copies, names_of, s
 from postroom.protocols.dm3.shelving import batches, is_dead, shelve
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, place
-from postroom.reasons import Reason
 
 MAX_ROUNDS: Final = 100
 """Each conflict is somebody's success; so many in a row are a home that is broken."""
@@ -258,4 +258,4 @@ def again(attempt: Callable[[], Steps[T]]) -> Steps[T]:
             return (yield from attempt())
         except ConflictError:
             continue
-    raise NotNowError(Reason.STORE_UNAVAILABLE, f"others wrote to the archive {MAX_ROUNDS} times in between")
+    raise NotNowError(STORE_UNAVAILABLE, f"others wrote to the archive {MAX_ROUNDS} times in between")

@@ -14,8 +14,8 @@ from typing import Final
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import ContainerError
-from postroom.reasons import Reason
 
 _LOCK: Final = ".lock"
 _UNFINISHED: Final = ".unfinished"
@@ -87,9 +87,7 @@ class FolderHome:
         try:
             yield
         except OSError as error:
-            raise NotNowError(
-                Reason.STORE_UNAVAILABLE, f"the archive's folder {self._folder}: {error.strerror}"
-            ) from error
+            raise NotNowError(STORE_UNAVAILABLE, f"the archive's folder {self._folder}: {error.strerror}") from error
 
 
 def _etag(data: bytes) -> str:

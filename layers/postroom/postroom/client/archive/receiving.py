@@ -14,15 +14,16 @@ from typing import Any, Final, Protocol
 
 from postroom.core.errors import NotNowError, PostroomError, SettingsError, TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reason import Kind
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import read_envelope
 from postroom.protocols.dm3.explain import POSTMARK, SENDERS_PROFILE, ProfileSource, explain
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.reasons import MESSAGE_INVALID, RECEIVER_UNKNOWN, SEALED_VALUE_INVALID
 from postroom.protocols.dm3.stored import Received, StoredEnvelope, conversation_partner, store_envelope
 from postroom.protocols.nlweb.envelope import Envelope, check_hash
 from postroom.protocols.nlweb.envelope import read_envelope as read_nlweb_envelope
-from postroom.reasons import Kind, Reason
 
 _DM3: Final = "dm3"
 
@@ -117,7 +118,7 @@ class Receiver:
         failed = {check.name: check.reason for check in told.checks if check.reason is not None}
         # The owner's own delivery service sealed the postmark, to the key that the profile had then: a letter of which
         # that opens is no older than the key, whatever a stranger sealed in it.
-        if not self._older and failed.get(POSTMARK) is Reason.SEALED_VALUE_INVALID:
+        if not self._older and failed.get(POSTMARK) is SEALED_VALUE_INVALID:
             raise OtherKeyError
         unknown = failed.pop(SENDERS_PROFILE, None)
         for reason in failed.values():
@@ -127,9 +128,9 @@ class Receiver:
         if doubts:
             raise NotNowError(doubts[0])
         if told.message is None:
-            raise TheirError(Reason.MESSAGE_INVALID)
+            raise TheirError(MESSAGE_INVALID)
         if normalize(told.message.metadata.to) != self._owner:
-            raise TheirError(Reason.RECEIVER_UNKNOWN)
+            raise TheirError(RECEIVER_UNKNOWN)
         sealed = read_envelope(_parsed(envelope))
         kept = store_envelope(sealed, told.message, told.postmark, unverified=unknown)
         # With whoever has no name there is no conversation.

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
 from postroom.client.mailbox import ChangedMeanwhileError, ContainerTooLargeError, Mailbox, UnavailableError
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import ContainerError
-from postroom.reasons import Reason
 
 
 class ServiceHome:
@@ -50,4 +50,4 @@ def _passing() -> Iterator[None]:
     try:
         yield
     except UnavailableError as error:
-        raise NotNowError(Reason.STORE_UNAVAILABLE, error.detail) from error
+        raise NotNowError(STORE_UNAVAILABLE, error.detail) from error

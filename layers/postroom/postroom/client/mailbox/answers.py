@@ -5,6 +5,17 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from postroom.api.reasons import (
+    CHALLENGE_INVALID,
+    CHANGED_MEANWHILE,
+    MESSAGE_UNKNOWN,
+    MESSAGE_UNREADABLE,
+    NOT_A_SENDER,
+    NOT_SENT,
+    NOT_THE_OWNER,
+    STORAGE_FULL,
+    TOKEN_REUSED,
+)
 from postroom.api.schemas import Problem
 from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
@@ -21,7 +32,6 @@ from postroom.client.mailbox.errors import (
     UntrustedHostError,
 )
 from postroom.client.mailbox.exchange import Answer, NoAnswer, Response
-from postroom.reasons import Reason
 
 T = TypeVar("T")
 
@@ -32,24 +42,24 @@ _PART: Final = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18})", re.A
 _PASSING: Final = frozenset({408, 425, 429})
 """4xx that say nothing of the request (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
 _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
-    str(Reason.NOT_THE_OWNER): (
+    str(NOT_THE_OWNER): (
         NotTheOwnerError,
         "Sign in with a key of the mailbox: one that `postroom mailbox set` named, or that of the name's dm3 profile.",
     ),
-    str(Reason.MESSAGE_UNKNOWN): (
+    str(MESSAGE_UNKNOWN): (
         MessageGoneError, "It was acknowledged, perhaps by another device, or its time is over.",
     ),
-    str(Reason.MESSAGE_UNREADABLE): (MessageUnreadableError, "Ask its operators, or try again in some days."),
-    str(Reason.CHANGED_MEANWHILE): (
+    str(MESSAGE_UNREADABLE): (MessageUnreadableError, "Ask its operators, or try again in some days."),
+    str(CHANGED_MEANWHILE): (
         ChangedMeanwhileError, "A change of yours whose answer was lost may be what changed it.",
     ),
-    str(Reason.STORAGE_FULL): (StorageFullError, "Delete containers, or ask the operator for more room."),
-    str(Reason.TOKEN_REUSED): (TokenReusedError, "Each message needs a token of its own."),
-    str(Reason.NOT_SENT): (NotSentError, ""),
-    str(Reason.NOT_A_SENDER): (
+    str(STORAGE_FULL): (StorageFullError, "Delete containers, or ask the operator for more room."),
+    str(TOKEN_REUSED): (TokenReusedError, "Each message needs a token of its own."),
+    str(NOT_SENT): (NotSentError, ""),
+    str(NOT_A_SENDER): (
         RefusedError, "Its operator lets it: `postroom domain add NAME --key FILE --selector NAME`.",
     ),
-    str(Reason.CHALLENGE_INVALID): (RefusedError, "Try again; a signature counts for two minutes."),
+    str(CHALLENGE_INVALID): (RefusedError, "Try again; a signature counts for two minutes."),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import msgspec
 
 from postroom.api import schemas
+from postroom.api.reasons import CONTAINER_UNKNOWN, NOT_A_REQUEST
 from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_PART_BYTES
 from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import (
@@ -18,7 +19,6 @@ from postroom.client.mailbox.errors import (
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
 from postroom.crypto.encodings import is_hex
-from postroom.reasons import Reason
 
 ROUNDS: Final = 10
 """So often somebody may write in between."""
@@ -48,7 +48,7 @@ class Containers:
             except ChangedMeanwhileError:
                 continue
             except RefusedError as error:
-                if error.reason == str(Reason.CONTAINER_UNKNOWN):
+                if error.reason == str(CONTAINER_UNKNOWN):
                     return None
                 raise
         raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was read.")
@@ -76,7 +76,7 @@ class Containers:
             except ChangedMeanwhileError:
                 continue
             except RefusedError as error:
-                if error.reason != str(Reason.CONTAINER_UNKNOWN):
+                if error.reason != str(CONTAINER_UNKNOWN):
                     raise
             return
         raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was deleted.")
@@ -127,5 +127,5 @@ class Containers:
     def _at(self, key: str) -> str:
         if not is_hex(key, 32):
             # In an address it might name something else.
-            raise RefusedError(f"{key[:100]!r} is no key of a container.", reason=str(Reason.NOT_A_REQUEST))
+            raise RefusedError(f"{key[:100]!r} is no key of a container.", reason=str(NOT_A_REQUEST))
         return f"{self._base}/containers/{key}"

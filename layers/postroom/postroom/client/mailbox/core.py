@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from postroom.api import schemas
 from postroom.api.http import MERGE_PATCH
+from postroom.api.reasons import MESSAGE_UNKNOWN, NOT_SENT
 from postroom.api.schemas import MAX_ACKNOWLEDGED
 from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError
@@ -21,7 +22,6 @@ from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
 from postroom.core.ijson import JsonValue
 from postroom.protocols.nlweb.names import read_uuid
-from postroom.reasons import Reason
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _JSON: Final = {"Content-Type": "application/json"}
@@ -135,7 +135,7 @@ class Core:
         """One message of the outbox."""
         if not read_uuid(correlation):
             # In an address it might name something else.
-            raise NotSentError(f"{correlation[:100]!r} is no UUID.", reason=str(Reason.NOT_SENT))
+            raise NotSentError(f"{correlation[:100]!r} is no UUID.", reason=str(NOT_SENT))
         return decode(schemas.SentMessage, (yield from self._get(f"/outbox/{correlation}")))
 
     def sign_out(self) -> Steps[None]:
@@ -167,7 +167,7 @@ class Core:
 def _path_of(message_id: str) -> str:
     if not _ID.fullmatch(message_id):
         # In an address it might name something else.
-        raise MessageGoneError(f"{message_id[:100]!r} is no id of a message.", reason=str(Reason.MESSAGE_UNKNOWN))
+        raise MessageGoneError(f"{message_id[:100]!r} is no id of a message.", reason=str(MESSAGE_UNKNOWN))
     return f"/messages/{message_id}"
 
 

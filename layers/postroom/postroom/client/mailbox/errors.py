@@ -4,7 +4,7 @@ from postroom.core.errors import PostroomError
 
 
 class MailboxError(PostroomError):
-    """The root. `reason`: the machine code that the mailbox gave (docs/reasons.md), empty where it gave none."""
+    """The root. `reason`: the code that the mailbox gave (docs/reference/reasons.md), empty where it gave none."""
 
     def __init__(self, detail: str, *, reason: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if reason else detail)

@@ -10,12 +10,12 @@ from urllib.parse import quote
 import msgspec
 
 from postroom.api.challenges import MAX_TOKEN_CHARACTERS, Purpose
+from postroom.api.reasons import TOKEN_INVALID
 from postroom.api.schemas import SignedChallenge
 from postroom.client.challenge import ChallengeError, check_challenge
 from postroom.client.mailbox.answers import check, decode
 from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.mailbox.exchange import Request, Response, Steps
-from postroom.reasons import Reason
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Session:
         try:
             return check((yield _with(token, request, pause)))
         except RefusedError as error:
-            if error.reason != str(Reason.TOKEN_INVALID):
+            if error.reason != str(TOKEN_INVALID):
                 raise
         # Its hour is over, or somebody signed out of all devices. Another request may have seen that before.
         if self._token == token:

@@ -43,7 +43,7 @@ class Shown:
 
     @property
     def unverified(self) -> str | None:
-        """Why it is not known who sent it (docs/reasons.md); None: it is. Only dm3 files such messages at all."""
+        """Why it is not known who sent it (docs/reference/reasons.md); None: it is. Only dm3 files such messages."""
         reason = self._told.receipt.get("unverified")
         return None if reason is None else str(reason)
 

@@ -7,11 +7,11 @@ from urllib.parse import quote
 import msgspec
 
 from postroom.api import schemas
+from postroom.api.reasons import TARGET_UNKNOWN
 from postroom.client.mailbox.answers import decode
 from postroom.client.mailbox.errors import RefusedError
 from postroom.client.mailbox.exchange import Request, Response, Steps
 from postroom.client.mailbox.session import Session
-from postroom.reasons import Reason
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _JSON: Final = {"Content-Type": "application/json"}
@@ -58,5 +58,5 @@ class Targets:
 def _path_of(target_id: str) -> str:
     if not _ID.fullmatch(target_id):
         # In an address it might name something else.
-        raise RefusedError(f"{target_id[:100]!r} is no id of a target.", reason=str(Reason.TARGET_UNKNOWN))
+        raise RefusedError(f"{target_id[:100]!r} is no id of a target.", reason=str(TARGET_UNKNOWN))
     return f"/{target_id}"

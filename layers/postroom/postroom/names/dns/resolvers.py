@@ -13,7 +13,7 @@ from postroom.names.dns.question import Ask, Elsewhere, Question
 from postroom.names.dns.servers import Server, parse_servers
 from postroom.names.dns.transport import exchange
 from postroom.names.dns.wire import TooLong, Unusable, check_answer, make_query
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
 
 if TYPE_CHECKING:
     from postroom.names.dns.over_https import HttpsConnections
@@ -71,7 +71,7 @@ class Resolvers:
     def _ask(self, question: Question, deadline: float, answered: set[Server]) -> Answer:
         """`answered`: the servers that gave the answers which are now wanted from elsewhere."""
         failures: list[str] = []
-        reason = Reason.KEY_LOOKUP_FAILED
+        reason = KEY_LOOKUP_FAILED
         for server in self._in_turn(last=answered if isinstance(question, Elsewhere) else set()):
             left = deadline - self._clock()
             if left <= 0:
@@ -82,7 +82,7 @@ class Resolvers:
             except TooLong as error:
                 # That is not the server's doing; still another one may know less.
                 failures.append(str(error))
-                reason = Reason.DNSSEC_TOO_COSTLY
+                reason = DNSSEC_TOO_COSTLY
                 continue
             except (Unusable, OSError) as error:
                 failures.append(_said(error))

@@ -5,8 +5,8 @@ from typing import Literal
 
 import dns.rdata
 
+from postroom.core.reason import Reason
 from postroom.names.dnssec.evidence import Evidence, Link
-from postroom.reasons import Reason
 
 
 @dataclass(frozen=True)

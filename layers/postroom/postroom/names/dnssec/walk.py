@@ -24,7 +24,7 @@ from postroom.names.dnssec.proven import Proof
 from postroom.names.dnssec.rrsets import Broken
 from postroom.names.dnssec.verdicts import Absent, Bogus, EndlessAlias, Indeterminate, Secure, Verdict
 from postroom.names.dnssec.zones import KnownZones
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY
 
 MAX_ALIASES: Final = 8
 """CNAMEs and DNAMEs followed: what common resolvers follow at least; a key record needs one or two."""
@@ -90,7 +90,7 @@ def walk(
     except Broken as broken:
         return Bogus(str(broken), prover.chain, again or isinstance(broken, BrokenBefore))
     except Exceeded as exceeded:
-        return Indeterminate(Reason.DNSSEC_TOO_COSTLY, str(exceeded))
+        return Indeterminate(DNSSEC_TOO_COSTLY, str(exceeded))
     except NotNowError as failed:
         return Indeterminate(failed.reason, failed.detail)
 

@@ -7,6 +7,8 @@ import orjson
 
 from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reason import Reason
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
@@ -23,7 +25,7 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import make_postmark
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import SEALED_VALUE_INVALID
 from postroom.storage.keys import conversation_shelf, seen_key_dm3
 
 
@@ -36,7 +38,7 @@ def open_for_us(envelope: Envelope, keys: ServiceKeySource) -> DeliveryInformati
     try:
         return open_delivery(envelope, known.encryption)
     except TheirError as error:
-        if error.reason is not Reason.SEALED_VALUE_INVALID:
+        if error.reason is not SEALED_VALUE_INVALID:
             raise
         now = keys.get(fresh=True)
         if now.encryption == known.encryption:
@@ -77,7 +79,7 @@ class Dm3Judge:
     def judge(self, claim: Claim) -> Verdict:
         """Accepted with a postmark; Retry while keys or a profile cannot be had."""
         if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
-            return given_up(claim, Reason.TOO_LATE)
+            return given_up(claim, TOO_LATE)
         details = claim.details
         assert isinstance(details, Dm3Details)  # noqa: S101 - claims of others are for other judges
         try:
@@ -89,9 +91,9 @@ class Dm3Judge:
             sender = normalize(delivery.sender)
             proof = _Proof(details.sender_key) if details.sender_key else self._prove(claim, envelope, sender)
         except TheirError as error:
-            if error.reason is Reason.SEALED_VALUE_INVALID:
+            if error.reason is SEALED_VALUE_INVALID:
                 # The door opened it: its key is newer than those we know, or was taken out too early.
-                return Retry(Reason.SIGNING_KEY_UNAVAILABLE, error.detail)
+                return Retry(SIGNING_KEY_UNAVAILABLE, error.detail)
             raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
         except NotNowError as error:
             return Retry(error.reason, error.detail)

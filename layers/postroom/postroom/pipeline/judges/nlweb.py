@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import parse
+from postroom.core.reason import Kind, Reason
+from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LATE
 from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
 from postroom.outbound.discards import telling_of
 from postroom.outbound.ports import Clock
@@ -15,9 +17,9 @@ from postroom.pipeline.verdicts import Accepted, Discarded, Identity, Retry, Ver
 from postroom.protocols.nlweb.blocks import is_blocked
 from postroom.protocols.nlweb.envelope import Envelope, read_envelope
 from postroom.protocols.nlweb.feedback import conversation_about, read_feedback
+from postroom.protocols.nlweb.reasons import FEEDBACK_NOT_KEPT, UNEXPECTED_SUBJECT, WALLET_UNKNOWN
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.reasons import Kind, Reason
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.outbox import Reported
 
@@ -56,7 +58,7 @@ class NlwebJudge:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
             if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
-                return _discarded(envelope, Reason.TOO_LATE)
+                return _discarded(envelope, TOO_LATE)
             proof = self.prove(envelope)
             self.admit(envelope, claim.mailbox)
             rule = self._rule(claim, envelope)
@@ -106,7 +108,7 @@ class NlwebJudge:
         """
         for name in (envelope.receiver, mailbox):
             if is_blocked(envelope.sender, self._directory.mailbox(name).blocks):
-                raise TheirError(Reason.SENDER_NOT_WANTED)
+                raise TheirError(SENDER_NOT_WANTED)
 
     def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
         """The key as it is published now, if that is another than the one in the cache."""
@@ -118,18 +120,18 @@ class NlwebJudge:
     def _wallet_key(self, uuid: str) -> PublicKey:
         spki = self._directory.wallet(uuid)
         if spki is None:
-            raise TheirError(Reason.WALLET_UNKNOWN)
+            raise TheirError(WALLET_UNKNOWN)
         return public_key_from_spki(spki, self._key_rules)
 
     def _rule(self, claim: Claim, envelope: Envelope) -> SubjectRule:
         assert isinstance(claim.details, NlwebDetails)  # noqa: S101 - claims of others are for other judges
         rule = claim.details.rule
         if rule is None:
-            raise TheirError(Reason.UNEXPECTED_SUBJECT)
+            raise TheirError(UNEXPECTED_SUBJECT)
         if rule.treatment is Treatment.FEEDBACK:
             about = self._directory.domain(read_feedback(envelope.body).sender)
             if about is None or not about.buffer:
-                raise TheirError(Reason.FEEDBACK_NOT_KEPT)
+                raise TheirError(FEEDBACK_NOT_KEPT)
         return rule
 
     def _identity(self, envelope: Envelope) -> Identity:

@@ -17,12 +17,12 @@ from postroom.core.errors import PostroomError, TheirError
 from postroom.core.ijson import MAX_DEPTH, MAX_EXACT_INTEGER, JsonValue, parse
 from postroom.protocols.dm3.dialect import container_key
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
+from postroom.protocols.dm3.reasons import ENVELOPE_INVALID
 from postroom.protocols.dm3.stored import Entry, read_entry
-from postroom.reasons import Reason
 
 T = TypeVar("T")
 
-_INVALID: Final = Reason.ENVELOPE_INVALID
+_INVALID: Final = ENVELOPE_INVALID
 _FURTHER_LEVELS: Final = 4
 """By which a message, or a postmark, stands deeper in a chunk than in the text it was parsed from."""
 

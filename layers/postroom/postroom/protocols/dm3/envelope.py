@@ -11,6 +11,7 @@ from typing import Final
 from postroom.core.canonical import NotCanonicalError, stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reason import Reason
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.dialect import (
     ENCRYPTED_MESSAGE_HASH,
@@ -27,10 +28,15 @@ from postroom.protocols.dm3.dialect import (
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_optional_text, check_text, members_of, take
 from postroom.protocols.dm3.message import Message, read_message
+from postroom.protocols.dm3.reasons import (
+    ENCRYPTION_SCHEME_UNKNOWN,
+    ENVELOPE_INVALID,
+    MESSAGE_INVALID,
+    SENDER_SIGNATURE_INVALID,
+)
 from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
-from postroom.reasons import Reason
 
-_INVALID: Final = Reason.ENVELOPE_INVALID
+_INVALID: Final = ENVELOPE_INVALID
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,7 @@ class EnvelopeMetadata:
         if self.encryption_scheme is not None:
             check_text(self.encryption_scheme, "metadata.encryptionScheme", _INVALID)
             if self.encryption_scheme != SCHEME:
-                raise TheirError(Reason.ENCRYPTION_SCHEME_UNKNOWN, f"metadata.encryptionScheme is not {SCHEME}")
+                raise TheirError(ENCRYPTION_SCHEME_UNKNOWN, f"metadata.encryptionScheme is not {SCHEME}")
         check_text(self.delivery_information, "metadata.deliveryInformation", _INVALID)
         check_text(self.signature, "metadata.signature", _INVALID)
 
@@ -215,7 +221,7 @@ def open_message(envelope: Envelope, keys: Sequence[EncryptionKey]) -> Message:
 
     Raises TheirError: SEALED_VALUE_INVALID, or MESSAGE_INVALID for what is in it.
     """
-    return read_message(_parse(open_sealed(envelope.message, keys), Reason.MESSAGE_INVALID))
+    return read_message(_parse(open_sealed(envelope.message, keys), MESSAGE_INVALID))
 
 
 def check_envelope(envelope: Envelope, key: PublicSigningKey) -> None:
@@ -231,7 +237,7 @@ def check_signature(envelope: Envelope, key: PublicSigningKey) -> None:
     """Check that the metadata are signed by this key. Raises TheirError(SENDER_SIGNATURE_INVALID)."""
     metadata = envelope.metadata
     if not verify_struct(metadata.unsigned(), metadata.signature, key):
-        raise TheirError(Reason.SENDER_SIGNATURE_INVALID, "metadata.signature is not by the sender's key")
+        raise TheirError(SENDER_SIGNATURE_INVALID, "metadata.signature is not by the sender's key")
 
 
 def check_hashes(envelope: Envelope, message: Message | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.explanation import Check, Explanation
 from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
+from postroom.core.reason import Kind, Reason
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (
@@ -26,8 +27,8 @@ from postroom.protocols.dm3.message import Message, MessageMetadata, check_messa
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
+from postroom.protocols.dm3.reasons import POSTMARK_INVALID
 from postroom.protocols.dm3.sealing import open_sealed
-from postroom.reasons import Kind, Reason
 
 _YEAR_9999_MS: Final = 253_370_764_800_000
 _LONGEST_SHOWN: Final = 120
@@ -126,7 +127,7 @@ def _open_message(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey
 def _open_postmark(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
     def read() -> Postmark:
         if envelope.postmark is None:
-            raise TheirError(Reason.POSTMARK_INVALID, "no delivery service has set one")
+            raise TheirError(POSTMARK_INVALID, "no delivery service has set one")
         return read_postmark(open_sealed(envelope.postmark, keys))
 
     return told.look(
@@ -190,7 +191,7 @@ def _postmarked_by(postmark: Postmark, receiver: str, profiles: ProfileSource) -
             continue
         if is_signed_by(postmark, key):
             return name
-    raise fault or TheirError(Reason.POSTMARK_INVALID, "it is not signed by any of them")
+    raise fault or TheirError(POSTMARK_INVALID, "it is not signed by any of them")
 
 
 def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: MessageMetadata) -> None:
@@ -200,7 +201,7 @@ def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: Mes
             ("from", delivery.sender, metadata.sender),
         ):
             if normalize(stamped) != normalize(written):
-                raise TheirError(Reason.POSTMARK_INVALID, f"{member} is another name")
+                raise TheirError(POSTMARK_INVALID, f"{member} is another name")
 
     told.look(
         "delivery information", "dm3 §2.2.8", f"as the message: {_short(metadata.sender)} to {_short(metadata.to)}",
@@ -213,7 +214,7 @@ def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: ProfileSo
 
     def check() -> None:
         if profiles.user(to).encryption_key != keys.encryption.public:
-            raise TheirError(Reason.POSTMARK_INVALID, "the profile of this name has another encryption key than yours")
+            raise TheirError(POSTMARK_INVALID, "the profile of this name has another encryption key than yours")
 
     told.look("receiver", "settlement dm3 6", "your name: the postmark, the reference's, has no delivery information",
               _short(to), check)  # fmt: skip

@@ -11,11 +11,12 @@ from typing import Final
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
 from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, parse
+from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.protocols.dm3.dialect import TYPE_ALIASES
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED, PROFILE_INVALID
 from postroom.protocols.dm3.sealing import SCHEME
-from postroom.reasons import Reason
 
 MIN_MESSAGE_TTL_DAYS: Final = 30
 """What a delivery service must promise, if it sets a limit at all (dm3 §2.3.2)."""
@@ -98,13 +99,13 @@ def check_sender(rules: FilterRules, sender: str, *, verified: bool = True) -> N
     """
     name = normalize(sender)
     if name in rules.block:
-        raise TheirError(Reason.SENDER_NOT_WANTED, "the receiver blocks this sender")
+        raise TheirError(SENDER_NOT_WANTED, "the receiver blocks this sender")
     if verified and name in rules.allow:
         return
     if rules.allow:
-        raise TheirError(Reason.SENDER_NOT_WANTED, "the receiver takes messages from certain senders only")
+        raise TheirError(SENDER_NOT_WANTED, "the receiver takes messages from certain senders only")
     if rules.asks_a_chain:
-        raise NotNowError(Reason.FILTER_RULE_UNCHECKED)
+        raise NotNowError(FILTER_RULE_UNCHECKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,4 +259,4 @@ def _each_once(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _invalid(detail: str) -> TheirError:
-    return TheirError(Reason.PROFILE_INVALID, detail)
+    return TheirError(PROFILE_INVALID, detail)

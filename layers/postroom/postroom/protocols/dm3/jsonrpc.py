@@ -12,8 +12,9 @@ import orjson
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.core.reason import Reason
 from postroom.protocols.dm3.codes import INTERNAL_ERROR, TEXTS, code_of
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import RPC_BATCH_TOO_LONG, RPC_NOT_A_REQUEST, RPC_WRONG_PARAMS, RPC_WRONG_VERSION
 
 VERSION = "2.0"
 MAX_BATCH = 50
@@ -55,7 +56,7 @@ class RpcError:
         """The answer (JSON-RPC 2.0 §5.1): the specification's text for the code; our reason stands in `data`."""
         member: dict[str, JsonValue] = {"code": self.code, "message": TEXTS[self.code]}
         if self.reason is not None:
-            member["data"] = {"reason": self.reason.value, "detail": self.detail or self.reason.sentence}
+            member["data"] = {"reason": str(self.reason), "detail": self.detail or self.reason.sentence}
         return {"jsonrpc": VERSION, "error": member, "id": self.id}
 
 
@@ -91,10 +92,10 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
     if not isinstance(value, list):
         return _one(_read(value))
     if not value:
-        return _one(RpcError(None, Reason.RPC_NOT_A_REQUEST, "the batch is empty"))
+        return _one(RpcError(None, RPC_NOT_A_REQUEST, "the batch is empty"))
     if len(value) > MAX_BATCH:
         detail = f"the batch holds {len(value)} requests; at most {MAX_BATCH} are answered at once"
-        return _one(RpcError(None, Reason.RPC_BATCH_TOO_LONG, detail))
+        return _one(RpcError(None, RPC_BATCH_TOO_LONG, detail))
     return Calls(tuple(_read(item) for item in value), is_batch=True)
 
 
@@ -105,7 +106,7 @@ def first_param(call: Call) -> JsonValue:
     """
     if isinstance(call.params, list) and call.params:
         return call.params[0]
-    raise TheirError(Reason.RPC_WRONG_PARAMS, "params must be an array with at least one element")
+    raise TheirError(RPC_WRONG_PARAMS, "params must be an array with at least one element")
 
 
 def result(call: Call, value: JsonValue) -> RpcResult | None:
@@ -140,21 +141,21 @@ def _one(item: Call | RpcError) -> Calls:
 
 def _read(value: JsonValue) -> Call | RpcError:
     if not isinstance(value, dict):
-        return RpcError(None, Reason.RPC_NOT_A_REQUEST, "a request is an object")
+        return RpcError(None, RPC_NOT_A_REQUEST, "a request is an object")
     given = value.get("id")
     # A truth value is an int to Python and no id to anybody.
     if isinstance(given, (dict, list, bool)):
-        return RpcError(None, Reason.RPC_NOT_A_REQUEST, "id must be a string, a number or null")
+        return RpcError(None, RPC_NOT_A_REQUEST, "id must be a string, a number or null")
     if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
-        return RpcError(None, Reason.RPC_NOT_A_REQUEST, f"id has more than {MAX_ID_CHARACTERS} characters")
+        return RpcError(None, RPC_NOT_A_REQUEST, f"id has more than {MAX_ID_CHARACTERS} characters")
     if "jsonrpc" not in value:
-        return RpcError(given, Reason.RPC_NOT_A_REQUEST, 'jsonrpc is missing; it must be "2.0"')
+        return RpcError(given, RPC_NOT_A_REQUEST, 'jsonrpc is missing; it must be "2.0"')
     if value["jsonrpc"] != VERSION:
-        return RpcError(given, Reason.RPC_WRONG_VERSION)
+        return RpcError(given, RPC_WRONG_VERSION)
     method = value.get("method")
     if not isinstance(method, str):
-        return RpcError(given, Reason.RPC_NOT_A_REQUEST, "method must be a string")
+        return RpcError(given, RPC_NOT_A_REQUEST, "method must be a string")
     params = value.get("params")
     if not isinstance(params, list | dict | None):
-        return RpcError(given, Reason.RPC_WRONG_PARAMS, "params must be an array or an object")
+        return RpcError(given, RPC_WRONG_PARAMS, "params must be an array or an object")
     return Call(given, "id" not in value, method, params)

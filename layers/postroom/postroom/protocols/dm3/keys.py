@@ -23,7 +23,7 @@ from postroom.crypto.encodings import decode_base64, is_hex
 from postroom.crypto.ethereum import checksum_address
 from postroom.crypto.spki import ED25519_SPKI, SECP256K1_SPKI, fingerprint
 from postroom.crypto.x25519 import EncryptionKey
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_INVALID
 
 Algorithm: TypeAlias = Literal["secp256k1", "ed25519"]
 
@@ -206,4 +206,4 @@ def _of_32_bytes(secret: bytes) -> bytes:
 
 
 def _unusable(what: str) -> TheirError:
-    return TheirError(Reason.PROFILE_INVALID, f"publicSigningKey {what}")
+    return TheirError(PROFILE_INVALID, f"publicSigningKey {what}")

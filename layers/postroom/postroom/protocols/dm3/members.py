@@ -4,7 +4,7 @@ from typing import Any
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue
-from postroom.reasons import Reason
+from postroom.core.reason import Reason
 
 
 def members_of(value: JsonValue, what: str, reason: Reason) -> dict[str, JsonValue]:

@@ -15,12 +15,12 @@ from postroom.core.ijson import JsonValue
 from postroom.protocols.dm3.dialect import TYPE_ALIASES, sign_struct, verify_struct
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_optional_text, check_text, check_timestamp, members_of, take
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import MESSAGE_INVALID, SENDER_SIGNATURE_INVALID
 
 MAX_MESSAGE_BYTES: Final = 20_000_000 - 1
 """Of the whole message as it is signed and sealed: less than 20 MB (dm3 §2.2.4)."""
 
-_INVALID: Final = Reason.MESSAGE_INVALID
+_INVALID: Final = MESSAGE_INVALID
 _SCHEMES: Final = ("data:", "https:", "ipfs:")
 
 
@@ -222,7 +222,7 @@ def sign_message(
 def check_message(message: Message, key: PublicSigningKey) -> None:
     """Raises TheirError(SENDER_SIGNATURE_INVALID) where it is not signed by the key of its sender's profile."""
     if not verify_struct(message.unsigned(), message.signature, key):
-        raise TheirError(Reason.SENDER_SIGNATURE_INVALID, "the message's signature is not by the sender's key")
+        raise TheirError(SENDER_SIGNATURE_INVALID, "the message's signature is not by the sender's key")
 
 
 def _unsigned(

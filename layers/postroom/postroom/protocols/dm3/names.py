@@ -3,7 +3,7 @@
 import re
 
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import NAME_INVALID
 
 MAX_NAME_BYTES = 255
 """Of a name in UTF-8, as it is written and as it is normalised."""
@@ -26,7 +26,7 @@ def normalize(name: str) -> str:
         return plain
     # "\n" because the library's own fast way overlooks one at the end.
     if not name or "\n" in name:
-        raise TheirError(Reason.NAME_INVALID, "a name is empty or has a line break in it")
+        raise TheirError(NAME_INVALID, "a name is empty or has a line break in it")
     # Rare, and its tables cost a cold start 0.3 s: imported only where a name needs them.
     from ens_normalize import DisallowedSequence, ens_normalize  # type: ignore[import-untyped]
 
@@ -34,7 +34,7 @@ def normalize(name: str) -> str:
         normalized = str(ens_normalize(name))
     except DisallowedSequence as why:
         # Its general sentence names scripts and kinds, and nothing of what the sender wrote.
-        raise TheirError(Reason.NAME_INVALID, f"ENSIP-15 refuses a name: {why.general_info}") from None
+        raise TheirError(NAME_INVALID, f"ENSIP-15 refuses a name: {why.general_info}") from None
     _check_length(normalized)
     return normalized
 
@@ -42,4 +42,4 @@ def normalize(name: str) -> str:
 def _check_length(name: str) -> None:
     # Characters first, that no time is spent on a long one; lone surrogates are for the library to refuse.
     if len(name) > MAX_NAME_BYTES or len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
-        raise TheirError(Reason.NAME_INVALID, f"a name has more than {MAX_NAME_BYTES} bytes")
+        raise TheirError(NAME_INVALID, f"a name has more than {MAX_NAME_BYTES} bytes")

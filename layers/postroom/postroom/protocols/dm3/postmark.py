@@ -19,10 +19,10 @@ from postroom.protocols.dm3.dialect import (
 from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, read_delivery
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
+from postroom.protocols.dm3.reasons import ENVELOPE_INVALID, POSTMARK_INVALID
 from postroom.protocols.dm3.sealing import seal
-from postroom.reasons import Reason
 
-_INVALID: Final = Reason.POSTMARK_INVALID
+_INVALID: Final = POSTMARK_INVALID
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def check_certifiable(delivery: DeliveryInformation) -> None:
         parse(text, max_bytes=len(text))
     except (NotCanonicalError, TheirError):
         raise TheirError(
-            Reason.ENVELOPE_INVALID, "deliveryInformation holds a number beyond 2^53 or nests too deeply"
+            ENVELOPE_INVALID, "deliveryInformation holds a number beyond 2^53 or nests too deeply"
         ) from None
 
 

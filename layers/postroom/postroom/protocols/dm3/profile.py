@@ -17,8 +17,8 @@ from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.dialect import DELIVERY_SERVICES, PROFILE_WRAPPER
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_URI_UNSUPPORTED
 from postroom.protocols.dm3.sealing import seal
-from postroom.reasons import Reason
 
 MAX_URI_BYTES: Final = 65_536
 """Of a profile URI. A profile with two keys and two delivery services takes 300."""
@@ -126,7 +126,7 @@ def profile_of_uri(uri: str) -> JsonValue:
         raise _invalid("it is no URI; expected data:application/json,…")
     scheme = found[1].lower()
     if scheme in ("https", "ipfs"):
-        raise TheirError(Reason.PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:; only data: is read here")
+        raise TheirError(PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:; only data: is read here")
     if scheme != "data":
         raise _invalid("the URI's scheme is none of data, https and ipfs")
     header, comma, text = found[2].partition(",")
@@ -224,4 +224,4 @@ def _check_encryption_key(key: bytes) -> None:
 
 
 def _invalid(detail: str) -> TheirError:
-    return TheirError(Reason.PROFILE_INVALID, detail)
+    return TheirError(PROFILE_INVALID, detail)

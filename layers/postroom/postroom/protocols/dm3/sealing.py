@@ -25,7 +25,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.crypto.encodings import decode_base64, is_hex
 from postroom.crypto.x25519 import KEY_BYTES, EncryptionKey
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import PROFILE_INVALID, SEALED_VALUE_INVALID
 
 SCHEME: Final = "x25519-chacha20-poly1305"
 NONCE_BYTES: Final = 12
@@ -45,13 +45,11 @@ def seal(
     pair = ephemeral or EncryptionKey.generate()
     salt = random_bytes(NONCE_BYTES) if nonce is None else nonce
     if len(recipient) != KEY_BYTES:
-        raise TheirError(
-            Reason.PROFILE_INVALID, f"the public encryption key has {len(recipient)} bytes, not {KEY_BYTES}"
-        )
+        raise TheirError(PROFILE_INVALID, f"the public encryption key has {len(recipient)} bytes, not {KEY_BYTES}")
     try:
         _, session = crypto_kx_client_session_keys(pair.public, pair.private, recipient)
     except CryptoError:
-        raise TheirError(Reason.PROFILE_INVALID, "the public encryption key is of small order") from None
+        raise TheirError(PROFILE_INVALID, "the public encryption key is of small order") from None
     ciphertext = crypto_aead_chacha20poly1305_ietf_encrypt(_pad(plaintext), None, salt, session)
     # Written by hand: none of the characters that can occur needs an escape, and the names stand sorted.
     return (
@@ -146,4 +144,4 @@ def _not_padded() -> TheirError:
 
 
 def _invalid(detail: str) -> TheirError:
-    return TheirError(Reason.SEALED_VALUE_INVALID, detail)
+    return TheirError(SEALED_VALUE_INVALID, detail)

@@ -20,15 +20,16 @@ import orjson
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Reason
 from postroom.protocols.dm3.dialect import reference_hashes
 from postroom.protocols.dm3.envelope import Envelope, EnvelopeMetadata, message_hash, read_metadata
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
 from postroom.protocols.dm3.message import Message, read_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import Postmark, read_parsed_postmark
-from postroom.reasons import Reason
+from postroom.protocols.dm3.reasons import ENVELOPE_INVALID
 
-_INVALID: Final = Reason.ENVELOPE_INVALID
+_INVALID: Final = ENVELOPE_INVALID
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TOMBSTONE: Final = "tombstone"
 _RECEIVED: Final = "received"

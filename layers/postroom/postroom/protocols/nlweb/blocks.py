@@ -5,7 +5,7 @@ from typing import Final
 
 from postroom.core.errors import TheirError
 from postroom.protocols.nlweb.names import read_receiver, read_uuid
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import WRONG_SHAPE
 
 _BRANCH: Final = "*."
 _ANY: Final = "any."
@@ -24,7 +24,7 @@ def read_block(text: str) -> str:
         return read_receiver(text)
     except TheirError:
         raise TheirError(
-            Reason.WRONG_SHAPE, f"{text[:80]!r} is no domain, no *. with a domain, and no UUID of a wallet"
+            WRONG_SHAPE, f"{text[:80]!r} is no domain, no *. with a domain, and no UUID of a wallet"
         ) from None
 
 

@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 from postroom.core.canonical import NotCanonicalError, jcs, jcs_of_parsed
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import NOT_I_JSON
 from postroom.crypto.encodings import decode_base64
 from postroom.protocols.nlweb.names import is_uuid, read_correlation, read_receiver, read_selector, read_sender
+from postroom.protocols.nlweb.reasons import HASH_MISMATCH, NOT_OURS, WRONG_SHAPE
 from postroom.protocols.nlweb.schema import HANDSHAKE, Dialect, choose_dialect
 from postroom.protocols.nlweb.timestamp import read_timestamp
-from postroom.reasons import Reason
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -84,10 +85,10 @@ def read_envelope(value: JsonValue) -> Envelope:
 def read_frame(value: JsonValue) -> tuple[JsonObject, JsonObject]:
     """The envelope and its Header as objects. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(value, dict):
-        raise TheirError(Reason.WRONG_SHAPE, "the envelope is not a JSON object")
+        raise TheirError(WRONG_SHAPE, "the envelope is not a JSON object")
     header = value.get("Header")
     if not isinstance(header, dict):
-        raise TheirError(Reason.WRONG_SHAPE, "Header is missing, or is not a JSON object")
+        raise TheirError(WRONG_SHAPE, "Header is missing, or is not a JSON object")
     return value, header
 
 
@@ -95,9 +96,9 @@ def read_dialect(envelope: JsonObject, header: JsonObject) -> Dialect:
     """The dialect, by the schema codes. Raises TheirError(UNSUPPORTED_VERSION | WRONG_SHAPE)."""
     handshake, schema = envelope.get(HANDSHAKE), header.get("Schema")
     if handshake is None and HANDSHAKE in envelope:
-        raise TheirError(Reason.WRONG_SHAPE, f"{HANDSHAKE} is null")
+        raise TheirError(WRONG_SHAPE, f"{HANDSHAKE} is null")
     if schema is None and "Schema" in header:
-        raise TheirError(Reason.WRONG_SHAPE, "Schema is null")
+        raise TheirError(WRONG_SHAPE, "Schema is null")
     return choose_dialect(handshake, schema)
 
 
@@ -105,7 +106,7 @@ def text_of(holder: JsonObject, member: str, prefix: str = "") -> str:
     """A member that must be a string. Raises TheirError(WRONG_SHAPE)."""
     value = holder.get(member)
     if not isinstance(value, str):
-        raise TheirError(Reason.WRONG_SHAPE, f"{prefix}{member} is {'not a string' if member in holder else 'missing'}")
+        raise TheirError(WRONG_SHAPE, f"{prefix}{member} is {'not a string' if member in holder else 'missing'}")
     return value
 
 
@@ -114,7 +115,7 @@ def read_subject(header: JsonObject) -> str:
     subject = text_of(header, "Subject", "Header.")
     if 1 <= len(subject) <= MAX_SUBJECT and subject.isprintable():
         return subject
-    raise TheirError(Reason.WRONG_SHAPE, f"Header.Subject is not 1 to {MAX_SUBJECT} printable characters")
+    raise TheirError(WRONG_SHAPE, f"Header.Subject is not 1 to {MAX_SUBJECT} printable characters")
 
 
 def read_key_selector(header: JsonObject, dialect: Dialect, sender: str) -> str | None:
@@ -126,7 +127,7 @@ def read_key_selector(header: JsonObject, dialect: Dialect, sender: str) -> str 
     if member in header:
         return read_selector(text_of(header, member, "Header."), member)
     if dialect.default_selector is None and not is_uuid(sender):
-        raise TheirError(Reason.WRONG_SHAPE, f"Header.{member} is missing")
+        raise TheirError(WRONG_SHAPE, f"Header.{member} is missing")
     return dialect.default_selector
 
 
@@ -138,7 +139,7 @@ def read_signature(envelope: JsonObject) -> bytes:
             return decode_base64(text)
         except ValueError:
             pass
-    raise TheirError(Reason.WRONG_SHAPE, "Signature is not standard base64 on one line")
+    raise TheirError(WRONG_SHAPE, "Signature is not standard base64 on one line")
 
 
 def signed_text_of(envelope: JsonObject, header: JsonObject, write: Callable[[JsonValue], bytes] = jcs) -> bytes:
@@ -149,7 +150,7 @@ def signed_text_of(envelope: JsonObject, header: JsonObject, write: Callable[[Js
     try:
         return write(content)
     except NotCanonicalError as error:
-        raise TheirError(Reason.NOT_I_JSON, "Body or Header holds a value that has no canonical form") from error
+        raise TheirError(NOT_I_JSON, "Body or Header holds a value that has no canonical form") from error
 
 
 def digest_of(signed_text: bytes) -> bytes:
@@ -168,10 +169,10 @@ def check_hash(claimed: str, digest: bytes) -> None:
     """Whether the member Hash tells the digest of the signed text. Raises TheirError(HASH_MISMATCH)."""
     # No secret is compared: whoever sent the text can work its Hash out.
     if claimed != digest.hex():
-        raise TheirError(Reason.HASH_MISMATCH)
+        raise TheirError(HASH_MISMATCH)
 
 
 def check_receiver(envelope: Envelope, is_ours: Callable[[str], bool]) -> None:
     """Receivers refuse envelopes not intended for them. Raises TheirError(NOT_OURS)."""
     if not is_ours(envelope.receiver):
-        raise TheirError(Reason.NOT_OURS)
+        raise TheirError(NOT_OURS)

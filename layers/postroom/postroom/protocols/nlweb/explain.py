@@ -23,9 +23,16 @@ from postroom.protocols.nlweb.envelope import (
     text_of,
 )
 from postroom.protocols.nlweb.names import is_uuid, read_correlation, read_receiver, read_sender
+from postroom.protocols.nlweb.reasons import (
+    DNSSEC_BOGUS,
+    DNSSEC_TOO_COSTLY,
+    KEY_LOOKUP_FAILED,
+    NOT_OURS,
+    SENDER_NOT_SIGNED,
+    SIGNATURE_INVALID,
+)
 from postroom.protocols.nlweb.schema import HANDSHAKE, Dialect
 from postroom.protocols.nlweb.timestamp import Window, read_timestamp
-from postroom.reasons import Reason
 
 T = TypeVar("T")
 
@@ -36,10 +43,10 @@ Raises TheirError or NotNowError.
 """
 
 _ABOUT_DNSSEC: Final = (
-    Reason.SENDER_NOT_SIGNED,
-    Reason.DNSSEC_BOGUS,
-    Reason.DNSSEC_TOO_COSTLY,
-    Reason.KEY_LOOKUP_FAILED,
+    SENDER_NOT_SIGNED,
+    DNSSEC_BOGUS,
+    DNSSEC_TOO_COSTLY,
+    KEY_LOOKUP_FAILED,
 )
 _LONGEST_SHOWN: Final = 120
 
@@ -118,7 +125,7 @@ def _look_at_members(
 def _look_at_receiver(told: Explanation, receiver: str, ours: list[str]) -> None:
     def check_ours() -> None:
         if ours and receiver not in ours:
-            raise TheirError(Reason.NOT_OURS)
+            raise TheirError(NOT_OURS)
 
     told.look("receiver", "how do receiver domains know who sent a message",
               f"one of {', '.join(ours)}" if ours else "any (no --to given)", receiver, check_ours)  # fmt: skip
@@ -167,7 +174,7 @@ def _look_at_key(
 def _look_at_signature(told: Explanation, key: PublicKey, signature: bytes, signed_text: bytes) -> None:
     def check() -> None:
         if not key.verify(signature, signed_text):
-            raise TheirError(Reason.SIGNATURE_INVALID)
+            raise TheirError(SIGNATURE_INVALID)
 
     told.look(
         "signature", "how do receiver domains prevent sender impersonation attacks; settlement 1",

@@ -6,10 +6,11 @@ from typing import Final
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Reason
 from postroom.core.timestamps import write_timestamp
 from postroom.protocols.nlweb.names import is_host_name, read_host_name, read_uuid
+from postroom.protocols.nlweb.reasons import WRONG_SHAPE
 from postroom.protocols.nlweb.subjects import FEEDBACK
-from postroom.reasons import Reason
 
 DISCARDED: Final = "Discarded"
 
@@ -68,15 +69,15 @@ def conversation_about(correlation: str | None) -> str:
 def read_feedback(body: JsonValue) -> Feedback:
     """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(body, dict):
-        raise TheirError(Reason.WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
+        raise TheirError(WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
     sender = read_host_name(body.get("Sender"))
     if sender is None:
-        raise TheirError(Reason.WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
+        raise TheirError(WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
     if "Correlation" not in body and "Count" in body:
         return Feedback(sender, None)
     correlation = read_uuid(body.get("Correlation"))
     if correlation is None:
-        raise TheirError(Reason.WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
+        raise TheirError(WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
     return Feedback(sender, correlation, line_of(body.get("Code"), MAX_CODE), line_of(body.get("Reason"), MAX_SENTENCE))
 
 

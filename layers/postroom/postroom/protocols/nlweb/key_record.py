@@ -18,6 +18,7 @@ from binascii import a2b_base64
 from collections.abc import Sequence
 
 from postroom.core.errors import TheirError
+from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import (
     DEFAULT_RULES,
     KeyRules,
@@ -26,7 +27,7 @@ from postroom.crypto.rsa_ed25519 import (
     public_key_from_pkcs1,
     public_key_from_spki,
 )
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, KEY_REVOKED
 
 MAX_RECORD_BYTES = 8192
 """The longest key record taken; one with an RSA key of 8192 bits is some 1,500 bytes long."""
@@ -46,7 +47,7 @@ def parse_key_record(records: Sequence[bytes], rules: KeyRules = DEFAULT_RULES) 
     """
     found = [record for record in records if _is_key_record(record)]
     if not found:
-        raise TheirError(Reason.KEY_NOT_FOUND, f"none of the {len(records)} TXT records there is a key record")
+        raise TheirError(KEY_NOT_FOUND, f"none of the {len(records)} TXT records there is a key record")
     if len(found) > 1:
         raise _invalid(f"there are {len(found)} key records at this name; exactly one was expected")
     if len(found[0]) > MAX_RECORD_BYTES:
@@ -104,14 +105,14 @@ def _key(tags: dict[str, str], rules: KeyRules) -> PublicKey:
     if "p" not in tags:
         raise _invalid("the key record has no p=")
     if not tags["p"]:
-        raise TheirError(Reason.KEY_REVOKED, "p= is empty")
+        raise TheirError(KEY_REVOKED, "p= is empty")
     if "*" not in _listed(tags.get("s", "*")):
-        raise TheirError(Reason.KEY_UNUSABLE, "s= keeps the key for other services")
+        raise TheirError(KEY_UNUSABLE, "s= keeps the key for other services")
     if "sha256" not in _listed(tags.get("h", "sha256")):
-        raise TheirError(Reason.KEY_UNUSABLE, "h= does not list sha256")
+        raise TheirError(KEY_UNUSABLE, "h= does not list sha256")
     kind = tags.get("k", "rsa")
     if kind not in ("rsa", "ed25519"):
-        raise TheirError(Reason.KEY_UNUSABLE, "k= is neither rsa nor ed25519")
+        raise TheirError(KEY_UNUSABLE, "k= is neither rsa nor ed25519")
     try:
         der = a2b_base64("".join(tags["p"].split()), strict_mode=True)
     except Base64Error:
@@ -142,4 +143,4 @@ def _listed(value: str) -> set[str]:
 
 
 def _invalid(detail: str) -> TheirError:
-    return TheirError(Reason.KEY_RECORD_INVALID, detail)
+    return TheirError(KEY_RECORD_INVALID, detail)

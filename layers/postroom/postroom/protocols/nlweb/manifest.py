@@ -3,8 +3,8 @@
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.protocols.nlweb.names import is_host_name, read_host_name, read_receiver
+from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 from postroom.protocols.nlweb.schema import DIALECTS, HANDSHAKE
-from postroom.reasons import Reason
 
 CONTENT_TYPE = "application/yaml"
 """RFC 9512."""
@@ -29,14 +29,14 @@ def domain_of_host(host: str) -> str:
         domain = name.removeprefix(dialect.host_prefix + ".")
         if domain != name and is_host_name(domain):
             return domain
-    raise TheirError(Reason.NOT_OURS, "a post office answers at nlweb.<domain> or pw.<domain>")
+    raise TheirError(NOT_OURS, "a post office answers at nlweb.<domain> or pw.<domain>")
 
 
 def read_identity_request(body: JsonValue) -> str:
     """The domain asked for in an Identity request `{Domain}`. Raises TheirError(WRONG_SHAPE)."""
     domain = body.get("Domain") if isinstance(body, dict) else None
     if not isinstance(domain, str):
-        raise TheirError(Reason.WRONG_SHAPE, "the Body of an Identity request is not {Domain: <host name>}")
+        raise TheirError(WRONG_SHAPE, "the Body of an Identity request is not {Domain: <host name>}")
     return read_receiver(domain, "Body.Domain")
 
 

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import WRONG_SHAPE
 
 MAX_NAME = 253
 """Characters of a host name (RFC 1035 §2.3.4: 255 bytes in DNS), or of a selector."""
@@ -53,7 +53,7 @@ def read_sender(text: str) -> str:
     name = read_host_name(text) or read_uuid(text)
     if name is not None:
         return name
-    raise TheirError(Reason.WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
+    raise TheirError(WRONG_SHAPE, "Header.From is neither a host name (A-labels) nor the UUID of a wallet")
 
 
 @lru_cache(REMEMBERED)
@@ -68,7 +68,7 @@ def read_receiver(text: str, member: str = "Header.To") -> str:
     name = name.lower()
     if is_host_name(name):
         return name
-    raise TheirError(Reason.WRONG_SHAPE, f"{member} is not a host name")
+    raise TheirError(WRONG_SHAPE, f"{member} is not a host name")
 
 
 def _a_labels(name: str) -> str:
@@ -89,7 +89,7 @@ def read_selector(text: str, member: str) -> str:
     name = text.lower()
     if text.isascii() and len(name) <= MAX_NAME and _SELECTOR.fullmatch(name):
         return name
-    raise TheirError(Reason.WRONG_SHAPE, f"Header.{member} is not a DKIM selector")
+    raise TheirError(WRONG_SHAPE, f"Header.{member} is not a DKIM selector")
 
 
 def read_correlation(text: str) -> str:
@@ -97,4 +97,4 @@ def read_correlation(text: str) -> str:
     value = read_uuid(text)
     if value is not None:
         return value
-    raise TheirError(Reason.WRONG_SHAPE, "Header.Correlation is not a UUID of the form 8-4-4-4-12")
+    raise TheirError(WRONG_SHAPE, "Header.Correlation is not a UUID of the form 8-4-4-4-12")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import UNSUPPORTED_VERSION, WRONG_SHAPE
 
 HANDSHAKE: Final = "🤝"
 """The member that carries the envelope's schema code; it stands outside the signed text."""
@@ -70,11 +70,11 @@ def read_code(code: str, member: str) -> tuple[Dialect, int, int]:
         return usual
     match = _CODE.fullmatch(code)
     if match is None:
-        raise TheirError(Reason.UNSUPPORTED_VERSION, f"{member} is no schema code of a message; {_SUPPORTED}")
+        raise TheirError(UNSUPPORTED_VERSION, f"{member} is no schema code of a message; {_SUPPORTED}")
     authority, major, minor = match[1], int(match[2] or 1), int(match[3] or 0)
     dialect = _BY_AUTHORITY.get(authority)
     if dialect is None or major != 1:
-        raise TheirError(Reason.UNSUPPORTED_VERSION, f"{member} is of another authority or major version; {_SUPPORTED}")
+        raise TheirError(UNSUPPORTED_VERSION, f"{member} is of another authority or major version; {_SUPPORTED}")
     return dialect, major, minor
 
 
@@ -86,7 +86,7 @@ def choose_dialect(handshake: object, header_schema: object) -> Dialect:
     outer = _read_if_there(handshake, HANDSHAKE)
     inner = _read_if_there(header_schema, "Header.Schema")
     if outer and inner and outer != inner:
-        raise TheirError(Reason.WRONG_SHAPE, f"{HANDSHAKE} and Header.Schema contradict each other")
+        raise TheirError(WRONG_SHAPE, f"{HANDSHAKE} and Header.Schema contradict each other")
     chosen = outer or inner
     return chosen[0] if chosen else NLWEB
 
@@ -95,5 +95,5 @@ def _read_if_there(code: object, member: str) -> tuple[Dialect, int, int] | None
     if code is None:
         return None
     if not isinstance(code, str):
-        raise TheirError(Reason.WRONG_SHAPE, f"{member} is not a string")
+        raise TheirError(WRONG_SHAPE, f"{member} is not a string")
     return read_code(code, member)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from postroom.core.errors import TheirError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD, WRONG_SHAPE
 
 # Hours to 23: later Pythons read 24:00 as midnight, which RFC 3339 §5.6 does not have.
 _FORM = re.compile(
@@ -27,7 +27,7 @@ def read_timestamp(text: str) -> int:
         except ValueError:
             pass
     raise TheirError(
-        Reason.WRONG_SHAPE,
+        WRONG_SHAPE,
         "Header.Timestamp is not an RFC 3339 time in UTC such as 2026-11-21T09:30:00.000Z",
     )
 
@@ -44,11 +44,11 @@ class Window:
         age_ms = received_at_ms - timestamp_ms
         if age_ms > self.max_age_seconds * 1000:
             raise TheirError(
-                Reason.TIMESTAMP_TOO_OLD,
+                TIMESTAMP_TOO_OLD,
                 f"Header.Timestamp is {age_ms // 1000} s ago; at most {self.max_age_seconds} s are accepted",
             )
         if age_ms < -self.max_skew_seconds * 1000:
             raise TheirError(
-                Reason.TIMESTAMP_TOO_NEW,
+                TIMESTAMP_TOO_NEW,
                 f"Header.Timestamp is {-age_ms // 1000} s ahead; at most {self.max_skew_seconds} s are accepted",
             )

@@ -6,8 +6,8 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.protocols.nlweb.envelope import Envelope, check_hash, check_receiver, read_envelope
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.timestamp import Window
-from postroom.reasons import Reason
 
 
 def check_at_door(
@@ -32,4 +32,4 @@ def check_at_door(
 def check_signature(envelope: Envelope, key: PublicKey) -> None:
     """Raises TheirError(SIGNATURE_INVALID)."""
     if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
-        raise TheirError(Reason.SIGNATURE_INVALID)
+        raise TheirError(SIGNATURE_INVALID)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from postroom.reasons import Kind, reason_of
+from postroom.core.reason import Kind
+from postroom.reasons import reason_of
 from postroom.storage.audit.evidence import Evidence
 from postroom.storage.audit.findings import End, Finding, end_of
 from postroom.storage.audit.problems import Problem

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import OurError
+from postroom.core.reason import Reason
 from postroom.net.aws import RefusedError
-from postroom.reasons import Reason, reason_of
+from postroom.reasons import reason_of
 from postroom.storage.aws.attributes import ABSENT, PK, SK, TTL, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import RowKey

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, STILL_WORKING
 from postroom.storage.aws.attributes import ABSENT, TTL, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import reply_name
@@ -49,12 +49,12 @@ class Replies:
         if standing is None:
             return Lease(key, until)
         if HASH.read(standing) != digest or HOME.is_in(standing):
-            raise TheirError(Reason.CORRELATION_REUSED)
+            raise TheirError(CORRELATION_REUSED)
         reply = REPLY.find(standing)
         if reply is None and (name := REPLY_AT.find(standing)) is not None:
             reply = self._objects.get(name).decode()
         if reply is None:
-            raise NotNowError(Reason.STILL_WORKING)
+            raise NotNowError(STILL_WORKING)
         return Lease(key, until, reply)
 
     def finish(self, lease: Lease, reply: str, *, at_ms: int, random_id: str) -> None:

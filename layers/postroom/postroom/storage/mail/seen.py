@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError
-from postroom.reasons import Reason
+from postroom.protocols.nlweb.reasons import STILL_WORKING
 from postroom.storage.aws.attributes import ABSENT, TTL, Item, Map, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import RowKey
@@ -52,7 +52,7 @@ class Seen:
             return Known(digest, home)
         known = _known(standing)
         if known.hash == digest and _is_at_work(standing):
-            raise NotNowError(Reason.STILL_WORKING)
+            raise NotNowError(STILL_WORKING)
         return known
 
     def find(self, key: str, *, now: int) -> Known | None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
-from postroom.reasons import Reason
 from postroom.storage.secrets.secret import Secret
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class DeliveryServiceKeys:
         entries = self._secret.entries(fresh=fresh)
         if self._read is None or self._read[0] is not entries:
             if not entries and not self._needed:
-                raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")
+                raise NotNowError(SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")
             try:
                 self._read = (entries, read_service_keys(entries))
             except (ValueError, KeyError, TypeError):

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.own_faults import OwnFault, OwnFaults
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.net.aws import passing_faults
-from postroom.reasons import Reason
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -59,7 +59,7 @@ class Secret:
             if self._clock() >= self._read_at + kept_for:
                 # A clock that is set back must not make it fail for as long.
                 if 0 <= self._clock() - self._failed_at < _FRESH_SECONDS:
-                    raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE)
+                    raise NotNowError(SIGNING_KEY_UNAVAILABLE)
                 try:
                     self._entries = self.read()
                 except NotNowError:
@@ -71,10 +71,10 @@ class Secret:
     def read(self) -> dict[str, Any]:
         """What the secret holds now. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
-            with passing_faults(Reason.SIGNING_KEY_UNAVAILABLE):
+            with passing_faults(SIGNING_KEY_UNAVAILABLE):
                 text = self._secrets.get_secret_value(SecretId=self._secret).get("SecretString", "")
         except ClientError as error:
-            raise NotNowError(Reason.SIGNING_KEY_UNAVAILABLE) from error
+            raise NotNowError(SIGNING_KEY_UNAVAILABLE) from error
         try:
             value = json.loads(text)
         except ValueError:
@@ -94,7 +94,7 @@ class Secret:
                 "(aws secretsmanager update-secret-version-stage), or fill it anew"
             )
         )
-        return NotNowError(Reason.SIGNING_KEY_UNAVAILABLE, "a secret here is not of the form that it must have")
+        return NotNowError(SIGNING_KEY_UNAVAILABLE, "a secret here is not of the form that it must have")
 
     def put(self, entries: Mapping[str, Any]) -> None:
         """Store it. Raises OurError where the secret is full."""

@@ -1,0 +1,56 @@
+"""The value class of a reason: why a message or a request is refused, discarded, or has to wait."""
+
+from dataclasses import dataclass
+from enum import Flag, StrEnum, auto
+
+
+class Kind(StrEnum):
+    """What a reason does to a message."""
+
+    REFUSAL = "refusal"
+    """Rejected in the HTTP response; nothing is stored; no Feedback follows."""
+    DISCARD = "discard"
+    """Decided by the worker, final; the sender's buffer is told once."""
+    RETRY = "retry"
+    """Could not be found out or done now; the message waits, or the caller is asked to come back."""
+
+
+class Audience(Flag):
+    """Who is told a reason. Operators find each of them in logs and metrics."""
+
+    NLWEB = auto()
+    """Senders of NLWeb messages, in the HTTP response or in a Feedback."""
+    DM3 = auto()
+    """Callers of the dm3 delivery service, in the error object of JSON-RPC or, before that is read, by HTTP alone."""
+    OWNERS = auto()
+    """Owners, and whoever says to be one: by the mailbox API, in the outbox, or beside a message that it lists."""
+    CLIENTS = auto()
+    """Users of the client, about what only it can read: dm3 messages are sealed for their receiver."""
+    OPERATORS = auto()
+    """Operators alone: nobody outside is told."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reason:
+    """A reason. `code` is the machine code in problem documents, Feedback, rows, logs and metrics; no two share one.
+
+    `status`: of an HTTP response. `sentence`: for people. `section`: where the rule stands. `json_rpc`: the code of a
+    JSON-RPC error (dm3 §2.4.3); None: the rules of dm3 give it none.
+    """
+
+    code: str
+    kind: Kind
+    status: int
+    audience: Audience
+    sentence: str
+    section: str
+    json_rpc: int | None = None
+
+    def __str__(self) -> str:
+        return self.code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reason) and self.code == other.code
+
+    def __hash__(self) -> int:
+        return hash(self.code)

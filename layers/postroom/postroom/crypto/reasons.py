@@ -1,0 +1,12 @@
+"""Reasons for which a public key is not taken."""
+
+from postroom.core.reason import Audience, Kind, Reason
+
+KEY_RECORD_INVALID = Reason(
+    "KeyRecordInvalid", Kind.DISCARD, 401, Audience.NLWEB,
+    "The sender's key record is malformed, or there is more than one.", "RFC 6376 §3.6.1; settlement NLWeb 4",
+)  # fmt: skip
+KEY_UNUSABLE = Reason(
+    "KeyUnusable", Kind.DISCARD, 401, Audience.NLWEB,
+    "The sender's key is of a kind or size that is not accepted.", "settlement NLWeb 4; RFC 8301 §3.2; RFC 8463",
+)  # fmt: skip
