@@ -10,7 +10,7 @@ from benchmarks.harness import Benchmark, Effort, Table, marked, times
 
 from postroom.client.archive import Archive, FolderHome
 from postroom.client.archive.index import Index, scan
-from postroom.protocols.dm3.envelope import Envelope, EnvelopeMetadata
+from postroom.protocols.dm3.envelope import Dm3Envelope, EnvelopeMetadata
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.dm3.storage_key import StorageKey
@@ -69,7 +69,7 @@ def _letter(key: PrivateSigningKey, partner: int, number: int) -> StoredEnvelope
     message = sign_message(
         f"zebra {text}" if number == 4242 else text, MessageMetadata(_OWNER, sender, _AT + number), key
     )
-    sealed = Envelope(f"sealed {number}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
+    sealed = Dm3Envelope(f"sealed {number}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
     return store_envelope(sealed, message, None)
 
 

@@ -30,12 +30,12 @@ from nacl.signing import VerifyKey
 
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey, PublicKey
-from postroom.pipeline.claims import Claim, Queued, unpack
+from postroom.pipeline.claims import Claim, QueuedClaim, unpack
 from postroom.pipeline.outcomes import Fate
 from postroom.pipeline.verdicts import Accepted
 from postroom.pipeline.worker import Record, Worker
 from postroom.protocols.nlweb.envelope import read_envelope
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 from postroom.storage.mail.segments import Line, lay_out
 
@@ -139,7 +139,7 @@ class Batch:
     def __init__(self, taken: Sequence[Claim], key: PublicKey, worker: Worker) -> None:
         self.claims, self._key, self._worker = taken, key, worker
         self._judge, self._filing = worker._judges["nlweb"], worker._filing
-        self._records = [Record(claim.id, Queued(claim).body(), 1) for claim in taken]
+        self._records = [Record(claim.id, QueuedClaim(claim).body(), 1) for claim in taken]
         self._data = [claim.envelope.encode() for claim in taken]
         self._envelopes = [read_envelope(parse(data, max_bytes=len(data))) for data in self._data]
         self._accepted = [verdict for claim in taken if isinstance(verdict := self._judge.judge(claim), Accepted)]
@@ -200,7 +200,7 @@ class Batch:
     def door_parts(self, function: ModuleType, effort: Effort) -> list[float]:
         """What each of DOOR_PARTS takes, to bare."""
         event, claim, data = posted(self.claims[0].envelope), self.claims[0], self._data[0]
-        at_ms, window, door = claim.received_at_ms, Window(), function.deployment.pipeline.nlweb_inbox
+        at_ms, window, door = claim.received_at_ms, TimestampWindow(), function.deployment.pipeline.nlweb_inbox
         line = {**claim.accepted("key", self._envelopes[0].claimed_hash).as_log(), "correlation": "correlation"}
 
         def metric() -> None:

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from tests.aws import Deployed, deploy_on
 
 from glue_jobs import compact_chunks
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.jobs.bucket import MOST_DELETED, Bucket, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
@@ -35,14 +35,14 @@ from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.local.emulator import Emulator
 from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.reader import runs_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Place
 
 _ACCOUNT: Final = "100000000008"
 _NOW: Final = 1_795_100_000_000
-_TERMS: Final = Terms(_NOW, Settings().retain_seconds, frozenset())
+_TERMS: Final = Terms(_NOW, DeploymentSettings().retain_seconds, frozenset())
 _HEAP: Final = "1g"
 _LARGEST: Final = 1_000_000
 _UNBOUNDED: Final = 1_000_000_000
@@ -267,7 +267,7 @@ def _swings(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
         assert tally.take()["lines.swung"] == rows
         at = {item["sk"]["S"]: item["o"]["S"] for item in deployed.rows("PostTable") if item["pk"]["S"] == "bench#0"}
 
-        def bare(line: Kept) -> None:
+        def bare(line: ChunkLine) -> None:
             dynamodb.update_item(
                 TableName=table,
                 Key={"pk": {"S": line.row.pk}, "sk": {"S": line.row.sk}},
@@ -346,12 +346,12 @@ class _Nowhere:
         return True
 
 
-def _some_rows(deployed: Deployed, rows: int) -> list[Kept]:
+def _some_rows(deployed: Deployed, rows: int) -> list[ChunkLine]:
     """Rows that point to one object, and lines of theirs on their way elsewhere."""
     keys = [RowKey("bench#0", f"m#{_NOW + number:013d}#{number:032x}") for number in range(rows)]
     there = [Row(key, Place(_SOURCE, 0, 1), "bench") for key in keys]
     put_rows(deployed.clients.dynamodb, deployed.tables["PostTable"], there)
-    return [Kept(key, "bench", _SOURCE, number, bytes(2_000)) for number, key in enumerate(keys)]
+    return [ChunkLine(key, "bench", _SOURCE, number, bytes(2_000)) for number, key in enumerate(keys)]
 
 
 def _plan(messages: int, **more: int) -> Plan:

@@ -10,7 +10,7 @@ from benchmarks.harness import Benchmark, Effort, Table
 from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol, post_office
 
 from postroom.cost import counted
-from postroom.cost.model import MILLION, Mail, bill
+from postroom.cost.model import MILLION, MailLoad, bill
 from postroom.cost.prices import OURS, read_prices
 
 T = TypeVar("T")
@@ -93,7 +93,9 @@ def _bills() -> Iterator[tuple[str, ...]]:
     for batch in BATCHES:
         sums = dict.fromkeys(_LINES, 0.0)
         items = [
-            item for item in bill(Mail(MILLION, SMALL, batch), prices) if not (item.standing or item.sent or item.jobs)
+            item
+            for item in bill(MailLoad(MILLION, SMALL, batch), prices)
+            if not (item.standing or item.sent or item.jobs)
         ]
         for item in items:
             sums[next(line for line in _LINES if item.name.startswith(_LINES[line]))] += item.usd

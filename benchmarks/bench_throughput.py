@@ -16,8 +16,8 @@ from botocore.config import Config
 from postroom.core.side_by_side import THREADS
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.clients import REGION
-from postroom.local.stack import Deployment, LocalStack
-from postroom.pipeline.claims import Claim, Queued
+from postroom.local.stack import LocalDeployment, LocalStack
+from postroom.pipeline.claims import Claim, QueuedClaim
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.storage.directory.domains import Domain
@@ -85,7 +85,7 @@ def _to_bare(office: "Office", bare: "Bare", size: int, effort: Effort) -> list[
     door, bare_door, worker, bare_worker = ratios(
         [
             Clocked(lambda: [posted(claim.envelope) for claim in office.claims()], office.post),
-            Clocked(lambda: [Queued(claim).body() for claim in office.claims()], bare.send),
+            Clocked(lambda: [QueuedClaim(claim).body() for claim in office.claims()], bare.send),
             Clocked(lambda: [batch_of(batch) for batch in batches()], office.work),
             Clocked(batches, bare.file),
         ],
@@ -114,7 +114,7 @@ class Clocked(Generic[T]):
 class Office:
     """A deployment whose door and worker run in this process."""
 
-    def __init__(self, deployment: Deployment, key: PrivateKey) -> None:
+    def __init__(self, deployment: LocalDeployment, key: PrivateKey) -> None:
         self.client, self.physical = deployment.client, {each.logical: each.physical for each in deployment.resources}
         self.session = boto3.Session(deployment.account, "local", region_name=REGION)
         self._key, self._claims, self._worked_off = key, 0, 0

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from nacl.signing import VerifyKey
 
 from postroom.crypto.rsa_ed25519 import Algorithm, PublicKey
-from postroom.protocols.nlweb.envelope import Envelope
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.envelope import NlwebEnvelope
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 MOST_TO_BARE: Final[dict[Algorithm, float]] = {"rsa": 1.6, "ed25519": 1.4}
@@ -79,13 +79,15 @@ def measure_here(effort: Effort) -> list[list[float]]:
     return rows
 
 
-def _at_door(data: bytes) -> Envelope:
-    return check_at_door(data, is_ours=RECEIVER.__eq__, received_at_ms=NOW_MS, window=Window(), max_bytes=1 << 20)
+def _at_door(data: bytes) -> NlwebEnvelope:
+    return check_at_door(
+        data, is_ours=RECEIVER.__eq__, received_at_ms=NOW_MS, window=TimestampWindow(), max_bytes=1 << 20
+    )
 
 
 def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
     """All that we do to a message whose sender's key is in memory."""
-    window, is_ours = Window(), frozenset({RECEIVER}).__contains__
+    window, is_ours = TimestampWindow(), frozenset({RECEIVER}).__contains__
 
     def verify() -> None:
         read = check_at_door(data, is_ours=is_ours, received_at_ms=NOW_MS, window=window, max_bytes=1 << 20)

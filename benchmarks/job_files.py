@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from benchmarks.mail import Plan, segments
 
-from postroom.jobs.bucket import Bucket, Found, Share
+from postroom.jobs.bucket import Bucket, BucketObject, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import s3_client
@@ -16,7 +16,7 @@ from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
 from postroom.storage.keys import RowKey, chunk_name
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Place
 
@@ -47,9 +47,9 @@ class Files:
     folder: str
     into: str
 
-    def objects(self, share: Share) -> Iterator[Found]:
+    def objects(self, share: Share) -> Iterator[BucketObject]:
         for path in sorted(Path(self.folder, share.prefix).iterdir()):
-            yield Found(share.prefix + path.name, path.stat().st_size)
+            yield BucketObject(share.prefix + path.name, path.stat().st_size)
 
     def read(self, name: str) -> Sequence[bytes]:
         return [Path(self.folder, name).read_bytes()]
@@ -122,7 +122,7 @@ def in_one_process(bucket: object, registers: object, terms: Terms, shares: Sequ
     tally = Tally()
     survey = Survey(bucket, registers, Quarantine(bucket, tally, dry_run=True), terms, tally, pool)  # type: ignore[arg-type]
     found = survey.survey(found for share in shares for found in bucket.objects(share))  # type: ignore[attr-defined]
-    kept = sorted((each for each in found if isinstance(each, Kept)), key=lambda line: line.order)
+    kept = sorted((each for each in found if isinstance(each, ChunkLine)), key=lambda line: line.order)
     mover = Mover(bucket, registers, tally, pool, lambda: chunk_name(terms.now, uuid4().hex), dry_run=False)  # type: ignore[arg-type]
     for _ in mover.move(kept):
         pass

@@ -32,7 +32,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
 from postroom.pipeline.claim_details import NlwebDetails
-from postroom.pipeline.claims import Claim, Queued
+from postroom.pipeline.claims import Claim, QueuedClaim
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import sign
@@ -138,7 +138,7 @@ def batch_of(taken: Sequence[Claim]) -> Event:
         "Records": [
             {
                 "messageId": f"059f36b4-87a3-44ab-83d2-66197551{number:04d}",
-                "body": Queued(claim).body(),
+                "body": QueuedClaim(claim).body(),
                 "attributes": {"ApproximateReceiveCount": "1"},
                 "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:claims",
             }

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.core.timestamps import write_timestamp
 from postroom.jobs.ahead import ahead
-from postroom.names.dnssec.evidence import Evidence, Link, Window
+from postroom.names.dnssec.evidence import Evidence, Link, SignatureWindow
 from postroom.net.aws import passing_faults
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, WriteRequestUnionTypeDef
     from mypy_boto3_s3 import S3Client
 
-RETAIN_SECONDS: Final = Settings().retain_seconds
+RETAIN_SECONDS: Final = DeploymentSettings().retain_seconds
 CROWDED: Final = "shop-1.example"
 """The mailbox of the one conversation, which is also the one that is drawn most."""
 CROWD: Final = "crowd.example"
@@ -69,10 +69,10 @@ _EVIDENCE: Final = orjson.dumps(
         rdtype="TXT",
         aliases=(),
         chain=tuple(
-            Link(zone, 2, f"{tag:064x}", Window(13, tag, _SIGNED_FROM, _SIGNED_UNTIL))
+            Link(zone, 2, f"{tag:064x}", SignatureWindow(13, tag, _SIGNED_FROM, _SIGNED_UNTIL))
             for zone, tag in ((".", 20326), ("example.", 4711), ("sender.example.", 815))
         ),
-        signed=Window(13, 815, _SIGNED_FROM, _SIGNED_UNTIL),
+        signed=SignatureWindow(13, 815, _SIGNED_FROM, _SIGNED_UNTIL),
     ).as_json()
 ).decode()
 """Of each sender's key, as receipts hold it."""

@@ -21,7 +21,7 @@ from benchmarks.spark import session
 from pyspark.sql import DataFrame, SparkSession
 
 from postroom.jobs.ahead import ahead
-from postroom.jobs.bucket import Found
+from postroom.jobs.bucket import BucketObject
 from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.reading import raw_lines
 from postroom.jobs.settings import Where
@@ -57,7 +57,7 @@ def _ours(spark: SparkSession, reach: Reach) -> DataFrame:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         own = reach.bucket_of(Tally())
 
-        def whole(found: Found) -> bytes:
+        def whole(found: BucketObject) -> bytes:
             return b"".join(own.read(found.name))
 
         with ThreadPoolExecutor(THREADS) as pool:

@@ -26,20 +26,20 @@ from pyspark.sql import functions as f
 from postroom.jobs.bucket import Share
 from postroom.jobs.collecting import Collector
 from postroom.jobs.due import due_hours
-from postroom.jobs.evidence import Evidence, added_up
+from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.moving import Mover
 from postroom.jobs.pieces import Joining, pieces_of
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import Reach
-from postroom.jobs.report import Report
+from postroom.jobs.report import JobReport
 from postroom.jobs.settings import CompactSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
-from postroom.jobs.tally import Adding, Counts, Tally
+from postroom.jobs.tally import CountersAccumulator, Counts, Tally
 from postroom.jobs.tasks import counted
 from postroom.jobs.telling import last_run, tell
 from postroom.storage.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import HOUR_MS, settled_by, was_seen
 
 LINES = pa.schema(
@@ -68,7 +68,7 @@ writes into it."""
 Batches = Iterable[pa.RecordBatch]
 
 
-def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
+def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> JobReport:
     """Compact what is due at `now` (epoch milliseconds)."""
     slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
     reach = Reach.of(settings, slots)
@@ -89,7 +89,7 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> Report:
     segments = [hour_of(hour) for hour in hours if hour.startswith(SEGMENTS)]
     late = [hour for hour in segments if not was_seen(hour, before)]
     late_ms = now - min(late, default=now)
-    return Report("compact", now, ended, settings.dry_run, counts, late_ms, settled_by(lag_ms, now))
+    return JobReport("compact", now, ended, settings.dry_run, counts, late_ms, settled_by(lag_ms, now))
 
 
 def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
@@ -104,7 +104,7 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_LINES),
     }.items():
         spark.conf.set(name, value)
-    counts = spark.sparkContext.accumulator(Counter[str](), Adding())
+    counts = spark.sparkContext.accumulator(Counter[str](), CountersAccumulator())
 
     def survey(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         bucket = reach.bucket_of(tally)
@@ -121,8 +121,8 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
             return chunk_name(terms.now, uuid4().hex)
 
         mover = Mover(reach.bucket_of(tally), reach.registers(tally), tally, pool, new_name, dry_run=dry_run)
-        passed: list[Evidence] = []
-        moved: list[Evidence] = []
+        passed: list[ObjectEvidence] = []
+        moved: list[ObjectEvidence] = []
         for evidence in mover.move(kept_in(batches, passed)):
             moved.append(evidence)
             if len(moved) + len(passed) >= 10_000:
@@ -133,7 +133,9 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
 
     def collect(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         known = (
-            added_up(row["source"], [Evidence(row["source"], row["lines"], past, row["size"]) for past in row["past"]])
+            added_up(
+                row["source"], [ObjectEvidence(row["source"], row["lines"], past, row["size"]) for past in row["past"]]
+            )
             for batch in batches
             for row in batch.to_pylist()
         )
@@ -155,12 +157,12 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
     return counts.value
 
 
-def batches_of(found: Iterable[Kept | Evidence]) -> Iterator[pa.RecordBatch]:
+def batches_of(found: Iterable[ChunkLine | ObjectEvidence]) -> Iterator[pa.RecordBatch]:
     """Lines and evidence, as Spark takes them."""
     rows: list[tuple[object, ...]] = []
     size = 0
     for each in found:
-        if isinstance(each, Evidence):
+        if isinstance(each, ObjectEvidence):
             rows.append(("", each.source, "", 0, each.source, each.lines, 0, each.size, each.past))
             size += len(each.past)
         else:
@@ -175,20 +177,20 @@ def batches_of(found: Iterable[Kept | Evidence]) -> Iterator[pa.RecordBatch]:
         yield batch_of(rows, LINES)
 
 
-def kept_in(batches: Batches, passed: list[Evidence]) -> Iterator[Kept]:
+def kept_in(batches: Batches, passed: list[ObjectEvidence]) -> Iterator[ChunkLine]:
     """The lines of what `batches_of` made; the evidence between them is put aside. May raise OurError (`Joining`)."""
     joining = Joining()
     for batch in batches:
         columns = (column.to_pylist() for column in batch.columns)
         for mailbox, conversation, sk, shard, source, number, part, size, data in zip(*columns, strict=True):
             if not sk:
-                passed.append(Evidence(source, number, data, size))
+                passed.append(ObjectEvidence(source, number, data, size))
             elif whole := joining.add((source, number), part, size, data):
-                yield Kept(RowKey(partition(mailbox, shard), sk), conversation, source, number, whole)
+                yield ChunkLine(RowKey(partition(mailbox, shard), sk), conversation, source, number, whole)
     joining.done()
 
 
-def evidence_batch(known: Iterable[Evidence]) -> pa.RecordBatch:
+def evidence_batch(known: Iterable[ObjectEvidence]) -> pa.RecordBatch:
     """Evidence, as Spark takes it."""
     return batch_of([(each.source, each.lines, each.size, each.past) for each in known], _EVIDENCE)
 

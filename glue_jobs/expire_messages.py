@@ -28,19 +28,19 @@ from pyspark import Accumulator, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from postroom.jobs.archives import UNREADABLE
-from postroom.jobs.bucket import Found
+from postroom.jobs.bucket import BucketObject
 from postroom.jobs.collecting import Collector
-from postroom.jobs.evidence import Evidence
+from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.expire_reach import ExpireReach
 from postroom.jobs.expiring import Went
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import Reach
-from postroom.jobs.report import Report
+from postroom.jobs.report import JobReport
 from postroom.jobs.settings import ExpireSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
-from postroom.jobs.tally import Adding, Tally
+from postroom.jobs.tally import CountersAccumulator, Tally
 from postroom.jobs.tasks import counted
 from postroom.jobs.telling import last_run, tell
 from postroom.storage.keys import CHUNKS, SEGMENTS, hour_of
@@ -57,12 +57,12 @@ _NAMES = "name string"
 Batches = Iterable[pa.RecordBatch]
 
 
-def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
+def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport:
     """Let go what has had its time at `now` (epoch milliseconds)."""
     slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
     reach, began, tally = Reach.of(settings, slots), time.time(), Tally()
     own = ExpireReach(reach, settings)
-    counts = spark.sparkContext.accumulator(Counter[str](), Adding())
+    counts = spark.sparkContext.accumulator(Counter[str](), CountersAccumulator())
     shown = spark.sparkContext.accumulator(list[str](), Shown())
 
     def mailboxes(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -79,7 +79,9 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
         quarantine = Quarantine(bucket, tally, dry_run=True)
         survey = Survey(bucket, reach.registers(tally), quarantine, terms, tally, pool, moves=False)
         found = survey.survey(found for number in values_in(batches) for found in bucket.objects(shares[number]))
-        Collector(bucket, tally, dry_run=settings.dry_run).collect(each for each in found if isinstance(each, Evidence))
+        Collector(bucket, tally, dry_run=settings.dry_run).collect(
+            each for each in found if isinstance(each, ObjectEvidence)
+        )
         yield from ()
 
     segments = spark.range(0, slots, 1, slots)
@@ -98,7 +100,7 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> Report:
     shown.add(first(chain(sweeper.handed_on(), sweeper.uploads())))
     counts.add(tally.take())
     ended = now + round((time.time() - began) * 1000)
-    return Report("expire", now, ended, settings.dry_run, counts.value, shown=shown.value)
+    return JobReport("expire", now, ended, settings.dry_run, counts.value, shown=shown.value)
 
 
 def sweep_archives(
@@ -121,7 +123,7 @@ def sweep_archives(
         return rows_in(((each.name, each.size) for each in found), "name", "size")
 
     def delete(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        garbage = (Found(**row) for batch in batches for row in batch.to_pylist())
+        garbage = (BucketObject(**row) for batch in batches for row in batch.to_pylist())
         shown.add(first(own.archives(tally, now=now).delete(garbage)))
         yield from ()
 

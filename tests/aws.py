@@ -34,7 +34,7 @@ from postroom.runtime.aws_clients import AwsClients
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.storage_parts import StorageParts
 from postroom.runtime.system import System
-from postroom.storage.audit.collection import Premises
+from postroom.storage.audit.collection import AuditedStore
 from postroom.storage.mail.segments import Line
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Deployed:
         }
 
     @property
-    def premises(self) -> Premises:
+    def premises(self) -> AuditedStore:
         """The store, as an audit looks at it."""
         return self.storage.premises
 

@@ -40,7 +40,7 @@ from postroom.storage.directory import notification_targets
 from postroom.storage.mail import head, replies, segments
 from postroom.storage.secrets import secret, webhook_keys
 
-AT = settings.Settings()
+AT = settings.DeploymentSettings()
 TIMES = keys.KeepTimes()
 
 

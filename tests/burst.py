@@ -25,7 +25,7 @@ import psutil
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.network import build_https, choose_network, open_resolvers
-from postroom.client import Fate, deliver
+from postroom.client import SendOutcome, deliver
 from postroom.core.errors import NotNowError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.town import RECEIVER, SENDER, SUBJECT
@@ -102,8 +102,8 @@ class Burst:
         with open_resolvers(self._network) as resolvers:
             https = build_https(self._network, resolvers)
             for _ in range(messages):
-                message, fate = self._message(), Fate.NOT_NOW
-                while fate is Fate.NOT_NOW and not self.is_over:
+                message, fate = self._message(), SendOutcome.NOT_NOW
+                while fate is SendOutcome.NOT_NOW and not self.is_over:
                     try:
                         sent = deliver(https, NLWEB.inbox_url(RECEIVER), message)
                     except NotNowError:
@@ -111,7 +111,7 @@ class Burst:
                     else:
                         fate = sent.fate
                         answers[f"{sent.status} {sent.reason}".rstrip()] += 1
-                    if fate is Fate.NOT_NOW:
+                    if fate is SendOutcome.NOT_NOW:
                         time.sleep(_PAUSE_SECONDS)
         return answers
 

@@ -1,10 +1,10 @@
 """Who signs as a role of a deployment."""
 
 from postroom.local.clients import REGION, clean_session
-from postroom.local.stack import Deployment
+from postroom.local.stack import LocalDeployment
 
 
-def session_of(deployment: Deployment, role: str) -> dict[str, str]:
+def session_of(deployment: LocalDeployment, role: str) -> dict[str, str]:
     """What signs for a role, by its ARN, as the environment says it."""
     sts = clean_session().client(
         "sts",

@@ -103,9 +103,9 @@ def running(clients: Clients) -> Iterator[Office]:
 
 def send(office: Office, sent: Sent) -> Json:
     """Hand a request to the door as API Gateway does."""
-    routes = tuple(gateway.Route(key, "InboxFunction") for key in ROUTES)
+    routes = tuple(gateway.GatewayRoute(key, "InboxFunction") for key in ROUTES)
     headers = ({"host": HOST} | dict(sent.headers)).items()
-    request = gateway.Request(sent.method, sent.path, tuple(headers), sent.body, HOST, "203.0.113.7", "HTTP/1.1")
+    request = gateway.GatewayRequest(sent.method, sent.path, tuple(headers), sent.body, HOST, "203.0.113.7", "HTTP/1.1")
     found = gateway.find_route(routes, sent.method, sent.path)
     assert found is not None
     event = gateway.build_event(request, gateway.Api("1", "a", routes), *found, time.time(), "r")

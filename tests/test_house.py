@@ -7,7 +7,8 @@ import ast
 import copy
 import importlib
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -228,6 +229,31 @@ def test_only_the_table_codec_knows_how_dynamodb_writes_values() -> None:
 )
 def test_a_value_as_dynamodb_writes_it_is_noticed(code: str) -> None:
     assert list(wire_values(ast.parse(code)))
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def classes(files: Iterable[Path]) -> dict[str, set[str]]:
+    """The files in which a class of each name stands."""
+    found = defaultdict(set)
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(str(path))
+    return found
+
+
+def test_a_class_name_stands_in_one_module_only() -> None:
+    found = classes([*PACKAGE.rglob("*.py"), *FUNCTIONS, *(ROOT / "glue_jobs").rglob("*.py")])
+    assert {name: sorted(files) for name, files in found.items() if len(files) > 1} == {}
+
+
+def test_a_class_name_that_stands_in_two_modules_is_noticed(tmp_path: Path) -> None:
+    files = [tmp_path / "one.py", tmp_path / "two.py"]
+    for path in files:
+        path.write_text("def build():\n    class Message: ...\n")
+    assert classes(files) == {"Message": {str(path) for path in files}}
 
 
 # --- public names ------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from tests.aws import deployed as deployed
 
 from postroom.core.errors import NotNowError
 from postroom.core.reason import Kind
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.contents import held_in
@@ -157,7 +157,7 @@ def test_every_live_row_points_to_its_line_and_the_line_is_a_message_as_the_door
             line.envelope.encode(),
             is_ours=lambda domain, mailbox=row.key.mailbox: domain == mailbox,
             received_at_ms=row.key.received_at_ms,
-            window=Window(),
+            window=TimestampWindow(),
             max_bytes=len(line.envelope.encode()),
         )
         assert envelope.sender == row.conversation

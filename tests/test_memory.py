@@ -29,16 +29,16 @@ from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache
 from postroom.core.ijson import MAX_VALUES, parse
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.names import keys
 from postroom.names.keys import KeepTimes
 from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
-from postroom.net.https import MAX_RESPONSE_BYTES, Response
+from postroom.net.https import MAX_RESPONSE_BYTES, HttpsResponse
 from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.pipeline import dm3_inbox
 from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
 from postroom.pipeline.claims import Claim, pack
-from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, Letter
+from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, DeadLetter
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
 from postroom.storage.keys import row_key
@@ -125,7 +125,7 @@ def test_the_costliest_bodies_leave_the_door_most_of_its_memory(body: bytes) -> 
 
 @pytest.mark.parametrize("of_ours", [b"{},", b'"%d":{},', b'"",'], ids=["containers", "names", "texts"])
 def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_memory(of_ours: bytes) -> None:
-    most, many = Settings().nlweb_max_body_bytes, range(MAX_VALUES // 2 - 20)
+    most, many = DeploymentSettings().nlweb_max_body_bytes, range(MAX_VALUES // 2 - 20)
     values = b"".join(of_ours % n if b"%" in of_ours else of_ours for n in many)[:-1]
     body = (b'{"Body":{%s}}' if b":" in of_ours else b'{"Body":[%s]}') % values
     body += b" " * (most - len(body))
@@ -142,7 +142,7 @@ def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_m
 def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
     deployed: Deployed, details: Details
 ) -> None:
-    house, at = House(deployed), Settings()
+    house, at = House(deployed), DeploymentSettings()
     if isinstance(details, NlwebDetails):  # the keeper reads who is to be told
         values = ",".join(["{}"] * (MAX_VALUES // 2 - 20))
         envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
@@ -152,7 +152,7 @@ def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
     for number in range(LETTERS_AT_ONCE):
         row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
         claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
-        letters.append(Letter(f"letter {number}", pack(claim, house.objects.put)))
+        letters.append(DeadLetter(f"letter {number}", pack(claim, house.objects.put)))
     house.clock.now += HORIZON
     keeper = house.keeper()
     with traced() as memory:
@@ -169,13 +169,13 @@ class Web:
     reply: bytes = b""
     status: int = 200
 
-    def get(self, url: str, accept: str) -> Response:
+    def get(self, url: str, accept: str) -> HttpsResponse:
         if self.page is None:
             raise NotNowError(OUTBOUND_FAILED, f"{url} did not answer in time")
-        return Response(self.status, {}, bytes(bytearray(self.page)))
+        return HttpsResponse(self.status, {}, bytes(bytearray(self.page)))
 
-    def post(self, url: str, body: bytes, content_type: str) -> Response:
-        return Response(200, {}, bytes(bytearray(self.reply)))
+    def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
+        return HttpsResponse(200, {}, bytes(bytearray(self.reply)))
 
     def first(self) -> tuple[str, SigningKey]:
         return SHOP, SigningKey("pk1", OUR_KEY)

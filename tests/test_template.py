@@ -16,7 +16,7 @@ from tests.aws import NESTED, TEMPLATE, read, resources, template
 from tests.functions.lambdas import ACCOUNT, translated
 
 from postroom.api.schemas import MAX_WAIT_SECONDS
-from postroom.core.settings import RETAIN_CEILING_SECONDS, Settings
+from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings
 from postroom.core.side_by_side import THREADS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
 from postroom.local import job_runs
@@ -286,7 +286,7 @@ def test_the_door_lets_no_more_in_than_can_be_worked_off() -> None:
     at_once = claims["ScalingConfig"]["MaximumConcurrency"] * claims["BatchSize"]
     assert rate <= burst <= ACCOUNT_RUNS  # each is a run of the door
     # What comes at once, and then for as long as a look-up may take, is in workers' hands and heaps up nowhere.
-    assert burst + rate * Settings().dns_budget_seconds <= at_once
+    assert burst + rate * DeploymentSettings().dns_budget_seconds <= at_once
 
 
 def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
@@ -295,7 +295,7 @@ def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
 
 def test_the_door_does_not_end_while_a_handler_may_still_answer() -> None:
     """Who is not told the reply of a handler that was called asks again, and it is called again."""
-    at, timeout = Settings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
+    at, timeout = DeploymentSettings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
     handler = aws.AWS_CONNECT_SECONDS + aws.HANDLER_READ_SECONDS
     assert at.dns_budget_seconds + handler < timeout - 3  # for what is asked of the store before and afterwards
     assert at.sync_lease_seconds >= timeout
@@ -447,7 +447,7 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     """A function that is killed has put off some of its batch, and is handed all of it again."""
     batches = {queue: source["BatchSize"] for _, queue, source in sources()}
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
-    at = Settings()
+    at = DeploymentSettings()
     # One notice after the other: a manifest at either of two names, then the post; each host is looked up.
     notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]

@@ -10,8 +10,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.net.aws import stack_of
-from postroom.outbound.discards import Notice, SummaryDue
-from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.runtime.aws import FunctionClients
@@ -39,9 +39,9 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
             match read_queue_message(record["body"]):
                 case Outgoing() as outgoing:
                     _send(outgoing)
-                case Waiting() | Notification() as carried:
+                case MailWaiting() | Notification() as carried:
                     _notify(carried)
-                case Notice() | SummaryDue() as notice:
+                case DiscardNotification() | DiscardSummaryDue() as notice:
                     _tell(notice)
                 case unknown:
                     assert_never(unknown)
@@ -53,10 +53,10 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     return hand_out_again(failed)
 
 
-def _tell(notice: Notice | SummaryDue) -> None:
+def _tell(notice: DiscardNotification | DiscardSummaryDue) -> None:
     delivery = feedback.deliver(notice)
     about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
-    if isinstance(notice, Notice):
+    if isinstance(notice, DiscardNotification):
         about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
     logger.info(str(delivery), extra=about)
     metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
@@ -71,8 +71,8 @@ def _send(outgoing: Outgoing) -> None:
     metrics.add_metric(f"Outbox{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
 
 
-def _notify(carried: Waiting | Notification) -> None:
-    if isinstance(carried, Waiting):
+def _notify(carried: MailWaiting | Notification) -> None:
+    if isinstance(carried, MailWaiting):
         became, about = notifications.call(carried), {}
     else:
         became, about = notifications.tell(carried), {"target": carried.target, "notification": carried.id}

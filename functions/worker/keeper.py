@@ -13,7 +13,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.net.aws import passing_faults
-from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, Letter
+from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, DeadLetter
 from postroom.runtime.aws import FunctionClients
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
@@ -56,7 +56,7 @@ class _Claims:
     def __init__(self) -> None:
         self._seen = self._decided = self._unreadable = 0
 
-    def keep(self, letters: Sequence[Letter]) -> Sequence[str]:
+    def keep(self, letters: Sequence[DeadLetter]) -> Sequence[str]:
         """Receipt handles of those that are decided."""
         kept = claims.keep(letters)
         for outcome in kept.outcomes:
@@ -84,7 +84,7 @@ class _Outbox:
     def __init__(self) -> None:
         self._given_up = 0
 
-    def keep(self, letters: Sequence[Letter]) -> Sequence[str]:
+    def keep(self, letters: Sequence[DeadLetter]) -> Sequence[str]:
         """Receipt handles of those that are decided."""
         kept = outbox.keep(letters)
         for outgoing in kept.given_up:
@@ -99,7 +99,7 @@ class _Outbox:
         return {"given_up": self._given_up}
 
 
-def receive(queue: str) -> list[Letter]:
+def receive(queue: str) -> list[DeadLetter]:
     """Some of the dead letters; none where SQS gives none now: the next round comes soon."""
     try:
         with passing_faults():
@@ -113,7 +113,7 @@ def receive(queue: str) -> list[Letter]:
     except NotNowError:
         logger.warning("dead letters could not be received now", exc_info=True)
         return []
-    return [Letter(message["ReceiptHandle"], message["Body"]) for message in messages]
+    return [DeadLetter(message["ReceiptHandle"], message["Body"]) for message in messages]
 
 
 def delete(queue: str, handles: Sequence[str]) -> None:

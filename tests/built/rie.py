@@ -22,7 +22,7 @@ from tests.roles import session_of
 
 from postroom.local.clients import REGION
 from postroom.local.ports import HOST, free_port
-from postroom.local.stack import Deployment
+from postroom.local.stack import LocalDeployment
 
 Json = dict[str, Any]
 START_SECONDS = 600.0
@@ -40,7 +40,7 @@ class Runtime:
         self,
         python: str,
         build: Path,
-        deployment: Deployment,
+        deployment: LocalDeployment,
         function: str,
         *,
         client: Path,

@@ -39,13 +39,13 @@ from tests.functions.samples import (
 
 from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
-from postroom.local.stack import Deployment, LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.notification_targets import Kind
+from postroom.storage.directory.notification_targets import TargetKind
 
 # One build serves all of tests/built: they run in one process.
 pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
@@ -73,7 +73,7 @@ def runtime_client(python: str, tmp_path_factory: pytest.TempPathFactory) -> Pat
 class World:
     """A deployment that other hosts reach, and that knows everybody of events/; `at`: what time it is there."""
 
-    deployment: Deployment
+    deployment: LocalDeployment
     deployed: Deployed
     at: int
     start: Callable[..., Runtime]
@@ -117,7 +117,7 @@ def world(
             runtime.__exit__()
 
 
-def store_of(deployment: Deployment) -> Deployed:
+def store_of(deployment: LocalDeployment) -> Deployed:
     client, named = deployment.client, deployment.outputs
     clients = Clients(client("dynamodb"), client("s3"), client("sqs"), client("secretsmanager"))
     return Deployed(
@@ -271,7 +271,9 @@ def test_an_hour_of_withheld_discards_is_summed_up(world: World) -> None:
 
 def test_whoever_wants_to_know_has_a_notification_on_its_way(world: World) -> None:
     targets = world.deployed.storage.targets
-    target = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=world.at * 1000)
+    target = targets.add(
+        RECEIVER, TargetKind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=world.at * 1000
+    )
     assert target is not None
     targets.verify(target)
     assert world.invoke("courier-waiting.json") == WORKED_OFF

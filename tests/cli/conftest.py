@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from postroom.cli.app import app
-from postroom.cli.descriptor import Deployment, Descriptor
+from postroom.cli.descriptor import DescribedDeployment, Descriptor
 from postroom.cli.exits import Exit
 from postroom.client import Mailbox
 from postroom.core.settings import read_outputs
@@ -169,7 +169,7 @@ def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
     # The functions are not there; their logs are named by this.
     found["InboxFunction"] = "inbox"
     file = folder / "local.json"
-    Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": Deployment(account, found)}).write(file)
+    Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": DescribedDeployment(account, found)}).write(file)
     aws = {
         "AWS_ENDPOINT_URL": emulator.endpoint,
         "AWS_ACCESS_KEY_ID": account,

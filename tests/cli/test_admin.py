@@ -19,12 +19,12 @@ from postroom.cli.admin import running, setting_up
 from postroom.cli.admin.asking import ask
 from postroom.cli.admin.found import (
     Alarm,
+    EventSource,
     Function,
     Held,
     Libraries,
-    Place,
+    NamedDeployment,
     Served,
-    Source,
     Stack,
     Subscription,
     Unseen,
@@ -39,11 +39,11 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
+from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped
 from postroom.doctor.keys import KeyFound
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
-from postroom.local.stack import Deployment, LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, KEY_NOT_FOUND
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
@@ -67,7 +67,7 @@ class Offices:
     """A local stack with a deployment that is as it was deployed, and one that has all it needs."""
 
     stack: LocalStack
-    complete: Deployment
+    complete: LocalDeployment
     folder: Path
 
     def client(self, service: str) -> Any:
@@ -523,8 +523,8 @@ def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, f
 
 # --- the rules ---------------------------------------------------------------------------------------------------
 
-AWS = Place("prod", "--stack-name prod", is_local=False)
-LOCAL = Place("office", "--local .postroom --deployment office", is_local=True)
+AWS = NamedDeployment("prod", "--stack-name prod", is_local=False)
+LOCAL = NamedDeployment("office", "--local .postroom --deployment office", is_local=True)
 YOUNG = Stack("CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"DoorRuns": "200", "CounterRuns": "0"})
 OLD = replace(YOUNG, created=NOW - 100 * DAY)
 RUNS = Function("prod-Door-1", "Active", "", "Successful", "", None, {"OUTBOUND_PORT": "443"})
@@ -604,7 +604,7 @@ def test_a_domain_whose_key_record_has_no_room_in_dns_ends_nothing(status: Ask, 
         (LOCAL, {}, [], "good"),
     ],
 )
-def test_hosts(place: Place, records: Mapping[str, str], domains: list[str] | None, expected: str) -> None:
+def test_hosts(place: NamedDeployment, records: Mapping[str, str], domains: list[str] | None, expected: str) -> None:
     assert setting_up.judge_hosts(place, records, domains, len(domains or ())).status == expected
 
 
@@ -626,7 +626,7 @@ NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A reco
         (bad("inbox", None, "answered 404", "mend it"), None, False, "bad", "mend it; `postroom doctor shop.example`"),
     ],
 )  # fmt: skip
-def test_a_host(met: Check, record: str | None, is_first: bool, expected: str, todo: str) -> None:
+def test_a_host(met: DoctorCheck, record: str | None, is_first: bool, expected: str, todo: str) -> None:
     check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 405, record, is_first=is_first)
     assert (check.name, check.status, todo in check.next) == (f"host nlweb.{SHOP}", expected, True)
 
@@ -786,7 +786,7 @@ def test_a_function_without_a_bound_is_given_none() -> None:
     ("state", "expected"), [("Enabled", "good"), ("Disabled", "bad"), ("Creating", "not checked"), (None, "bad")]
 )
 def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
-    assert running.judge_source(AWS, "ClaimsQueue", Source("1", state) if state else None).status == expected
+    assert running.judge_source(AWS, "ClaimsQueue", EventSource("1", state) if state else None).status == expected
 
 
 @pytest.mark.parametrize(
@@ -799,7 +799,7 @@ def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
         (LOCAL, Libraries([], is_ours=False), "warning"),
     ],
 )
-def test_the_library_of_the_jobs(place: Place, there: Libraries, expected: str) -> None:
+def test_the_library_of_the_jobs(place: NamedDeployment, there: Libraries, expected: str) -> None:
     check = running.judge_library(place, LIBRARY, there)
     assert check.status == expected
     assert all(name in check.found for name in there.names)

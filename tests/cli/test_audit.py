@@ -16,9 +16,9 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.emulator import Emulator
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.keys import RowKey, row_key, seen_key_nlweb, segment_name
-from postroom.storage.mail.ledger import Accepted, text_of
+from postroom.storage.mail.ledger import LedgerEntry, text_of
 from postroom.storage.mail.segments import Line, lay_out
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
@@ -38,9 +38,9 @@ class Store:
         self.objects = rooms.storage.objects
         self.now = int(time.time())
 
-    def accepted(self, claim: str) -> Accepted:
+    def accepted(self, claim: str) -> LedgerEntry:
         seen = seen_key_nlweb("shop.example", "a.example", correlation_of(claim))
-        return Accepted(claim, "shop.example", self.now * 1000, seen, text_of(self.envelope(claim)["Hash"]))
+        return LedgerEntry(claim, "shop.example", self.now * 1000, seen, text_of(self.envelope(claim)["Hash"]))
 
     def envelope(self, claim: str) -> Any:
         return sign(Draft("a.example", "shop.example", "Hello@Host", correlation_of(claim), self.now * 1000), KEY)
@@ -48,7 +48,7 @@ class Store:
     def row(self, claim: str) -> RowKey:
         return row_key("shop.example", 1, self.now * 1000, claim)
 
-    def file(self, claim: str) -> Accepted:
+    def file(self, claim: str) -> LedgerEntry:
         key, name = self.row(claim), segment_name(self.now * 1000, claim)
         accepted, envelope = self.accepted(claim), self.envelope(claim)
         self.seen.claim_home(accepted.seen, envelope["Hash"], key, now=self.now, forget_at=self.now + DAY)
@@ -57,7 +57,7 @@ class Store:
         self.register.file(key, place, "a.example")
         return accepted
 
-    def discard(self, claim: str) -> Accepted:
+    def discard(self, claim: str) -> LedgerEntry:
         self.register.discard(self.row(claim), SIGNATURE_INVALID, self.now + DAY)
         return self.accepted(claim)
 
@@ -66,7 +66,7 @@ def correlation_of(claim: str) -> str:
     return str(UUID(int=ord(claim)))
 
 
-def log(*accepted: Accepted) -> list[str]:
+def log(*accepted: LedgerEntry) -> list[str]:
     return [json.dumps({"level": "INFO", "message": "queued", **each.as_log()}) for each in accepted]
 
 
@@ -95,13 +95,13 @@ def test_a_store_in_which_all_is_well_gives_zeros(store: Store, audited: Callabl
     assert ["discarded,", "SignatureInvalid:", "1"] in words
     assert "rows that the ledger does not tell of: 0, 0 of them of its time" in shown.stdout
     assert shown.stdout.splitlines()[-1] == "nothing is wrong"
-    for problem in Problem:
+    for problem in AuditProblem:
         assert [str(problem), "0", *problem.sentence.split()] in words
     said = described(audited("--ledger", "-", "--json", input="\n".join(lines)))
     assert said["clean"]
     assert {end: n for end, n in said["accepted"].items() if n} == {"filed": 1, "discarded": 1}
     assert {end: n for end, n in said["rows"].items() if n} == {"filed": 1, "discarded": 1}
-    assert set(said["problems"]) == {str(problem) for problem in Problem}
+    assert set(said["problems"]) == {str(problem) for problem in AuditProblem}
     assert (set(said["problems"].values()), said["findings"]) == ({0}, [])
 
 
@@ -147,7 +147,7 @@ def test_what_is_wrong_is_told_with_where_and_what_to_do(
     shown = audited("--ledger", "door.log")
     assert shown.exit_code == 4
     key = store.row("a")
-    for told in (f"row {key.pk} {key.sk}: it points to", "claim b: received at", Problem.BYTES_MISSING.remedy):
+    for told in (f"row {key.pk} {key.sk}: it points to", "claim b: received at", AuditProblem.BYTES_MISSING.remedy):
         assert told in shown.stdout
     assert shown.stdout.splitlines()[-1] == "2 problems"
     said = described(audited("--ledger", "door.log", "--json", "--quick"))

@@ -12,7 +12,7 @@ from tests.cli.conftest import Postroom, Rooms
 from tests.protocols.dm3.known import BUILDS
 from typer.testing import Result
 
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, PinnedRegistry
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys, read_user_keys
@@ -338,7 +338,7 @@ REGISTRY: dict[str, Any] = {
 @pytest.fixture
 def objects(rooms: Rooms) -> Iterator[Objects]:
     """The bucket, without a registry."""
-    client, bucket, name = rooms.clients("s3"), rooms.outputs["Bucket"], Settings().dm3_registry
+    client, bucket, name = rooms.clients("s3"), rooms.outputs["Bucket"], DeploymentSettings().dm3_registry
     client.delete_object(Bucket=bucket, Key=name)
     yield Objects(client, bucket)
     client.delete_object(Bucket=bucket, Key=name)
@@ -347,7 +347,7 @@ def objects(rooms: Rooms) -> Iterator[Objects]:
 def test_a_registry_is_stored_where_the_functions_read_it(operate: Operate, objects: Objects, tmp_path: Path) -> None:
     (tmp_path / "names.yaml").write_text(json.dumps(REGISTRY))
     assert operate("registry", "put", "names.yaml").stdout == "3 names: bob.eth, carol.eth, ds.eth\n"
-    registry = PinnedRegistry(lambda: objects.get(Settings().dm3_registry), time.monotonic)
+    registry = PinnedRegistry(lambda: objects.get(DeploymentSettings().dm3_registry), time.monotonic)
     assert registry.text("bob.eth", PROFILE_KEY) == BOB["dataUri"]
 
 
@@ -366,7 +366,7 @@ def test_it_is_stored_in_place_of_the_one_before(operate: Operate, objects: Obje
         texts = {name: {PROFILE_KEY: BOB["dataUri"]} for name in names}
         (tmp_path / "names.json").write_text(json.dumps(texts))
         assert operate("registry", "put", "names.json").exit_code == 0
-        assert set(json.loads(objects.get(Settings().dm3_registry))) == names
+        assert set(json.loads(objects.get(DeploymentSettings().dm3_registry))) == names
 
 
 @pytest.mark.usefixtures("objects")
@@ -394,9 +394,9 @@ def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
 def test_a_registry_that_is_broken_does_not_replace_a_good_one(
     operate: Operate, objects: Objects, tmp_path: Path, document: str, sentence: str
 ) -> None:
-    objects.put(Settings().dm3_registry, b"good")
+    objects.put(DeploymentSettings().dm3_registry, b"good")
     (tmp_path / "names.yaml").write_text(document)
     result = operate("registry", "put", "names.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
-    assert objects.get(Settings().dm3_registry) == b"good"
+    assert objects.get(DeploymentSettings().dm3_registry) == b"good"

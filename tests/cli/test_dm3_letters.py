@@ -22,7 +22,7 @@ from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType, sign_message
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
@@ -62,7 +62,7 @@ class Shell:
     def open(self, envelope: str, *arguments: str, key: str = BOB) -> Result:
         return self.postroom("dm3", "open", "-", "--key", key, "--registry", "names.yaml", *arguments, input=envelope)
 
-    def arrived(self) -> Message:
+    def arrived(self) -> Dm3Message:
         message = self.net.opened().message
         assert message is not None
         return message

@@ -10,7 +10,7 @@ from typer.testing import Result
 
 from postroom.outbound.notifications import Notification
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.storage.directory.notification_targets import Targets
+from postroom.storage.directory.notification_targets import NotificationTargets
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 pytestmark = pytest.mark.xdist_group("cli-rooms")
@@ -20,12 +20,12 @@ Operate = Callable[..., Result]
 
 
 @pytest.fixture
-def targets(rooms: Rooms) -> Targets:
+def targets(rooms: Rooms) -> NotificationTargets:
     return rooms.storage.targets
 
 
 @pytest.fixture
-def operate(postroom: Postroom, rooms: Rooms, targets: Targets) -> Iterator[Operate]:
+def operate(postroom: Postroom, rooms: Rooms, targets: NotificationTargets) -> Iterator[Operate]:
     yield lambda *arguments: postroom("mailbox", "notify", *arguments, *rooms.options)
     for target in targets.of(SHOP):
         targets.remove(SHOP, target.id)
@@ -37,7 +37,7 @@ def told(result: Result) -> Any:
 
 
 def test_a_target_is_added_verified_rotated_listed_and_removed(
-    operate: Operate, rooms: Rooms, targets: Targets
+    operate: Operate, rooms: Rooms, targets: NotificationTargets
 ) -> None:
     made = told(operate("add", SHOP, URL, "--json"))
     assert (made["kind"], made["to"], made["state"]) == ("webhook", URL, "unverified")

@@ -18,7 +18,7 @@ from postroom.api.states import State
 from postroom.http.tokens import Tokens
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.storage.outbox import End
+from postroom.storage.outbox import DeliveryEnd
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
@@ -38,7 +38,7 @@ class Office:
         found = [read_queue_message(body) for body in self.counter.deployed.bodies("CourierQueue")]
         return [each for each in found if isinstance(each, Outgoing)]
 
-    def ends(self, end: End) -> Callable[[str], None]:
+    def ends(self, end: DeliveryEnd) -> Callable[[str], None]:
         rows = self.counter.deployed.storage.outbox
         return lambda correlation: rows.finish(SHOP, correlation, end)
 
@@ -89,7 +89,7 @@ def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, office: O
 def test_what_becomes_of_it_is_waited_for_and_is_the_exit_code(
     postroom: Postroom, office: Office, state: State, code: int
 ) -> None:
-    office.before_looks = [lambda _: None, office.ends(End(state, int(NOW * 1000), "Why", "Because\x1b.", ""))]
+    office.before_looks = [lambda _: None, office.ends(DeliveryEnd(state, int(NOW * 1000), "Why", "Because\x1b.", ""))]
     result = postroom("send", "-", "--wait", "60", *office.options, input="1")
     assert result.exit_code == code, result.output
     assert result.stdout.splitlines()[0] == str(state)

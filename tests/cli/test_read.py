@@ -9,7 +9,7 @@ from tests.cli.conftest import Postroom, Rooms
 from typer.testing import Result
 
 from postroom.names.dnssec import Evidence, Link
-from postroom.names.dnssec.evidence import Window
+from postroom.names.dnssec.evidence import SignatureWindow
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.storage.keys import row_key, segment_name
 from postroom.storage.mail.ids import id_of, row_of
@@ -101,7 +101,7 @@ def test_who_what_when_and_how_verified(read: Read, file: File, envelope: Envelo
 
 
 def test_the_proof_of_a_sender_s_key_is_shown_zone_by_zone(read: Read, file: File) -> None:
-    window = Window(13, 7, 1_795_000_000, 1_797_592_000)
+    window = SignatureWindow(13, 7, 1_795_000_000, 1_797_592_000)
     zones = tuple(Link(zone, 2, "ab" * 32, window) for zone in (".", "example."))
     evidence = Evidence("nlweb._domainkey.example.", "TXT", (), zones, window)
     file(evidence=dict(evidence.as_json()))

@@ -18,15 +18,15 @@ from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.pipeline.dm3_house import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
 from tests.pipeline.house import NOW, House
 
-from postroom.client.dm3 import Answer, Dm3Sender, Letter, Post, Sent, attach, delivering, reply
-from postroom.client.sending import Fate
+from postroom.client.dm3 import Answer, Dm3Draft, Dm3Sender, Dm3Sent, Post, attach, delivering, reply
+from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
 from postroom.core.reasons import OUTBOUND_FAILED, SENDER_NOT_WANTED, TOO_LARGE
 from postroom.core.steps import drive
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-from postroom.net.https import HttpsClient, Response
+from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.dialect import rpc_url
 from postroom.protocols.dm3.envelope import open_delivery, open_message, read_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
@@ -57,7 +57,7 @@ class Writer:
         service, clock = self.net.service, self.net.service.house.clock
         return Dm3Sender(ALICE, service.users[ALICE], Profiles(service.registry, clock), https, clock=clock)
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Dm3Draft) -> Dm3Sent:
         return self.sender.send(letter)
 
 
@@ -77,8 +77,8 @@ def alice(net: Net, tmp_path: Path) -> Iterator[Writer]:
 
 
 def test_a_letter_arrives_and_every_check_of_it_holds(net: Net, alice: Writer) -> None:
-    sent = alice.send(Letter("Bob.ETH", "hello 🤝"))
-    assert (sent.fate, [each.service for each in sent.attempts]) == (Fate.TAKEN, [SERVICE])
+    sent = alice.send(Dm3Draft("Bob.ETH", "hello 🤝"))
+    assert (sent.fate, [each.service for each in sent.attempts]) == (SendOutcome.TAKEN, [SERVICE])
     opened = net.opened()
     assert (opened.verdict, opened.message_hash) == ("accepted", sent.message_hash)
     assert opened.message is not None
@@ -88,7 +88,7 @@ def test_a_letter_arrives_and_every_check_of_it_holds(net: Net, alice: Writer) -
 
 
 def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net, alice: Writer) -> None:
-    alice.send(Letter(BOB, "hello"))
+    alice.send(Dm3Draft(BOB, "hello"))
     assert [(path, method) for _, path, method in net.came] == [
         ("/rpc", "dm3_getProfileExtension"),
         ("/rpc", "dm3_getDeliveryServiceProperties"),
@@ -97,15 +97,15 @@ def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net, alice:
 
 
 def test_a_coroutine_does_the_same(net: Net, alice: Writer) -> None:
-    sent = asyncio.run(alice.sender.send_async(Letter(BOB, "hello")))
-    assert (sent.fate, net.opened().verdict) == (Fate.TAKEN, "accepted")
+    sent = asyncio.run(alice.sender.send_async(Dm3Draft(BOB, "hello")))
+    assert (sent.fate, net.opened().verdict) == (SendOutcome.TAKEN, "accepted")
 
 
 def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
     asked, began, cancelled = [], threading.Event(), threading.Event()
 
     class Hanging(HttpsClient):
-        def post(self, url: str, body: bytes, content_type: str) -> Response:
+        def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
             asked.append(json.loads(body)["method"])
             began.set()
             assert cancelled.wait(60)
@@ -115,7 +115,7 @@ def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
     sender = Dm3Sender(ALICE, ALICES, Profiles(registry(), lambda: 0.0), https)
 
     async def cancel() -> None:
-        sending = asyncio.create_task(sender.send_async(Letter(BOB, "hello")))
+        sending = asyncio.create_task(sender.send_async(Dm3Draft(BOB, "hello")))
         await asyncio.to_thread(began.wait, 60)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -129,59 +129,59 @@ def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
 def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Writer) -> None:
     net.service.house.operators.remove_dm3_mailbox(BOB)
     net.service.house.clock.now += 31
-    [attempt] = alice.send(Letter(BOB, "hello")).attempts
-    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32001, "ReceiverUnknown")
+    [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.REFUSED, -32001, "ReceiverUnknown")
     assert attempt.detail == RECEIVER_UNKNOWN.sentence
 
 
 def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net, alice: Writer) -> None:
     net.service.users[ALICE] = UserKeys.random()
-    [attempt] = alice.send(Letter(BOB, "hello")).attempts
-    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, -32003, "SenderSignatureInvalid")
+    [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.REFUSED, -32003, "SenderSignatureInvalid")
 
 
 @pytest.mark.parametrize(
     ("extension", "letter", "reason", "detail"),
     [
         (
-            ProfileExtension(message_types=("EDIT",)), Letter(BOB, "no", MessageType.REPLY, reference="00"),
+            ProfileExtension(message_types=("EDIT",)), Dm3Draft(BOB, "no", MessageType.REPLY, reference="00"),
             MESSAGE_TYPE_UNSUPPORTED, "bob.eth takes no REPLY, but NEW, EDIT",
         ),
         (
-            ProfileExtension(rules=FilterRules(block=("Alice.ETH",))), Letter(BOB, "hello"),
+            ProfileExtension(rules=FilterRules(block=("Alice.ETH",))), Dm3Draft(BOB, "hello"),
             SENDER_NOT_WANTED, "the receiver blocks this sender",
         ),
         (
-            ProfileExtension(rules=FilterRules(allow=("carol.eth",))), Letter(BOB, "hello"),
+            ProfileExtension(rules=FilterRules(allow=("carol.eth",))), Dm3Draft(BOB, "hello"),
             SENDER_NOT_WANTED, "the receiver takes messages from certain senders only",
         ),
         (
-            ProfileExtension(), Letter(BOB, "x" * SIZE_LIMIT), TOO_LARGE, f"takes at most {SIZE_LIMIT}",
+            ProfileExtension(), Dm3Draft(BOB, "x" * SIZE_LIMIT), TOO_LARGE, f"takes at most {SIZE_LIMIT}",
         ),
     ],
     ids=["type", "blocked", "not allowed", "size"],
 )  # fmt: skip
 def test_what_the_receiver_does_not_take_is_not_sent(
-    net: Net, alice: Writer, extension: ProfileExtension, letter: Letter, reason: Reason, detail: str
+    net: Net, alice: Writer, extension: ProfileExtension, letter: Dm3Draft, reason: Reason, detail: str
 ) -> None:
     net.publish_second()
     net.service.open(BOB, extension=extension)
     [attempt] = alice.send(letter).attempts
-    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.REFUSED, None, str(reason))
+    assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.REFUSED, None, str(reason))
     assert detail in attempt.detail
     assert "dm3_submitMessage" not in [method for _, _, method in net.came]
 
 
 def test_who_is_allowed_gets_in(net: Net, alice: Writer) -> None:
     net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
-    assert alice.send(Letter(BOB, "hello")).fate is Fate.TAKEN
+    assert alice.send(Dm3Draft(BOB, "hello")).fate is SendOutcome.TAKEN
 
 
 def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: Net, alice: Writer) -> None:
     rules = FilterRules(min_nonce=1, min_token_balance=TokenBalance("0x" + "00" * 20, 1))
     net.service.open(BOB, extension=ProfileExtension(rules=rules))
-    [attempt] = alice.send(Letter(BOB, "hello")).attempts
-    assert (attempt.fate, attempt.code, attempt.reason) == (Fate.NOT_NOW, -32002, "FilterRuleUnchecked")
+    [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.NOT_NOW, -32002, "FilterRuleUnchecked")
 
 
 @pytest.mark.parametrize(
@@ -194,35 +194,38 @@ def test_the_next_delivery_service_is_asked_where_one_is_unavailable(
 ) -> None:
     net.publish_second()
     net.instead[HOST] = instead
-    sent = alice.send(Letter(BOB, "hello"))
-    assert [(each.service, each.fate) for each in sent.attempts] == [(SERVICE, Fate.NOT_NOW), (SECOND, Fate.TAKEN)]
+    sent = alice.send(Dm3Draft(BOB, "hello"))
+    assert [(each.service, each.fate) for each in sent.attempts] == [
+        (SERVICE, SendOutcome.NOT_NOW),
+        (SECOND, SendOutcome.TAKEN),
+    ]
     assert net.opened().verdict == "accepted"
 
 
 def test_so_it_is_where_nobody_listens(net: Net, alice: Writer) -> None:
     net.publish_second()
     alice.away.add(HOST)
-    first, second = alice.send(Letter(BOB, "hello")).attempts
+    first, second = alice.send(Dm3Draft(BOB, "hello")).attempts
     assert (first.reason, first.detail) == ("OutboundFailed", "no connection to ds.example, or it broke")
-    assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
+    assert (second.service, second.fate) == (SECOND, SendOutcome.TAKEN)
 
 
 def test_so_it_is_where_the_certificate_is_not_accepted(net: Net, alice: Writer) -> None:
     net.publish_second()
     net.publish(SERVICE, "stranger.example")
-    first, second = alice.send(Letter(BOB, "hello")).attempts
+    first, second = alice.send(Dm3Draft(BOB, "hello")).attempts
     assert (first.reason, first.detail) == (
         "OutboundFailed", "the certificate of stranger.example was not accepted",
     )  # fmt: skip
-    assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
+    assert (second.service, second.fate) == (SECOND, SendOutcome.TAKEN)
 
 
 def test_so_it_is_where_a_delivery_service_has_no_profile(net: Net, alice: Writer) -> None:
     net.publish_second()
     net.service.registry.put(SERVICE, SERVICE_KEY, "")
-    first, second = alice.send(Letter(BOB, "hello")).attempts
-    assert (first.fate, first.url, first.reason) == (Fate.NOT_NOW, "", "ProfileUnknown")
-    assert (second.service, second.fate) == (SECOND, Fate.TAKEN)
+    first, second = alice.send(Dm3Draft(BOB, "hello")).attempts
+    assert (first.fate, first.url, first.reason) == (SendOutcome.NOT_NOW, "", "ProfileUnknown")
+    assert (second.service, second.fate) == (SECOND, SendOutcome.TAKEN)
 
 
 # ---- to anybody, without a network -------------------------------------------------------------------------------
@@ -240,15 +243,15 @@ def registry() -> MemoryRegistry:
     })  # fmt: skip
 
 
-def said(value: object, status: int = 200) -> Response:
-    return Response(status, {}, value if isinstance(value, bytes) else json.dumps(value).encode())
+def said(value: object, status: int = 200) -> HttpsResponse:
+    return HttpsResponse(status, {}, value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
-def result(value: object) -> Response:
+def result(value: object) -> HttpsResponse:
     return said({"jsonrpc": "2.0", "result": value, "id": 1})
 
 
-def error(code: object, status: int = 200, **data: object) -> Response:
+def error(code: object, status: int = 200, **data: object) -> HttpsResponse:
     return said({"jsonrpc": "2.0", "error": {"code": code, "message": "Said so", **data}, "id": 1}, status)
 
 
@@ -261,7 +264,7 @@ class Service:
     properties: Answer = field(default_factory=lambda: result({"sizeLimit": 1_000_000}))
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Dm3Draft) -> Dm3Sent:
         steps = delivering(letter, ALICE, ALICES, Profiles(registry(), lambda: 0.0), NOW_MS)
         return drive(steps, self.answer)
 
@@ -287,35 +290,35 @@ class Service:
 @pytest.mark.parametrize(
     ("answer", "fate", "code", "reason", "detail"),
     [
-        (error(-32010), Fate.REFUSED, -32010, "", "Said so"),
+        (error(-32010), SendOutcome.REFUSED, -32010, "", "Said so"),
         (
             error(-32010, data={"reason": "SenderNotWanted", "detail": "no"}),
-            Fate.REFUSED, -32010, "SenderNotWanted", "no",
+            SendOutcome.REFUSED, -32010, "SenderNotWanted", "no",
         ),
-        (error(-32603), Fate.NOT_NOW, -32603, "", "Said so"),
-        (error(-32600, status=400), Fate.REFUSED, -32600, "", "Said so"),
-        (error("-32002"), Fate.REFUSED, None, "", "Said so"),
-        (error(True, data=[1]), Fate.REFUSED, None, "", "Said so"),
-        (said({"error": {}}), Fate.REFUSED, None, "", "no reason was given"),
+        (error(-32603), SendOutcome.NOT_NOW, -32603, "", "Said so"),
+        (error(-32600, status=400), SendOutcome.REFUSED, -32600, "", "Said so"),
+        (error("-32002"), SendOutcome.REFUSED, None, "", "Said so"),
+        (error(True, data=[1]), SendOutcome.REFUSED, None, "", "Said so"),
+        (said({"error": {}}), SendOutcome.REFUSED, None, "", "no reason was given"),
         (
-            said({"error": "unknown user"}, 400), Fate.REFUSED, None, "",
+            said({"error": "unknown user"}, 400), SendOutcome.REFUSED, None, "",
             "HTTP 400 with no JSON-RPC answer: '{\"error\": \"unknown user\"}'",
         ),
-        (said(b"Not here", 404), Fate.REFUSED, None, "", "HTTP 404 with no JSON-RPC answer: 'Not here'"),
-        (said(b"\xff" * 500, 404), Fate.REFUSED, None, "", f"HTTP 404 with no JSON-RPC answer: '{'�' * 200}'"),
-        (said(b"", 429), Fate.NOT_NOW, None, "", "HTTP 429 with no JSON-RPC answer: ''"),
-        (said(b"<html>", 302), Fate.NOT_NOW, None, "", "HTTP 302 with no JSON-RPC answer: '<html>'"),
-        (said(b"<html>"), Fate.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '<html>'"),
-        (said([]), Fate.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '[]'"),
-        (said({"result": "accepted"}, 302), Fate.NOT_NOW, None, "", None),
+        (said(b"Not here", 404), SendOutcome.REFUSED, None, "", "HTTP 404 with no JSON-RPC answer: 'Not here'"),
+        (said(b"\xff" * 500, 404), SendOutcome.REFUSED, None, "", f"HTTP 404 with no JSON-RPC answer: '{'�' * 200}'"),
+        (said(b"", 429), SendOutcome.NOT_NOW, None, "", "HTTP 429 with no JSON-RPC answer: ''"),
+        (said(b"<html>", 302), SendOutcome.NOT_NOW, None, "", "HTTP 302 with no JSON-RPC answer: '<html>'"),
+        (said(b"<html>"), SendOutcome.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '<html>'"),
+        (said([]), SendOutcome.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '[]'"),
+        (said({"result": "accepted"}, 302), SendOutcome.NOT_NOW, None, "", None),
     ],
     ids=str,
 )  # fmt: skip
 def test_any_other_answer_ends_it_there(
-    answer: Answer, fate: Fate, code: int | None, reason: str, detail: str | None
+    answer: Answer, fate: SendOutcome, code: int | None, reason: str, detail: str | None
 ) -> None:
     service = Service(submit=answer)
-    [attempt] = service.send(Letter(BOB, "hello")).attempts
+    [attempt] = service.send(Dm3Draft(BOB, "hello")).attempts
     assert (attempt.service, attempt.url) == ("one.eth", "https://one.example/base/rpc")
     assert (attempt.fate, attempt.code, attempt.reason) == (fate, code, reason)
     assert detail is None or attempt.detail == detail
@@ -330,18 +333,18 @@ def test_any_other_answer_ends_it_there(
 def test_unavailable_at_any_call_means_the_next(method: str, answer: Answer) -> None:
     service = Service()
     setattr(service, method, answer)
-    sent = service.send(Letter(BOB, "hello"))
+    sent = service.send(Dm3Draft(BOB, "hello"))
     assert [(each.service, each.fate) for each in sent.attempts] == [
-        ("one.eth", Fate.NOT_NOW),
-        ("two.eth", Fate.NOT_NOW),
+        ("one.eth", SendOutcome.NOT_NOW),
+        ("two.eth", SendOutcome.NOT_NOW),
     ]
-    assert (sent.fate, bool(sent.message_hash)) == (Fate.NOT_NOW, method == "submit")
+    assert (sent.fate, bool(sent.message_hash)) == (SendOutcome.NOT_NOW, method == "submit")
 
 
 def test_each_delivery_service_gets_the_same_sealed_message() -> None:
     """The first may have taken it and failed to say so: the receiver sees that the two are one."""
     service = Service(submit=said(b"", 503))
-    sent = service.send(Letter(BOB, "hello"))
+    sent = service.send(Dm3Draft(BOB, "hello"))
     first, second = service.all_submitted
     assert first["message"] == second["message"]
     assert first["metadata"]["deliveryInformation"] != second["metadata"]["deliveryInformation"]
@@ -356,8 +359,8 @@ def test_each_delivery_service_gets_the_same_sealed_message() -> None:
     ],
 )  # fmt: skip
 def test_a_delivery_service_that_tells_nonsense_has_refused_nothing(service: Service) -> None:
-    [attempt] = service.send(Letter(BOB, "hello")).attempts
-    assert (attempt.fate, attempt.reason) == (Fate.NOT_NOW, "ProfileInvalid")
+    [attempt] = service.send(Dm3Draft(BOB, "hello")).attempts
+    assert (attempt.fate, attempt.reason) == (SendOutcome.NOT_NOW, "ProfileInvalid")
     assert attempt.detail
 
 
@@ -366,23 +369,23 @@ def test_what_the_reference_tells_as_json_text_is_understood() -> None:
     service = Service(
         extension=result('{"notSupportedMessageTypes":["NEW","EDIT"]}'), properties=result('{"sizeLimit":1000000}')
     )
-    assert service.send(Letter(BOB, "hello")).fate is Fate.TAKEN
-    [attempt] = service.send(Letter(BOB, "hello", MessageType.EDIT, reference="00")).attempts
+    assert service.send(Dm3Draft(BOB, "hello")).fate is SendOutcome.TAKEN
+    [attempt] = service.send(Dm3Draft(BOB, "hello", MessageType.EDIT, reference="00")).attempts
     assert attempt.reason == "MessageTypeUnsupported"
 
 
 def test_a_size_limit_is_met_by_the_bytes_that_are_sent() -> None:
     service = Service(properties=result({}))
-    service.send(Letter(BOB, "hello"))
+    service.send(Dm3Draft(BOB, "hello"))
     size = len(json.dumps(service.submitted, separators=(",", ":")).encode())
-    assert Service(properties=result({"sizeLimit": size})).send(Letter(BOB, "hello")).fate is Fate.TAKEN
-    [attempt] = Service(properties=result({"sizeLimit": size - 1})).send(Letter(BOB, "hello")).attempts
+    assert Service(properties=result({"sizeLimit": size})).send(Dm3Draft(BOB, "hello")).fate is SendOutcome.TAKEN
+    [attempt] = Service(properties=result({"sizeLimit": size - 1})).send(Dm3Draft(BOB, "hello")).attempts
     assert attempt.detail == f"the envelope has {size} bytes; the delivery service takes at most {size - 1}"
 
 
 def test_the_methods_get_what_they_ask_for() -> None:
     service = Service()
-    service.send(Letter("BOB.eth", "hello"))
+    service.send(Dm3Draft("BOB.eth", "hello"))
     assert [(call["jsonrpc"], call["id"], call["method"]) for _, call in service.asked] == [
         ("2.0", 1, "dm3_getProfileExtension"),
         ("2.0", 1, "dm3_getDeliveryServiceProperties"),
@@ -393,7 +396,7 @@ def test_the_methods_get_what_they_ask_for() -> None:
 
 def test_an_answer_brings_the_instruction_back_unchanged() -> None:
     first, second = Service(), Service()
-    sent = first.send(Letter(BOB, "which topic?", reply_delivery_instruction="topic 7 / é"))
+    sent = first.send(Dm3Draft(BOB, "which topic?", reply_delivery_instruction="topic 7 / é"))
     original = open_message(read_envelope(first.submitted), [BOBS.encryption])
     assert original.metadata.reply_delivery_instruction == "topic 7 / é"
     letter = reply(original, sent.message_hash, "this one")
@@ -407,7 +410,7 @@ def test_an_answer_brings_the_instruction_back_unchanged() -> None:
 
 def test_files_and_other_encodings_go_along_as_data_uris() -> None:
     service = Service()
-    letter = Letter(
+    letter = Dm3Draft(
         BOB, "hello", attachments=(attach(b"\x00\xff", "image/png"), Attachment("https://files.example/1")),
         encodings=("data:text/html,<b>hello</b>",),
     )  # fmt: skip
@@ -424,17 +427,17 @@ def test_files_and_other_encodings_go_along_as_data_uris() -> None:
 
 def test_without_files_there_is_no_empty_list_of_them() -> None:
     service = Service()
-    service.send(Letter(BOB, "hello"))
+    service.send(Dm3Draft(BOB, "hello"))
     assert open_message(read_envelope(service.submitted), [BOBS.encryption]).attachments is None
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Letter(BOB, "hello", encodings=("https://files.example/1.html",)),
-        lambda: Letter(BOB, None, MessageType.READ_RECEIPT, encodings=("data:text/html,hello",)),
-        lambda: Service().send(Letter(BOB, None)),
-        lambda: Service().send(Letter(BOB, "hello", MessageType.EDIT)),
+        lambda: Dm3Draft(BOB, "hello", encodings=("https://files.example/1.html",)),
+        lambda: Dm3Draft(BOB, None, MessageType.READ_RECEIPT, encodings=("data:text/html,hello",)),
+        lambda: Service().send(Dm3Draft(BOB, None)),
+        lambda: Service().send(Dm3Draft(BOB, "hello", MessageType.EDIT)),
     ],
     ids=["a link", "beside nothing", "no text", "no reference"],
 )
@@ -446,7 +449,7 @@ def test_a_letter_that_is_no_message_is_not_sent(make: Callable[[], object]) -> 
 
 def test_a_receiver_without_a_profile_gets_nothing() -> None:
     with pytest.raises(TheirError) as caught:
-        Service().send(Letter("nobody.eth", "hello"))
+        Service().send(Dm3Draft("nobody.eth", "hello"))
     assert caught.value.reason is PROFILE_UNKNOWN
 
 

@@ -21,7 +21,7 @@ from postroom.client.mailbox.errors import (
     UnexpectedAnswerError,
     UntrustedHostError,
 )
-from postroom.client.mailbox.exchange import Answer, NoAnswer, Request, Response, Steps, T
+from postroom.client.mailbox.exchange import Answer, MailboxRequest, MailboxResponse, NoAnswer, Steps, T
 from postroom.client.mailbox.session import Retries, Session
 from postroom.crypto.rsa_ed25519 import PrivateKey
 
@@ -38,11 +38,13 @@ def compact(*parts: bytes) -> str:
     return ".".join(urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
 
 
-def said(value: object, status: int = 200, **headers: str) -> Response:
-    return Response(status, {name.replace("_", "-"): it for name, it in headers.items()}, json.dumps(value).encode())
+def said(value: object, status: int = 200, **headers: str) -> MailboxResponse:
+    return MailboxResponse(
+        status, {name.replace("_", "-"): it for name, it in headers.items()}, json.dumps(value).encode()
+    )
 
 
-def problem(status: int, reason: str) -> Response:
+def problem(status: int, reason: str) -> MailboxResponse:
     return said({"title": "", "status": status, "detail": "Because.", "reason": reason}, status)
 
 
@@ -54,9 +56,9 @@ def core(key: Any = KEY, attempts: int = 3) -> Core:
     return Core(Session(HOST, NAME, key, Retries(attempts), lambda: 1.0))
 
 
-def fed(steps: Steps[T], *answers: Answer) -> tuple[T | MailboxError, list[Request]]:
+def fed(steps: Steps[T], *answers: Answer) -> tuple[T | MailboxError, list[MailboxRequest]]:
     """What comes of steps, and what was asked; every answer is taken."""
-    asked: list[Request] = []
+    asked: list[MailboxRequest] = []
     left = list(answers)
     try:
         asked.append(next(steps))
@@ -232,14 +234,14 @@ def test_a_pause_comes_before_the_first_request_of_a_new_try_and_no_other() -> N
         [said(None, 206, content_range="bytes 0-3/9"), said(None, 200)],
         [said(None, 206)],
         [said(None, 206, content_range="bytes 0-3/*")],
-        [Response(206, {"content-range": "bytes 0-0/9"}, b"")],
+        [MailboxResponse(206, {"content-range": "bytes 0-0/9"}, b"")],
         [
-            Response(206, {"content-range": "bytes 0-0/2"}, b"\xe2"),
-            Response(206, {"content-range": "bytes 1-1/2"}, b"x"),
+            MailboxResponse(206, {"content-range": "bytes 0-0/2"}, b"\xe2"),
+            MailboxResponse(206, {"content-range": "bytes 1-1/2"}, b"x"),
         ],
     ],
 )
-def test_parts_that_do_not_fit_together_are_no_envelope(parts: list[Response]) -> None:
+def test_parts_that_do_not_fit_together_are_no_envelope(parts: list[MailboxResponse]) -> None:
     error, _ = fed(core().envelope("1-a-0"), *SIGNED_IN, *parts)
     assert isinstance(error, UnexpectedAnswerError)
 
@@ -250,7 +252,7 @@ def test_an_envelope_that_comes_whole_is_taken_whole() -> None:
 
 
 ANSWERS = st.builds(
-    Response,
+    MailboxResponse,
     st.sampled_from([200, 204, 206, 301, 400, 401, 404, 412, 429, 500, 503]),
     st.dictionaries(st.sampled_from(["content-range", "retry-after", "etag"]), st.text(max_size=12)),
     st.binary(max_size=20)

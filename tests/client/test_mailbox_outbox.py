@@ -16,7 +16,7 @@ from postroom.client.mailbox import (
 )
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.storage.outbox import End
+from postroom.storage.outbox import DeliveryEnd
 
 UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 
@@ -101,7 +101,7 @@ def test_what_became_of_a_message_is_shown(counter: Counter, mailbox: Any) -> No
     correlation = send(mailbox).correlation
     assert mailbox.sent_one(correlation).state == State.QUEUED
     rows = counter.deployed.storage.outbox
-    rows.finish(SHOP, correlation, End(State.REFUSED, int(NOW * 1000), "Why", "Because.", ""))
+    rows.finish(SHOP, correlation, DeliveryEnd(State.REFUSED, int(NOW * 1000), "Why", "Because.", ""))
     told = mailbox.sent_one(correlation.upper())
     assert (told.state, told.reason, told.detail, told.to) == (State.REFUSED, "Why", "Because.", "receiver.example")
 

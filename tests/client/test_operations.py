@@ -11,7 +11,7 @@ from tests.http.counter import BOB, BOB_KEY, Counter
 from postroom.api.operations import OPERATIONS
 from postroom.api.schemas import MAX_PART_BYTES
 from postroom.http.response import HttpResponse
-from postroom.http.router import Call, Route
+from postroom.http.router import Route, RoutedRequest
 
 NO_METHOD = {
     "incoming": "dm3's reference asks so; `unread` reads the same by pages",
@@ -104,5 +104,5 @@ def asked(host: Host) -> set[str]:
     }
 
 
-def not_called(_call: Call) -> HttpResponse:
+def not_called(_call: RoutedRequest) -> HttpResponse:
     raise NotImplementedError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from postroom.client import Fate, Sender, deliver
+from postroom.client import Sender, SendOutcome, deliver
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import NOT_I_JSON, OUTBOUND_FAILED
@@ -96,7 +96,7 @@ def sender_of(office: PostOffice, key: PrivateKey) -> Make:
 
 def test_a_message_arrives_signed_at_the_well_known_inbox(office: PostOffice, sender_of: Make, key: PrivateKey) -> None:
     sent = sender_of().send("Receiver.Example.", "Hello@Host", {"Say": "hi 🤝"})
-    assert (sent.fate, sent.status, sent.correlation) == (Fate.TAKEN, 200, CORRELATION)
+    assert (sent.fate, sent.status, sent.correlation) == (SendOutcome.TAKEN, 200, CORRELATION)
     assert sent.reply == {"Correlation": CORRELATION, "Status": "Queued"}
     [(host, path, content_type, data)] = office.came
     assert (host.partition(":")[0], path, content_type) == ("nlweb.receiver.example", "/inbox", "application/json")
@@ -122,13 +122,13 @@ def test_a_correlation_may_be_given(office: PostOffice, sender_of: Make) -> None
 def test_a_refusal_is_an_answer_with_the_receivers_reason(office: PostOffice, sender_of: Make) -> None:
     office.status, office.body = 422, b'{"title":"No","status":422,"detail":"stale","reason":"TimestampTooOld"}'
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
-    assert (sent.fate, sent.reason, sent.detail) == (Fate.REFUSED, "TimestampTooOld", "stale")
+    assert (sent.fate, sent.reason, sent.detail) == (SendOutcome.REFUSED, "TimestampTooOld", "stale")
 
 
 @pytest.mark.parametrize("status", [301, 408, 425, 429, 500, 503])
 def test_what_says_nothing_of_the_message_may_be_sent_again(office: PostOffice, sender_of: Make, status: int) -> None:
     office.status = status
-    assert sender_of().send(RECEIVER, "Hello@Host", {}).fate is Fate.NOT_NOW
+    assert sender_of().send(RECEIVER, "Hello@Host", {}).fate is SendOutcome.NOT_NOW
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ import pytest
 import yaml
 
 from postroom.core.errors import SettingsError
-from postroom.core.settings import DAY_SECONDS, Settings, read_outputs, read_settings
+from postroom.core.settings import DAY_SECONDS, DeploymentSettings, read_outputs, read_settings
 from postroom.runtime.deployment import Deployment
 
 ROOT = Path(__file__).parents[2]
-FIELDS = {field.name: field for field in fields(Settings)}
+FIELDS = {field.name: field for field in fields(DeploymentSettings)}
 NUMBERS = [name for name, field in FIELDS.items() if type(field.default) in (int, float)]
 POWERTOOLS = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}
 
@@ -92,7 +92,7 @@ def test_what_is_no_parameter_has_the_default_of_the_settings() -> None:
     plain = {v: text for given in FUNCTIONS.values() for v, text in given.items() if not isinstance(text, Ref)}
     plain = {v: text for v, text in plain.items() if v not in POWERTOOLS}
     assert plain
-    assert read_settings(plain) == Settings()
+    assert read_settings(plain) == DeploymentSettings()
 
 
 @pytest.mark.parametrize(("variable", "value"), [("RESOLVERS", "nowhere.example"), ("TRUST_ANCHORS", ". IN A 1.2.3.4")])
@@ -109,9 +109,9 @@ SET_BY_PARAMETERS = sorted(
 def test_the_template_and_the_settings_have_the_same_default() -> None:
     defaults = [(variable, str(PARAMETERS[parameter]["Default"])) for variable, parameter in SET_BY_PARAMETERS]
     misses = [
-        f"{variable} is {text!r} by the template, and {getattr(Settings(), variable.lower())!r} else"
+        f"{variable} is {text!r} by the template, and {getattr(DeploymentSettings(), variable.lower())!r} else"
         for variable, text in defaults
-        if read_settings({variable: text}) != Settings()
+        if read_settings({variable: text}) != DeploymentSettings()
     ]
     assert misses == []
 
@@ -148,7 +148,7 @@ READ = _attributes_read()
 class Watched:
     """Settings that remember which of them were asked for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DeploymentSettings) -> None:
         self._settings = settings
         self.needed: set[str] = set()
         self.read: set[str] = set()
@@ -190,12 +190,12 @@ def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatc
 
 
 def test_without_any_variable_every_setting_has_its_default() -> None:
-    assert read_settings({}) == Settings()
+    assert read_settings({}) == DeploymentSettings()
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_what_is_empty_takes_its_default(empty: str) -> None:
-    assert [name for name in FIELDS if read_settings({name.upper(): empty}) != Settings()] == []
+    assert [name for name in FIELDS if read_settings({name.upper(): empty}) != DeploymentSettings()] == []
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_setting_is_read_as_what_it_is(variable: str, text: str, value: object
 
 
 def test_other_variables_are_nobodys_settings() -> None:
-    assert read_settings({"PATH": "/bin", "bucket": "x", "AWS_REGION": "y"}) == Settings()
+    assert read_settings({"PATH": "/bin", "bucket": "x", "AWS_REGION": "y"}) == DeploymentSettings()
 
 
 def test_what_the_outputs_of_the_stack_tell_is_read_as_the_functions_read_it() -> None:
@@ -330,9 +330,11 @@ def test_what_is_kept_at_least_is_not_longer_than_what_is_kept_at_most() -> None
 
 
 def test_what_was_sent_is_not_forgotten_while_it_is_tried() -> None:
-    sentence = wrong(OUTBOX_KEEP_SECONDS=str(Settings().outbox_give_up_seconds + DAY_SECONDS - 1))
-    assert sentence.startswith(f"OUTBOX_KEEP_SECONDS is {Settings().outbox_give_up_seconds + DAY_SECONDS - 1}; it must")
-    read_settings({"OUTBOX_KEEP_SECONDS": str(Settings().outbox_give_up_seconds + DAY_SECONDS)})
+    sentence = wrong(OUTBOX_KEEP_SECONDS=str(DeploymentSettings().outbox_give_up_seconds + DAY_SECONDS - 1))
+    assert sentence.startswith(
+        f"OUTBOX_KEEP_SECONDS is {DeploymentSettings().outbox_give_up_seconds + DAY_SECONDS - 1}; it must"
+    )
+    read_settings({"OUTBOX_KEEP_SECONDS": str(DeploymentSettings().outbox_give_up_seconds + DAY_SECONDS)})
 
 
 def test_the_interval_of_notifications_is_one_that_sqs_can_delay_by() -> None:
@@ -344,7 +346,10 @@ def test_the_interval_of_notifications_is_one_that_sqs_can_delay_by() -> None:
 
 
 def test_retain_is_22_days_where_the_horizon_is_7() -> None:
-    assert (Settings().horizon_seconds, Settings().retain_seconds) == (7 * DAY_SECONDS, 22 * DAY_SECONDS)
+    assert (DeploymentSettings().horizon_seconds, DeploymentSettings().retain_seconds) == (
+        7 * DAY_SECONDS,
+        22 * DAY_SECONDS,
+    )
 
 
 @pytest.mark.parametrize("horizon_days", [1, 7, 14])
@@ -379,4 +384,4 @@ def test_what_is_needed_and_not_set_is_named() -> None:
 
 def test_settings_do_not_change() -> None:
     with pytest.raises(AttributeError):
-        Settings().bucket = "other"  # type: ignore[misc]
+        DeploymentSettings().bucket = "other"  # type: ignore[misc]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.aws import resources
 
 from postroom.cost import counted
-from postroom.cost.model import MILLION, Item, Mail, bill
+from postroom.cost.model import MILLION, Item, MailLoad, bill
 from postroom.cost.nights import Nights, Run, run_of
 from postroom.cost.prices import OURS, Prices, read_prices
 
@@ -40,7 +40,7 @@ def run(nights: Nights) -> Run:
 
 
 def compaction(nights: Nights, a_month: int) -> list[Item]:
-    return [item for item in bill(Mail(a_month, SIZE, BATCH, nights=nights), PRICES) if item.jobs]
+    return [item for item in bill(MailLoad(a_month, SIZE, BATCH, nights=nights), PRICES) if item.jobs]
 
 
 def dollars(nights: Nights, name: str) -> float:
@@ -50,7 +50,7 @@ def dollars(nights: Nights, name: str) -> float:
 
 def starting(nights: Nights) -> float:
     [item] = [
-        it for it in bill(Mail(A_DAY, SIZE, BATCH, nights=nights), PRICES) if it.name.startswith("Glue: starting")
+        it for it in bill(MailLoad(A_DAY, SIZE, BATCH, nights=nights), PRICES) if it.name.startswith("Glue: starting")
     ]
     return item.usd / DAYS
 
@@ -174,7 +174,7 @@ def test_the_page_says_why_one_run_a_night_is_not_enough() -> None:
 
 
 def test_the_page_says_what_the_mail_itself_costs() -> None:
-    mail = [item for item in bill(Mail(A_DAY * DAYS, SIZE, BATCH), PRICES) if not (item.jobs or item.standing)]
+    mail = [item for item in bill(MailLoad(A_DAY * DAYS, SIZE, BATCH), PRICES) if not (item.jobs or item.standing)]
     assert f"until it is acknowledged, is ${sum(item.usd for item in mail) / DAYS:,.0f} a day" in PROSE
 
 

@@ -10,10 +10,10 @@ from tests.functions.samples import MADE_AT, envelope
 from tests.pipeline.house import UNKNOWN, House
 from tests.test_operating import metrics_of
 
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
 from postroom.outbound.courier import Delivery
-from postroom.outbound.discards import Notice
+from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline import worker
 
 
@@ -46,7 +46,7 @@ def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
 
 
 def test_rows_are_kept_as_long_as_is_reckoned_with() -> None:
-    at = Settings()
+    at = DeploymentSettings()
     assert at.retain_seconds == counted.RETAIN_DAYS * 86_400
     assert at.outbox_keep_seconds == counted.OUTBOX_KEEP_DAYS * 86_400
     assert at.nlweb_max_age_seconds == counted.MAX_AGE_DAYS * 86_400
@@ -62,7 +62,7 @@ def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> Non
     house = House(deployed)
     house.settle(house.queued(house.envelope(UNKNOWN)))
     [notice] = house.notices()
-    assert isinstance(notice, Notice)
+    assert isinstance(notice, DiscardNotification)
     called: list[str] = []
 
     def note(model: object, **_: object) -> None:

@@ -9,22 +9,22 @@ import pytest
 from benchmarks.mail import Plan, write
 from tests.aws import Deployed, resources, template
 
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
 from postroom.cost.nights import Nights, run_of
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.collecting import Collector
-from postroom.jobs.evidence import Evidence, added_up
+from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.registers import Registers
-from postroom.jobs.report import Report
+from postroom.jobs.report import JobReport
 from postroom.jobs.settings import CompactSettings
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
 from postroom.storage.keys import chunk_name
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import DAY_MS
 
 HOUR = "seg/2026/11/23/01/"
@@ -49,7 +49,7 @@ def test_a_run_asks_for_what_is_reckoned_with(deployed: Deployed) -> None:
             bucket,
             registers,
             Quarantine(bucket, tally, dry_run=False),
-            Terms(NOW, Settings().retain_seconds, frozenset()),
+            Terms(NOW, DeploymentSettings().retain_seconds, frozenset()),
             tally,
             pool,
         )
@@ -58,8 +58,8 @@ def test_a_run_asks_for_what_is_reckoned_with(deployed: Deployed) -> None:
             each for hour in hours for share in bucket.shares(hour) for each in survey.survey(bucket.objects(share))
         ]
         mover = Mover(bucket, registers, tally, pool, lambda: chunk_name(NOW, f"{next(numbers):032x}"), dry_run=False)
-        kept = sorted((each for each in found if isinstance(each, Kept)), key=lambda line: line.order)
-        evidence = [*mover.move(kept), *(each for each in found if isinstance(each, Evidence))]
+        kept = sorted((each for each in found if isinstance(each, ChunkLine)), key=lambda line: line.order)
+        evidence = [*mover.move(kept), *(each for each in found if isinstance(each, ObjectEvidence))]
     by_object = [
         added_up(name, [each for each in evidence if each.source == name]) for name in {it.source for it in evidence}
     ]
@@ -109,7 +109,7 @@ def test_the_jobs_are_as_is_reckoned_with() -> None:
     minute, hour, day, _, weekday, _ = default["CompactSchedule"].removeprefix("cron(").removesuffix(")").split()
     assert (minute.isdigit(), hour.isdigit(), day, weekday, counted.COMPACT_RUNS_A_DAY) == (True, True, "*", "?", 1)
     assert (default["ExpireSchedule"].split()[-2], counted.EXPIRE_RUNS_A_WEEK) == ("SUN", 1)
-    report = Report("compact", NOW, NOW, dry_run=False, counts=Counter())
+    report = JobReport("compact", NOW, NOW, dry_run=False, counts=Counter())
     told: Any = report.as_emf("postroom")
     [directive] = told["_aws"]["CloudWatchMetrics"]
     assert len(directive["Metrics"]) == counted.JOB_METRICS
@@ -117,7 +117,7 @@ def test_the_jobs_are_as_is_reckoned_with() -> None:
 
 def test_the_ceilings_of_a_job_are_those_that_are_reckoned_with() -> None:
     told = CompactSettings(
-        job_name="", bucket="", post_table="", directory_table="", retain_seconds=Settings().retain_seconds
+        job_name="", bucket="", post_table="", directory_table="", retain_seconds=DeploymentSettings().retain_seconds
     )
     assert told.read_units_per_second == counted.JOB_READS_A_SECOND
     assert told.write_units_per_second == counted.JOB_WRITES_A_SECOND

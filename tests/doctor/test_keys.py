@@ -7,10 +7,10 @@ import pytest
 from postroom.core.reason import Reason
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.doctor.checks import Status
+from postroom.doctor.checks import CheckStatus
 from postroom.doctor.keys import judge_key
 from postroom.names.dnssec import Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Link, Secure, Verdict
-from postroom.names.dnssec.evidence import Window
+from postroom.names.dnssec.evidence import SignatureWindow
 from postroom.protocols.nlweb.key_record import record_strings, record_text
 from postroom.protocols.nlweb.reasons import (
     DNSSEC_BOGUS,
@@ -21,7 +21,7 @@ from postroom.protocols.nlweb.reasons import (
 )
 
 OWNER = dns.name.from_text("pk1._domainkey.shop.example")
-WINDOW = Window(13, 4711, 1_700_000_000, 1_800_000_000)
+WINDOW = SignatureWindow(13, 4711, 1_700_000_000, 1_800_000_000)
 EVIDENCE = Evidence(str(OWNER), "TXT", (), (Link(".", 2, "ab" * 32, WINDOW),), WINDOW)
 KEY = PrivateKey.generate("rsa")
 
@@ -32,7 +32,7 @@ def txt(text: str) -> dns.rdata.Rdata:
 
 def test_a_good_key_is_told_by_its_kind_and_fingerprint() -> None:
     found = judge_key("pk1", OWNER, Secure((txt(record_text(KEY.public)),), 60, EVIDENCE))
-    assert (found.record.status, found.strength.status, found.key) == (Status.GOOD, Status.GOOD, KEY.public)
+    assert (found.record.status, found.strength.status, found.key) == (CheckStatus.GOOD, CheckStatus.GOOD, KEY.public)
     assert (found.record.name, found.strength.name) == ("key record pk1", "key pk1")
     assert found.strength.found == f"RSA of 2048 bits, {KEY.public.fingerprint}"
 
@@ -50,19 +50,19 @@ def test_a_good_key_is_told_by_its_kind_and_fingerprint() -> None:
 )
 def test_a_record_that_nobody_believes_or_can_read(verdict: Verdict, reason: Reason, todo: str) -> None:
     found = judge_key("pk1", OWNER, verdict)
-    assert (found.record.status, found.record.reason) == (Status.BAD, reason)
+    assert (found.record.status, found.record.reason) == (CheckStatus.BAD, reason)
     assert todo in found.record.next
-    assert (found.strength.status, found.key) == (Status.NOT_CHECKED, None)
+    assert (found.strength.status, found.key) == (CheckStatus.NOT_CHECKED, None)
 
 
 def test_a_record_may_be_good_and_its_key_not() -> None:
     found = judge_key("pk1", OWNER, Secure((txt(f"{record_text(KEY.public)}; s=email"),), 60, EVIDENCE))
-    assert (found.record.status, found.key) == (Status.GOOD, None)
-    assert (found.strength.status, found.strength.reason) == (Status.BAD, KEY_UNUSABLE)
+    assert (found.record.status, found.key) == (CheckStatus.GOOD, None)
+    assert (found.strength.status, found.strength.reason) == (CheckStatus.BAD, KEY_UNUSABLE)
     assert found.strength.found == "s= keeps the key for other services"
 
 
 def test_what_could_not_be_looked_up_is_not_bad() -> None:
     found = judge_key("pk1", OWNER, Indeterminate(DNSSEC_TOO_COSTLY, "too many keys"))
-    assert (found.record.status, found.record.reason) == (Status.NOT_CHECKED, DNSSEC_TOO_COSTLY)
-    assert found.strength.status is Status.NOT_CHECKED
+    assert (found.record.status, found.record.reason) == (CheckStatus.NOT_CHECKED, DNSSEC_TOO_COSTLY)
+    assert found.strength.status is CheckStatus.NOT_CHECKED

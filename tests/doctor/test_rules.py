@@ -4,9 +4,9 @@ import pytest
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.doctor import Status, overall
+from postroom.doctor import CheckStatus, overall
 from postroom.doctor.checks import LONGEST_QUOTED, bad, good, not_found_out, quoted, skipped, warning
-from postroom.doctor.host import Believed, NotBelieved, Shown, judge_addresses, judge_certificate
+from postroom.doctor.host import Believed, CertificateFacts, NotBelieved, judge_addresses, judge_certificate
 from postroom.doctor.terms import Term, runs_out, time_left
 
 DAY = 86_400
@@ -16,14 +16,14 @@ FAILED = NotNowError(OUTBOUND_FAILED, "nobody answered")
 @pytest.mark.parametrize(
     ("checks", "status"),
     [
-        ([], Status.GOOD),
-        ([good("a", "")], Status.GOOD),
-        ([good("a", ""), warning("b", "", "do")], Status.WARNING),
-        ([warning("b", "", "do"), not_found_out("c", FAILED)], Status.NOT_CHECKED),
-        ([not_found_out("c", FAILED), bad("d", None, "", "do"), skipped("e", "d")], Status.BAD),
+        ([], CheckStatus.GOOD),
+        ([good("a", "")], CheckStatus.GOOD),
+        ([good("a", ""), warning("b", "", "do")], CheckStatus.WARNING),
+        ([warning("b", "", "do"), not_found_out("c", FAILED)], CheckStatus.NOT_CHECKED),
+        ([not_found_out("c", FAILED), bad("d", None, "", "do"), skipped("e", "d")], CheckStatus.BAD),
     ],
 )
-def test_all_of_it_is_as_bad_as_its_worst_part(checks: list[object], status: Status) -> None:
+def test_all_of_it_is_as_bad_as_its_worst_part(checks: list[object], status: CheckStatus) -> None:
     assert overall(checks) is status  # type: ignore[arg-type]
 
 
@@ -56,28 +56,30 @@ def test_the_time_that_is_left_is_told_in_whole_days_or_hours(seconds: float, te
 @pytest.mark.parametrize(
     ("addresses", "status", "used"),
     [
-        (["192.0.1.1", "2606:4700::1"], Status.GOOD, ["192.0.1.1", "2606:4700::1"]),
-        (["10.0.0.1", "192.0.1.1"], Status.WARNING, ["192.0.1.1"]),
-        (["192.168.1.1", "fd00::1", "::1", "::ffff:10.0.0.1"], Status.BAD, []),
+        (["192.0.1.1", "2606:4700::1"], CheckStatus.GOOD, ["192.0.1.1", "2606:4700::1"]),
+        (["10.0.0.1", "192.0.1.1"], CheckStatus.WARNING, ["192.0.1.1"]),
+        (["192.168.1.1", "fd00::1", "::1", "::ffff:10.0.0.1"], CheckStatus.BAD, []),
     ],
 )
-def test_senders_pass_over_addresses_that_are_not_public(addresses: list[str], status: Status, used: list[str]) -> None:
+def test_senders_pass_over_addresses_that_are_not_public(
+    addresses: list[str], status: CheckStatus, used: list[str]
+) -> None:
     check, left = judge_addresses(addresses, allow_private=False)
     assert (check.status, left) == (status, used)
 
 
 def test_where_private_addresses_are_allowed_all_are_used() -> None:
     check, used = judge_addresses(["10.0.0.1"], allow_private=True)
-    assert (check.status, used) == (Status.GOOD, ["10.0.0.1"])
+    assert (check.status, used) == (CheckStatus.GOOD, ["10.0.0.1"])
 
 
 def test_a_certificate_that_cannot_be_read_is_still_told_of() -> None:
     check = judge_certificate("nlweb.shop.example", NotBelieved(18, "self-signed certificate", None), 0)
-    assert (check.status, check.found) == (Status.BAD, "senders do not believe it: self-signed certificate")
+    assert (check.status, check.found) == (CheckStatus.BAD, "senders do not believe it: self-signed certificate")
 
 
 def test_a_certificate_for_many_names_is_told_in_short() -> None:
-    shown = Shown(tuple(f"host{n}.example" for n in range(1000)), Term(0, DAY))
+    shown = CertificateFacts(tuple(f"host{n}.example" for n in range(1000)), Term(0, DAY))
     check = judge_certificate("nlweb.shop.example", NotBelieved(62, "Hostname mismatch", shown), 0)
     assert len(check.found) < LONGEST_QUOTED + 100
     assert check.found.endswith("…, from 1970-01-01 to 1970-01-02)")
@@ -85,4 +87,4 @@ def test_a_certificate_for_many_names_is_told_in_short() -> None:
 
 def test_a_certificate_that_lives_for_six_days_is_good_to_nearly_its_end() -> None:
     check = judge_certificate("nlweb.shop.example", Believed(Term(-3 * DAY, 3 * DAY)), 0)
-    assert check.status is Status.GOOD
+    assert check.status is CheckStatus.GOOD

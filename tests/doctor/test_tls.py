@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.doctor.host import Shown
+from postroom.doctor.host import CertificateFacts
 from postroom.doctor.terms import Term
 from postroom.doctor.tls import read_certificate
 
@@ -21,23 +21,23 @@ DER = ssl.PEM_cert_to_DER_cert(ISSUED.cert_chain_pems[0].bytes().decode())
 
 
 def test_names_and_times_are_read() -> None:
-    assert read_certificate(DER) == Shown(("shop.example", "*.shop.example"), TERM)
+    assert read_certificate(DER) == CertificateFacts(("shop.example", "*.shop.example"), TERM)
 
 
 def test_a_certificate_without_names_has_none() -> None:
     name, key = x509.Name([]), Ed25519PrivateKey.generate()
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, BEGINS, ENDS)
-    assert read_certificate(builder.sign(key, None).public_bytes(Encoding.DER)) == Shown((), TERM)
+    assert read_certificate(builder.sign(key, None).public_bytes(Encoding.DER)) == CertificateFacts((), TERM)
 
 
 def test_what_a_later_library_would_refuse_is_read_in_silence() -> None:
     serial = DER.index(x509.load_der_x509_certificate(DER).serial_number.to_bytes(20).lstrip(b"\0"))
     negative = DER[:serial] + b"\x80" + DER[serial + 1 :]
-    assert read_certificate(negative) == Shown(("shop.example", "*.shop.example"), TERM)
+    assert read_certificate(negative) == CertificateFacts(("shop.example", "*.shop.example"), TERM)
 
 
 @given(st.binary(max_size=60) | st.tuples(st.integers(0, len(DER) - 1), st.binary(min_size=1, max_size=4)).map(
     lambda change: DER[: change[0]] + change[1] + DER[change[0] + len(change[1]) :]
 ))  # fmt: skip
 def test_whatever_its_bytes_are_it_is_read_or_it_is_not(der: bytes) -> None:
-    assert isinstance(read_certificate(der), Shown | None)
+    assert isinstance(read_certificate(der), CertificateFacts | None)

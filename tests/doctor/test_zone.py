@@ -4,36 +4,40 @@ import pytest
 
 from postroom.core.reason import Reason
 from postroom.crypto.reasons import KEY_RECORD_INVALID
-from postroom.doctor.checks import Status
+from postroom.doctor.checks import CheckStatus
 from postroom.doctor.zone import ZoneFound, judge_zone
 from postroom.names.dnssec import Absent, Alias, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Link, Secure
-from postroom.names.dnssec.evidence import Window
+from postroom.names.dnssec.evidence import SignatureWindow
 from postroom.names.dnssec.verdicts import Verdict
 from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_LOOKUP_FAILED, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 NOW, DAY = 1_800_000_000, 86_400
 
 
-def window(begun_days_ago: float, days_left: float) -> Window:
-    return Window(13, 4711, int(NOW - begun_days_ago * DAY), int(NOW + days_left * DAY))
+def window(begun_days_ago: float, days_left: float) -> SignatureWindow:
+    return SignatureWindow(13, 4711, int(NOW - begun_days_ago * DAY), int(NOW + days_left * DAY))
 
 
 FRESH = window(10, 20)
 
 
 def evidence(
-    rdtype: str = "SOA", *, keys: Window = FRESH, signed: Window = FRESH, aliases: tuple[Alias, ...] = ()
+    rdtype: str = "SOA",
+    *,
+    keys: SignatureWindow = FRESH,
+    signed: SignatureWindow = FRESH,
+    aliases: tuple[Alias, ...] = (),
 ) -> Evidence:
     links = tuple(Link(zone, 2, "ab" * 32, keys) for zone in (".", "example.", "shop.example."))
     return Evidence("shop.example.", rdtype, aliases, links, signed)
 
 
-def secure(rdtype: str = "SOA", *, keys: Window = FRESH, signed: Window = FRESH) -> Secure:
+def secure(rdtype: str = "SOA", *, keys: SignatureWindow = FRESH, signed: SignatureWindow = FRESH) -> Secure:
     return Secure((), 60, evidence(rdtype, keys=keys, signed=signed))
 
 
 UNKNOWN = Indeterminate(KEY_LOOKUP_FAILED, "no resolver answered")
-G, B, N = Status.GOOD, Status.BAD, Status.NOT_CHECKED
+G, B, N = CheckStatus.GOOD, CheckStatus.BAD, CheckStatus.NOT_CHECKED
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,7 @@ G, B, N = Status.GOOD, Status.BAD, Status.NOT_CHECKED
     ],
 )
 def test_what_is_wrong_is_said_once_and_what_rests_on_it_is_not_checked(
-    soa: Verdict, ds: Verdict | None, dnskey: Verdict | None, statuses: tuple[Status, ...], reason: Reason | None
+    soa: Verdict, ds: Verdict | None, dnskey: Verdict | None, statuses: tuple[CheckStatus, ...], reason: Reason | None
 ) -> None:
     checks = list(judge_zone(ZoneFound("shop.example", soa, ds, dnskey), (), NOW))
     assert [check.name for check in checks] == ["delegation", "ds", "signatures"]
@@ -87,19 +91,28 @@ def test_an_alias_is_told_with_the_zone_that_it_leads_to() -> None:
     [
         (secure(), (), G, "shop.example. DNSKEY, in 20 days"),
         (secure(signed=window(10, 15)), (), G, "shop.example. SOA, in 15 days"),
-        (secure(), (secure("TXT", signed=window(20, 1.5)),), Status.WARNING, "shop.example. TXT, in 36 hours"),
-        (secure(), (Absent("nodata", 60, evidence("TXT", signed=window(20, 1))),), Status.WARNING,
-         "the absence of shop.example. TXT, in 24 hours"),
-        (secure(keys=window(20, 1.5)), (), Status.WARNING, "shop.example. DNSKEY, in 36 hours"),
+        (secure(), (secure("TXT", signed=window(20, 1.5)),), CheckStatus.WARNING, "shop.example. TXT, in 36 hours"),
+        (
+            secure(),
+            (Absent("nodata", 60, evidence("TXT", signed=window(20, 1))),),
+            CheckStatus.WARNING,
+            "the absence of shop.example. TXT, in 24 hours",
+        ),
+        (secure(keys=window(20, 1.5)), (), CheckStatus.WARNING, "shop.example. DNSKEY, in 36 hours"),
         # Signed for each answer, for two days: half of its time is left.
         (secure(signed=window(1, 1)), (), G, "shop.example. SOA, in 24 hours"),
         # That which ends first is none that ought to have been renewed.
-        (secure(signed=window(1, 1)), (secure("TXT", signed=window(20, 1.5)),), Status.WARNING, "TXT, in 36 hours"),
+        (
+            secure(signed=window(1, 1)),
+            (secure("TXT", signed=window(20, 1.5)),),
+            CheckStatus.WARNING,
+            "TXT, in 36 hours",
+        ),
         (secure(), (Bogus("TXT"), UNKNOWN), G, "shop.example. DNSKEY, in 20 days"),
     ],
-)  # fmt: skip
+)
 def test_the_signature_that_ends_first_is_told(
-    soa: Verdict, others: tuple[Verdict, ...], status: Status, found: str
+    soa: Verdict, others: tuple[Verdict, ...], status: CheckStatus, found: str
 ) -> None:
     *_, check = judge_zone(ZoneFound("shop.example", soa), others, NOW)
     assert (check.status, check.found.endswith(found)) == (status, True), check.found
@@ -107,7 +120,7 @@ def test_the_signature_that_ends_first_is_told(
 
 def test_times_of_signatures_come_round() -> None:
     late = 2**32 - DAY
-    round_the_corner = Window(13, 4711, late - 10 * DAY, 20 * DAY)
+    round_the_corner = SignatureWindow(13, 4711, late - 10 * DAY, 20 * DAY)
     *_, check = judge_zone(
         ZoneFound("shop.example", secure(keys=round_the_corner, signed=round_the_corner)), (), float(late)
     )

@@ -7,7 +7,7 @@ import pytest
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.scenes import Story
-from postroom.demo.town import Town
+from postroom.demo.town import DemoStack
 from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 
@@ -24,12 +24,12 @@ def stack() -> Iterator[LocalStack]:
 
 
 @pytest.fixture(scope="session")
-def town(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Town:
-    return Town(stack, tmp_path_factory.mktemp("keys"))
+def town(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> DemoStack:
+    return DemoStack(stack, tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="session")
-def story(town: Town) -> Story:
+def story(town: DemoStack) -> Story:
     return Story(town, print)
 
 

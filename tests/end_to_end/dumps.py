@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from postroom.local.stack import Deployment
+from postroom.local.stack import LocalDeployment
 
 TABLES = ("PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable")
 QUEUES = (
@@ -15,7 +15,7 @@ QUEUES = (
 )
 
 
-def table(deployment: Deployment, output: str) -> list[dict[str, Any]]:
+def table(deployment: LocalDeployment, output: str) -> list[dict[str, Any]]:
     pages = (
         deployment.client("dynamodb")
         .get_paginator("scan")
@@ -25,7 +25,7 @@ def table(deployment: Deployment, output: str) -> list[dict[str, Any]]:
     return sorted(items, key=repr)
 
 
-def objects(deployment: Deployment) -> dict[str, bytes]:
+def objects(deployment: LocalDeployment) -> dict[str, bytes]:
     s3, bucket = deployment.client("s3"), deployment.outputs["Bucket"]
     names = [
         item["Key"]
@@ -35,7 +35,7 @@ def objects(deployment: Deployment) -> dict[str, bytes]:
     return {name: s3.get_object(Bucket=bucket, Key=name)["Body"].read() for name in names}
 
 
-def queues(deployment: Deployment) -> dict[str, int]:
+def queues(deployment: LocalDeployment) -> dict[str, int]:
     sqs = deployment.client("sqs")
     found = {}
     for output in QUEUES:
@@ -44,7 +44,7 @@ def queues(deployment: Deployment) -> dict[str, int]:
     return found
 
 
-def everything(deployment: Deployment) -> dict[str, Any]:
+def everything(deployment: LocalDeployment) -> dict[str, Any]:
     return {
         **{output: table(deployment, output) for output in TABLES},
         "objects": objects(deployment),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from postroom.local.stack import Deployment
+from postroom.local.stack import LocalDeployment
 
 PIECE_BYTES = 16
 """Who shows half a key has shown a key: each piece of so many bytes is looked for."""
@@ -44,7 +44,7 @@ def _forms(key: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"{where} in base64url after {before}", inner.translate(bytes.maketrans(b"+/", b"-_"))
 
 
-def left_behind(deployment: Deployment) -> dict[str, bytes]:
+def left_behind(deployment: LocalDeployment) -> dict[str, bytes]:
     """Everything that a deployment keeps anywhere but in Secrets Manager, by where it is."""
     client = deployment.client
     found = dict(_logs(deployment))
@@ -74,7 +74,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {f"file {path}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _logs(deployment: Deployment) -> Iterator[tuple[str, bytes]]:
+def _logs(deployment: LocalDeployment) -> Iterator[tuple[str, bytes]]:
     logs = deployment.client("logs")
     for group in logs.describe_log_groups()["logGroups"]:
         pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group["logGroupName"])
@@ -82,7 +82,7 @@ def _logs(deployment: Deployment) -> Iterator[tuple[str, bytes]]:
         yield f"log group {group['logGroupName']}", "\n".join(lines).encode()
 
 
-def _messages(deployment: Deployment, url: str) -> Iterator[Any]:
+def _messages(deployment: LocalDeployment, url: str) -> Iterator[Any]:
     """Of a queue nobody is at work on; each stays in it, and is not handed out again for a while."""
     sqs = deployment.client("sqs")
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):

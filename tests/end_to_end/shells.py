@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from postroom.cli.up import describe_stack
-from postroom.demo.town import Town
+from postroom.demo.town import DemoStack
 from postroom.local.stack import LocalStack
 
 Shell = Callable[[str], str]
 _SECONDS = 1200
 
 
-def open_shell(town: Town, folder: Path, **environment: str) -> Shell:
+def open_shell(town: DemoStack, folder: Path, **environment: str) -> Shell:
     """A shell in a folder; it answers what a script prints, and insists that every command of it succeeds."""
     return shell_beside(town.stack, folder, **environment)
 

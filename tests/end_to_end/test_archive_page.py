@@ -8,10 +8,10 @@ import pytest
 from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_dm3 import call, find, https, write
 
-from postroom.client.dm3 import Sent
+from postroom.client.dm3 import Dm3Sent
 from postroom.demo.names import ALICE, BOB, MALLORY, SERVICE
 from postroom.demo.scenes import Story, now_ms
-from postroom.demo.town import RECEIVER, Town
+from postroom.demo.town import RECEIVER, DemoStack
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(town: Town, own_pem: Path, home: Path) -> Shell:
+def run(town: DemoStack, own_pem: Path, home: Path) -> Shell:
     """A shell in a folder with what the page speaks of: keys, a registry; and the key of the domain's owner is set."""
     (home / f"{BOB}.json").write_bytes(town.names.key_file(BOB).read_bytes())
     (home / "names.json").write_bytes(town.names.registry_file.read_bytes())
@@ -46,7 +46,7 @@ def run(town: Town, own_pem: Path, home: Path) -> Shell:
 
 
 def test_mail_comes_home_and_is_kept_as_the_page_says(
-    story: Story, town: Town, https: HttpsClient, home: Path, run: Shell
+    story: Story, town: DemoStack, https: HttpsClient, home: Path, run: Shell
 ) -> None:
     find(town, write(town, https, "Good morning, Bob, at home"))
     envelope = story.envelope(town.sender, {"Text": "for the archive"})
@@ -87,7 +87,7 @@ def test_mail_comes_home_and_is_kept_as_the_page_says(
 
 
 def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
-    town: Town, https: HttpsClient, run: Shell
+    town: DemoStack, https: HttpsClient, run: Shell
 ) -> None:
     """Only the receiver sees it: what the post office sees, alice.eth signed; mallory.eth's name is sealed."""
     names = town.names
@@ -100,7 +100,7 @@ def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
         signing=alice.signing,
     )
     call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1})
-    find(town, Sent(envelope, ()))
+    find(town, Dm3Sent(envelope, ()))
     assert "1 of them set aside: SenderSignatureInvalid" in run(LETTERS)
     assert "set aside: SenderSignatureInvalid" in run(ASIDE)
     assert town.receiver.filed(BOB) == []

@@ -12,7 +12,7 @@ from postroom.client.mailbox import MessageGoneError, NotTheOwnerError, Untruste
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import BOB
 from postroom.demo.scenes import Story
-from postroom.demo.town import DM3_HOST, SUBJECT, Town
+from postroom.demo.town import DM3_HOST, SUBJECT, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
@@ -26,7 +26,7 @@ KEY = PrivateKey.generate("ed25519")
 
 
 @pytest.fixture(scope="module")
-def reached(town: Town) -> dict[str, Any]:
+def reached(town: DemoStack) -> dict[str, Any]:
     """How the town is reached; desk.example has its post office and its owner from now on."""
     office = town.receiver
     office.operators.put_subject(DESK, SubjectRule(SUBJECT, Treatment.MAILBOX, DESK))
@@ -38,7 +38,7 @@ def reached(town: Town) -> dict[str, Any]:
 
 
 def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(
-    story: Story, town: Town, reached: dict[str, Any]
+    story: Story, town: DemoStack, reached: dict[str, Any]
 ) -> None:
     sent = story.envelope(town.sender, {"Text": "Good morning 🤝"}, to=DESK)
     with Mailbox(URL, DESK, KEY, **reached) as mailbox:
@@ -54,7 +54,7 @@ def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(
         assert message.id not in [each.id for each in mailbox.unread()]
 
 
-def test_the_same_from_asyncio(story: Story, town: Town, reached: dict[str, Any]) -> None:
+def test_the_same_from_asyncio(story: Story, town: DemoStack, reached: dict[str, Any]) -> None:
     sent = story.envelope(town.sender, {"Text": "Good evening"}, to=DESK)
 
     async def read() -> str:
@@ -71,18 +71,18 @@ def test_the_same_from_asyncio(story: Story, town: Town, reached: dict[str, Any]
         mailbox.message(message_id)
 
 
-def test_a_user_of_dm3_signs_in_with_the_key_of_the_profile(town: Town, reached: dict[str, Any]) -> None:
+def test_a_user_of_dm3_signs_in_with_the_key_of_the_profile(town: DemoStack, reached: dict[str, Any]) -> None:
     with Mailbox(f"https://{DM3_HOST}", BOB, town.names.users[BOB], **reached) as mailbox:
         assert mailbox.status().waiting >= 0
         assert mailbox.settings().unverified is not None
 
 
-def test_nobody_signs_in_with_anothers_key(town: Town, reached: dict[str, Any]) -> None:
+def test_nobody_signs_in_with_anothers_key(town: DemoStack, reached: dict[str, Any]) -> None:
     with Mailbox(URL, DESK, town.sender.key, **reached) as mailbox, pytest.raises(NotTheOwnerError):
         mailbox.status()
 
 
-def test_a_host_that_nobody_vouches_for_is_not_talked_to(town: Town, reached: dict[str, Any]) -> None:
+def test_a_host_that_nobody_vouches_for_is_not_talked_to(town: DemoStack, reached: dict[str, Any]) -> None:
     slept: list[float] = []
     untrusting = {"connect": reached["connect"], "sleep": slept.append}
     with Mailbox(URL, DESK, town.sender.key, **untrusting) as mailbox, pytest.raises(UntrustedHostError):

@@ -13,7 +13,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import BOB
 from postroom.demo.office import until
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, SUBJECT, Town
+from postroom.demo.town import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -36,7 +36,7 @@ READ, SETTINGS = blocks("receive/client.md")
 
 
 @pytest.fixture(scope="module")
-def shop(town: Town) -> None:
+def shop(town: DemoStack) -> None:
     """shop.example is served here, has a key to sign by, and an owner."""
     office, key = town.receiver, PrivateKey.generate("ed25519")
     record = zone_line(NLWEB.key_name(SHOP, "pk1"), record_text(key.public))
@@ -50,7 +50,7 @@ def shop(town: Town) -> None:
 
 
 @pytest.fixture
-def shell(town: Town, shop: None, tmp_path: Path) -> Shell:
+def shell(town: DemoStack, shop: None, tmp_path: Path) -> Shell:
     """A shell in a folder with the keys that the pages speak of, in which `postroom` finds the town."""
     (tmp_path / "owner.pem").write_bytes(OWNER.to_pem())
     shutil.copy(town.names.key_file(BOB), tmp_path / "bob.eth.json")
@@ -58,7 +58,7 @@ def shell(town: Town, shop: None, tmp_path: Path) -> Shell:
 
 
 def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(
-    story: Story, town: Town, shell: Shell, tmp_path: Path
+    story: Story, town: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
     sent = story.envelope(town.sender, {"Text": "for the shop"}, to=SHOP)
     assert story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
@@ -71,7 +71,7 @@ def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(
     assert "nothing waits in shop.example" in shell(READ)
 
 
-def test_an_owner_shows_and_changes_settings_as_the_page_says(town: Town, shell: Shell) -> None:
+def test_an_owner_shows_and_changes_settings_as_the_page_says(town: DemoStack, shell: Shell) -> None:
     shown = shell(SETTINGS).splitlines()
     assert 'extension.spamFilterRules.block=["mallory.eth"]' in shown[: len(shown) // 2]
     assert shown[-2:] == ['extension.spamFilterRules.block=["mallory.eth", "eve.eth"]', "unverified=false"]
@@ -79,7 +79,7 @@ def test_an_owner_shows_and_changes_settings_as_the_page_says(town: Town, shell:
     assert bob.extension.rules.block == ("mallory.eth", "eve.eth")
 
 
-def test_an_owner_sends_as_the_page_says(town: Town, shell: Shell) -> None:
+def test_an_owner_sends_as_the_page_says(town: DemoStack, shell: Shell) -> None:
     told = shell(SEND)
     assert told.startswith("delivered\n")
     [correlation] = re.findall(r"^  correlation: (.*)$", told, re.MULTILINE)

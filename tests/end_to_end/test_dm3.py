@@ -5,14 +5,14 @@ import json
 import pytest
 from tests.end_to_end import dumps
 
-from postroom.client import Fate
-from postroom.client.dm3 import Dm3Sender, Letter, Sent
+from postroom.client import SendOutcome
+from postroom.client.dm3 import Dm3Draft, Dm3Sender, Dm3Sent
 from postroom.core.ijson import JsonValue
 from postroom.demo.names import ALICE, BOB
 from postroom.demo.office import until
 from postroom.demo.scenes import Story, now_ms
-from postroom.demo.town import DM3_HOST, Town
-from postroom.net.https import HttpsClient, Response
+from postroom.demo.town import DM3_HOST, DemoStack
+from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.envelope import open_message, read_envelope
 from postroom.storage.keys import seen_key_dm3
 from postroom.storage.mail.reader import Filed
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("town")
 
 
 @pytest.fixture
-def https(town: Town) -> HttpsClient:
+def https(town: DemoStack) -> HttpsClient:
     return HttpsClient(
         lambda _host: ["127.0.0.1"],
         port=town.stack.door.port,
@@ -30,27 +30,27 @@ def https(town: Town) -> HttpsClient:
     )
 
 
-def write(town: Town, https: HttpsClient, text: str, sender: str = ALICE) -> Sent:
+def write(town: DemoStack, https: HttpsClient, text: str, sender: str = ALICE) -> Dm3Sent:
     who = Dm3Sender(sender, town.names.users[sender], town.names.profiles, https)
 
-    def send() -> Sent | None:
+    def send() -> Dm3Sent | None:
         # A look-up at the door has a second; on a busy machine the first of them may take longer.
-        sent = who.send(Letter(BOB, text))
-        return None if sent.fate is Fate.NOT_NOW else sent
+        sent = who.send(Dm3Draft(BOB, text))
+        return None if sent.fate is SendOutcome.NOT_NOW else sent
 
     return until("it is taken or refused", send)
 
 
-def call(https: HttpsClient, body: JsonValue) -> Response:
+def call(https: HttpsClient, body: JsonValue) -> HttpsResponse:
     return https.post(f"https://{DM3_HOST}/dm3", json.dumps(body).encode(), "application/json")
 
 
-def submission(sent: Sent, **more: JsonValue) -> dict[str, JsonValue]:
+def submission(sent: Dm3Sent, **more: JsonValue) -> dict[str, JsonValue]:
     assert sent.envelope
     return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [sent.envelope.as_json()], **more}
 
 
-def find(town: Town, sent: Sent) -> Filed:
+def find(town: DemoStack, sent: Dm3Sent) -> Filed:
     def look() -> Filed | None:
         filed = town.receiver.filed(BOB)
         return next((each for each in filed if each.line.receipt["message_hash"] == sent.message_hash), None)
@@ -58,7 +58,7 @@ def find(town: Town, sent: Sent) -> Filed:
     return until("it is filed", look)
 
 
-def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(town: Town, https: HttpsClient) -> None:
+def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(town: DemoStack, https: HttpsClient) -> None:
     sent = write(town, https, "hello Bob")
     filed = find(town, sent)
     stored = read_envelope(json.loads(filed.line.envelope))
@@ -75,7 +75,7 @@ def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(town: Town, http
     assert "hash" not in known
 
 
-def test_the_same_envelope_again_is_accepted_and_filed_once(town: Town, https: HttpsClient) -> None:
+def test_the_same_envelope_again_is_accepted_and_filed_once(town: DemoStack, https: HttpsClient) -> None:
     sent = write(town, https, "only once")
     find(town, sent)
     before = len(town.receiver.rows())
@@ -85,7 +85,7 @@ def test_the_same_envelope_again_is_accepted_and_filed_once(town: Town, https: H
     assert len(town.receiver.rows()) == before
 
 
-def test_a_refusal_stores_nothing_anywhere(town: Town, https: HttpsClient) -> None:
+def test_a_refusal_stores_nothing_anywhere(town: DemoStack, https: HttpsClient) -> None:
     town.receiver.settle()
     before = dumps.everything(town.receiver.deployment)
     forged = town.names.forgery("send me your keys", now_ms()).as_json()
@@ -94,7 +94,7 @@ def test_a_refusal_stores_nothing_anywhere(town: Town, https: HttpsClient) -> No
     assert dumps.everything(town.receiver.deployment) == before
 
 
-def test_batches_and_notifications_go_through_the_real_door(town: Town, https: HttpsClient) -> None:
+def test_batches_and_notifications_go_through_the_real_door(town: DemoStack, https: HttpsClient) -> None:
     sent = write(town, https, "in a batch")
     answer = call(https, [submission(sent, id="a"), {"jsonrpc": "2.0", "method": "nonsense", "id": "b"}])
     said = json.loads(answer.body)
@@ -104,14 +104,14 @@ def test_batches_and_notifications_go_through_the_real_door(town: Town, https: H
     assert (silent.status, silent.body) == (204, b"")
 
 
-def test_an_envelope_too_large_for_the_queue_is_filed(town: Town, https: HttpsClient) -> None:
+def test_an_envelope_too_large_for_the_queue_is_filed(town: DemoStack, https: HttpsClient) -> None:
     sent = write(town, https, "x" * 1_000_000)
     filed = find(town, sent)
     opened = open_message(read_envelope(json.loads(filed.line.envelope)), [town.names.users[BOB].encryption])
     assert opened.message == "x" * 1_000_000
 
 
-def test_logs_name_no_sender(story: Story, town: Town, https: HttpsClient) -> None:
+def test_logs_name_no_sender(story: Story, town: DemoStack, https: HttpsClient) -> None:
     find(town, write(town, https, "psst"))
     call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [town.names.forgery("!", 1).as_json()]})
     said = "\n".join(line.text for line in town.receiver.deployment.logs())

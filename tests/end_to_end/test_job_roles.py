@@ -14,7 +14,7 @@ from postroom.core.settings import read_outputs
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, clean_session
 from postroom.local.spark import environment_of
-from postroom.local.stack import Deployment, LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.runtime import deployment as composition
 from postroom.storage.containers import Use
 from postroom.storage.keys import RowKey, claim_name, row_key, segment_name
@@ -26,21 +26,21 @@ MAILBOX = "receiver.example"
 
 
 @pytest.fixture(scope="module")
-def deployment() -> Iterator[Deployment]:
+def deployment() -> Iterator[LocalDeployment]:
     with LocalStack(template_path()) as stack:
         yield stack.deploy("night")
 
 
-def job_of(deployment: Deployment, job: str) -> dict[str, Any]:
+def job_of(deployment: LocalDeployment, job: str) -> dict[str, Any]:
     return dict(deployment.client("glue").get_job(JobName=deployment.outputs[job])["Job"])
 
 
-def signed_by(deployment: Deployment, job: str) -> dict[str, str]:
+def signed_by(deployment: LocalDeployment, job: str) -> dict[str, str]:
     """What the job's role signs with, as the environment says it."""
     return session_of(deployment, job_of(deployment, job)["Role"])
 
 
-def run(deployment: Deployment, job: str) -> None:
+def run(deployment: LocalDeployment, job: str) -> None:
     said = job_of(deployment, job)
     arguments = said["DefaultArguments"] | {
         "--JOB_NAME": said["Name"],
@@ -53,7 +53,7 @@ def run(deployment: Deployment, job: str) -> None:
     run_job_here(script, [word for argument in arguments.items() for word in argument], environment)
 
 
-def file_two_days_ago(deployment: Deployment, count: int) -> list[RowKey]:
+def file_two_days_ago(deployment: LocalDeployment, count: int) -> list[RowKey]:
     """Messages in one segment; the first is acknowledged."""
     at_ms = round(time.time() * 1000) - 2 * 86_400_000
     rows = [row_key(MAILBOX, 1, at_ms, f"{number:032x}") for number in range(count)]
@@ -76,18 +76,18 @@ def file_two_days_ago(deployment: Deployment, count: int) -> list[RowKey]:
     return rows
 
 
-def names(deployment: Deployment) -> list[str]:
+def names(deployment: LocalDeployment) -> list[str]:
     found = deployment.client("s3").list_objects_v2(Bucket=deployment.outputs["Bucket"])
     return [entry["Key"] for entry in found.get("Contents", [])]
 
 
-def object_of(deployment: Deployment, row: RowKey) -> str | None:
+def object_of(deployment: LocalDeployment, row: RowKey) -> str | None:
     key = {"pk": {"S": row.pk}, "sk": {"S": row.sk}}
     found = deployment.client("dynamodb").get_item(TableName=deployment.outputs["PostTable"], Key=key)
     return found["Item"].get("o", {}).get("S")
 
 
-def test_compaction_does_its_work_in_its_role(deployment: Deployment) -> None:
+def test_compaction_does_its_work_in_its_role(deployment: LocalDeployment) -> None:
     acknowledged, *waiting = file_two_days_ago(deployment, 3)
     run(deployment, "CompactJob")
     left = names(deployment)
@@ -110,7 +110,7 @@ FORBIDDEN = [
 
 @pytest.mark.parametrize(("job", "call", "request_"), FORBIDDEN)
 def test_what_a_job_has_no_business_with_it_may_not(
-    deployment: Deployment, job: str, call: str, request_: dict[str, object]
+    deployment: LocalDeployment, job: str, call: str, request_: dict[str, object]
 ) -> None:
     signed = {name.lower(): value for name, value in signed_by(deployment, job).items()}
     client = clean_session().client("s3", endpoint_url=deployment.client.endpoint, **signed)
@@ -118,7 +118,7 @@ def test_what_a_job_has_no_business_with_it_may_not(
         getattr(client, call)(Bucket=deployment.outputs["Bucket"], **request_)
 
 
-def test_expiry_does_its_work_in_its_role(deployment: Deployment) -> None:
+def test_expiry_does_its_work_in_its_role(deployment: LocalDeployment) -> None:
     s3, bucket = deployment.client("s3"), deployment.outputs["Bucket"]
     parts = composition.Deployment(read_outputs(deployment.outputs), deployment.client).storage
     mailboxes = parts.mailboxes

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from postroom.cli.app import app, jobs
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, Town
+from postroom.demo.town import RECEIVER, DemoStack
 from postroom.jobs.reading import Damage
 from postroom.storage.mail.past import Stand
 
@@ -24,7 +24,7 @@ HERE, ON_AWS, HOLD = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULT
 @pytest.mark.proof
 @pytest.mark.spark
 @pytest.mark.stack
-def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: Town, tmp_path: Path) -> None:
+def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: DemoStack, tmp_path: Path) -> None:
     shell = open_shell(town, tmp_path)
     story.filed()
     town.receiver.settle()
@@ -43,7 +43,7 @@ def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: Town, tmp_p
 
 
 @pytest.mark.stack
-def test_the_library_is_put_where_the_jobs_look_for_it(town: Town, tmp_path: Path) -> None:
+def test_the_library_is_put_where_the_jobs_look_for_it(town: DemoStack, tmp_path: Path) -> None:
     said = open_shell(town, tmp_path)(ON_AWS.replace(" --stack-name NAME", ""))
     name = re.search(r"(jobs/lib/\S+\.zip)", said)
     assert name
@@ -51,7 +51,7 @@ def test_the_library_is_put_where_the_jobs_look_for_it(town: Town, tmp_path: Pat
 
 
 @pytest.mark.stack
-def test_a_mailbox_is_held_and_released(town: Town, tmp_path: Path) -> None:
+def test_a_mailbox_is_held_and_released(town: DemoStack, tmp_path: Path) -> None:
     shell = open_shell(town, tmp_path)
     hold, release = HOLD.strip().splitlines()
     shell(hold)

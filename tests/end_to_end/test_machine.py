@@ -20,12 +20,12 @@ from tests.http.machine import MailboxMachine
 from tests.pipeline.ports import Clock
 from tests.tiers import examples
 
-from postroom.demo.office import Office, until
+from postroom.demo.office import DemoDeployment, until
 from postroom.demo.scenes import Story
-from postroom.demo.town import SUBJECT, Town
+from postroom.demo.town import SUBJECT, DemoStack
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
-from postroom.local.stack import Deployment
+from postroom.local.stack import LocalDeployment
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.mail.ids import id_of
@@ -55,7 +55,7 @@ class RealClock(Clock):
 class FarCounter(Counter):
     """The counter of a deployment, asked over HTTPS; what is done to its store goes past it."""
 
-    def __init__(self, deployment: Deployment, town: Town) -> None:
+    def __init__(self, deployment: LocalDeployment, town: DemoStack) -> None:
         client, outputs = deployment.client, deployment.outputs
         names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable")
         store = Deployed(
@@ -92,7 +92,7 @@ class FarMailbox(MailboxMachine):
     # As `postroom mailbox rotate-keys` has it: by then every instance of the function has read the key.
     key_begins_after = 120
 
-    def __init__(self, counter: FarCounter, office: Office, story: Story) -> None:
+    def __init__(self, counter: FarCounter, office: DemoDeployment, story: Story) -> None:
         super().__init__(counter)
         self._far = counter
         self._office = office
@@ -114,9 +114,9 @@ class FarMailbox(MailboxMachine):
 
 
 @pytest.fixture(scope="module")
-def office(town: Town) -> Office:
+def office(town: DemoStack) -> DemoDeployment:
     """shop.com has a post office of its own, at which nobody asks too often."""
-    office = Office(SHOP, town.stack.deploy("machine", {"CounterRequestsASecond": "1000"}))
+    office = DemoDeployment(SHOP, town.stack.deploy("machine", {"CounterRequestsASecond": "1000"}))
     office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
     # As far as `spread` goes, before anybody asks: for half a minute a counter does not know of a door's new shards.
     office.mailboxes.raise_shards(SHOP, 4)
@@ -125,14 +125,14 @@ def office(town: Town) -> Office:
 
 
 @pytest.fixture(scope="module")
-def counter(town: Town, office: Office) -> Iterator[FarCounter]:
+def counter(town: DemoStack, office: DemoDeployment) -> Iterator[FarCounter]:
     far = FarCounter(office.deployment, town)
     yield far
     far.https.close()
 
 
 def test_whatever_happens_an_owner_sees_each_message_once_in_a_pass_until_it_is_acknowledged(
-    counter: FarCounter, office: Office, story: Story
+    counter: FarCounter, office: DemoDeployment, story: Story
 ) -> None:
     run_state_machine_as_test(
         lambda: FarMailbox(counter, office, story),

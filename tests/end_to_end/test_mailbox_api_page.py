@@ -9,7 +9,7 @@ from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, Town
+from postroom.demo.town import RECEIVER, DemoStack
 
 __all__ = ["tools"]
 
@@ -22,7 +22,7 @@ GENERATE = "openssl genpkey -algorithm ed25519 -out own.pem"
 
 
 @pytest.fixture
-def shell(town: Town, own_pem: Path, tmp_path: Path) -> Shell:
+def shell(town: DemoStack, own_pem: Path, tmp_path: Path) -> Shell:
     """A shell in which `curl` finds the town by its names, and `postroom` its deployment."""
     host, port, opened = f"nlweb.{RECEIVER}", town.stack.door.port, open_shell(town, tmp_path)
     found = f"--cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 --fail-with-body"
@@ -37,7 +37,7 @@ def shell(town: Town, own_pem: Path, tmp_path: Path) -> Shell:
 
 
 def test_a_shell_signs_in_reads_and_acknowledges_as_the_page_says(
-    story: Story, town: Town, shell: Shell, tmp_path: Path
+    story: Story, town: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
     envelope = story.envelope(town.sender, {"Text": "for the counter"})
     assert story.post(envelope)[0] == 200

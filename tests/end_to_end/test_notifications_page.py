@@ -15,7 +15,7 @@ from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.demo.office import until
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, SUBJECT, Town
+from postroom.demo.town import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
@@ -58,7 +58,7 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver(town: Town) -> Iterator[Receiver]:
+def receiver(town: DemoStack) -> Iterator[Receiver]:
     """At the port of all hosts of this town, at an address of its own."""
     made = Receiver()
     with HTTPServer(("127.0.0.2", town.stack.door.port), made.hook) as server:
@@ -74,7 +74,7 @@ def receiver(town: Town) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def home(town: Town) -> str:
+def home(town: DemoStack) -> str:
     office = town.receiver
     office.operators.put_subject(HOME, SubjectRule(SUBJECT, Treatment.MAILBOX, HOME))
     office.operators.put_domain(Domain(HOME))
@@ -83,7 +83,7 @@ def home(town: Town) -> str:
 
 
 def test_a_target_is_told_that_mail_came_in_once_it_gave_its_code_back(
-    story: Story, town: Town, shell: Shell, receiver: Receiver, home: str
+    story: Story, town: DemoStack, shell: Shell, receiver: Receiver, home: str
 ) -> None:
     keys, name, verify, list_and_remove = (block.replace(f" {RECEIVER}", f" {home}") for block in (KEYS, *SHELL))
     told = shell(keys + name)

@@ -13,7 +13,7 @@ from postroom.core.canonical import jcs
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.scenes import Story, now_ms
-from postroom.demo.town import RECEIVER, SUBJECT, Town
+from postroom.demo.town import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 # One stack serves all of these: they run in one process.
@@ -44,7 +44,7 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(story: Story, town: Town, tmp_path: Path) -> None:
+def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(story: Story, town: DemoStack, tmp_path: Path) -> None:
     content = {
         "Header": {
             "From": SHELL,

@@ -14,7 +14,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import SERVICE
 from postroom.demo.office import until
 from postroom.demo.scenes import Story
-from postroom.demo.town import DM3_HOST, RECEIVER, Correspondent, Town
+from postroom.demo.town import DM3_HOST, RECEIVER, Correspondent, DemoStack
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.profile import UserProfile, data_uri
@@ -32,13 +32,13 @@ ORDERS, JUNK = f"orders.{HOME}", "mail.junk.example"
 
 
 @pytest.fixture
-def shell(town: Town, tmp_path: Path) -> Shell:
+def shell(town: DemoStack, tmp_path: Path) -> Shell:
     """A shell in which `postroom` finds the town."""
     return open_shell(town, tmp_path)
 
 
 def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
-    story: Story, town: Town, shell: Shell, tmp_path: Path
+    story: Story, town: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
     office, key = town.receiver, PrivateKey.generate("ed25519")
     office.operators.put_domain(Domain(HOME))
@@ -69,7 +69,7 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
     assert len(office.filed(ORDERS)) == 1
 
 
-def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: Town, shell: Shell, tmp_path: Path) -> None:
+def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: DemoStack, shell: Shell, tmp_path: Path) -> None:
     office, keys = town.receiver, UserKeys.random()
     (tmp_path / f"{CAROL}.json").write_text(json.dumps(keys.as_json()))
     profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))

@@ -15,13 +15,13 @@ from tests.roles import session_of
 from tests.test_template import evaluator, role_of
 
 from postroom.local.clients import REGION, clean_session
-from postroom.local.stack import Deployment, LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
 
 pytestmark = pytest.mark.xdist_group("town")
 
 
 @pytest.fixture(scope="module")
-def deployment(stack: LocalStack) -> Deployment:
+def deployment(stack: LocalStack) -> LocalDeployment:
     # On one machine functions may reach all of the account's queues, buses, topics and functions; deployed, none.
     nothing = {"ForwardQueueArns": "", "ForwardBusArns": "", "HandlerFunctionArns": "", "NotifyTopicArn": "none"}
     return stack.deploy("roles", nothing)
@@ -113,7 +113,7 @@ def calls_of(table: dict[str, list[Call]]) -> list[Any]:
     ]
 
 
-def client_of(deployment: Deployment, who: str, service: str) -> BaseClient:
+def client_of(deployment: LocalDeployment, who: str, service: str) -> BaseClient:
     """A client that signs as the role of a function or a job."""
     [role] = [one.physical for one in deployment.resources if one.logical == ROLES[who]]
     signed = session_of(deployment, f"arn:aws:iam::{deployment.account}:role/{role.rpartition('/')[2]}")
@@ -126,7 +126,7 @@ def client_of(deployment: Deployment, who: str, service: str) -> BaseClient:
     return made
 
 
-def make(deployment: Deployment, who: str, call: Call) -> None:
+def make(deployment: LocalDeployment, who: str, call: Call) -> None:
     said = {
         name: deployment.outputs[value[1:]] if isinstance(value, str) and value.startswith("@") else value
         for name, value in call.parameters.items()
@@ -135,12 +135,12 @@ def make(deployment: Deployment, who: str, call: Call) -> None:
 
 
 @pytest.mark.parametrize(("who", "call"), calls_of(OWN))
-def test_what_is_its_own_is_allowed(deployment: Deployment, who: str, call: Call) -> None:
+def test_what_is_its_own_is_allowed(deployment: LocalDeployment, who: str, call: Call) -> None:
     make(deployment, who, call)
 
 
 @pytest.mark.parametrize(("who", "call"), calls_of(NOT_OWN))
-def test_what_is_anothers_is_denied(deployment: Deployment, who: str, call: Call) -> None:
+def test_what_is_anothers_is_denied(deployment: LocalDeployment, who: str, call: Call) -> None:
     with pytest.raises(ClientError) as caught:
         make(deployment, who, call)
     assert caught.value.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException")
@@ -184,14 +184,14 @@ def leading_keys(statement: dict[str, Any], action: str, arn: str) -> list[str]:
     return said
 
 
-def test_every_role_of_the_template_is_tried(deployment: Deployment) -> None:
+def test_every_role_of_the_template_is_tried(deployment: LocalDeployment) -> None:
     roles = {one.logical for one in deployment.resources if one.type == "AWS::IAM::Role"}
     # The schedule's is SAM's: it may invoke the keeper.
     assert roles == set(ROLES.values()) | {"KeeperFunctionRoundRole"}
     assert set(OWN) == set(NOT_OWN)
 
 
-def test_the_schedule_may_invoke_the_keeper_and_nothing_else(deployment: Deployment) -> None:
+def test_the_schedule_may_invoke_the_keeper_and_nothing_else(deployment: LocalDeployment) -> None:
     [role] = [one for one in deployment.resources if one.logical == "KeeperFunctionRoundRole"]
     [policy] = role.properties["Policies"]
     [statement] = policy["PolicyDocument"]["Statement"]

@@ -18,15 +18,15 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tests.end_to_end.leaks import files_in, leaks, left_behind
 
-from postroom.client import Fate, Mailbox
-from postroom.client.dm3 import Dm3Sender, Letter
+from postroom.client import Mailbox, SendOutcome
+from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import ALICE, BOB, Names
-from postroom.demo.office import Office, envelope_of, until
+from postroom.demo.office import DemoDeployment, envelope_of, until
 from postroom.demo.scenes import Story
-from postroom.demo.town import BUFFER, SUBJECT, Correspondent, Town
-from postroom.demo.webhooks import Receiver
-from postroom.local.gateway import Answer, Request
+from postroom.demo.town import BUFFER, SUBJECT, Correspondent, DemoStack
+from postroom.demo.webhooks import WebhookReceiver
+from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.net.https import HttpsClient
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -44,8 +44,8 @@ NAMES = ("SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys")
 class Strongroom:
     """A deployment, and all that anybody was answered by it, or sent by it."""
 
-    town: Town
-    office: Office
+    town: DemoStack
+    office: DemoDeployment
     names: Names
     seen: dict[str, bytes] = field(default_factory=dict)
 
@@ -92,9 +92,9 @@ class Strongroom:
 
 
 @pytest.fixture(scope="module")
-def strongroom(town: Town, tmp_path_factory: pytest.TempPathFactory) -> Strongroom:
+def strongroom(town: DemoStack, tmp_path_factory: pytest.TempPathFactory) -> Strongroom:
     folder = tmp_path_factory.mktemp("safe")
-    office = Office(SAFE, town.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}))
+    office = DemoDeployment(SAFE, town.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}))
     ours = Correspondent(SAFE, "pk1", PrivateKey.generate("ed25519"))
     town.publish(ours)
     office.signing_keys.put(SAFE, ours.selector, ours.key)
@@ -141,7 +141,7 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
     # Nothing that needs them is done, and nobody is told more than that.
     assert strongroom.ask("GET", f"{at}/auth/{SAFE}").json()["reason"] == "SigningKeyUnavailable"
     alice = Dm3Sender(ALICE, strongroom.names.users[ALICE], strongroom.names.profiles, _https(town))
-    assert alice.send(Letter(BOB, "too early")).fate is Fate.NOT_NOW
+    assert alice.send(Dm3Draft(BOB, "too early")).fate is SendOutcome.NOT_NOW
     forged = story.envelope(
         Correspondent(town.sender.domain, town.sender.selector, PrivateKey.generate("ed25519")), to=SAFE
     )
@@ -161,9 +161,9 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
     until("the courier is at no notice", lambda: strongroom.in_hand("CourierQueueUrl") == 0 or None)
     for function in ("MailboxFunction", "InboxFunction", "CourierFunction"):
         strongroom.begin_anew(function)
-    receiver = Receiver()
+    receiver = WebhookReceiver()
 
-    def take(request: Request) -> Answer:
+    def take(request: GatewayRequest) -> GatewayResponse:
         strongroom.see("request to a webhook", request.body + repr(request.headers).encode())
         return receiver(request)
 
@@ -173,7 +173,7 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
     receiver.secret = made["secret"]
     code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
     assert strongroom.ask("POST", f"{targets}/{made['id']}/verify", {"code": code}, token).status_code == 200
-    until("the letter is taken", lambda: alice.send(Letter(BOB, "good morning")).fate is Fate.TAKEN or None)
+    until("the letter is taken", lambda: alice.send(Dm3Draft(BOB, "good morning")).fate is SendOutcome.TAKEN or None)
     until("it is filed, with a postmark", lambda: strongroom.office.filed(BOB) or None)
     sent = story.envelope(town.sender, {"Text": "Good morning"}, to=SAFE)
     assert strongroom.ask("POST", f"{at}/inbox", sent).status_code == 200
@@ -194,11 +194,11 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
     return strongroom
 
 
-def _door(town: Town) -> tuple[str, int]:
+def _door(town: DemoStack) -> tuple[str, int]:
     return "127.0.0.1", town.stack.door.port
 
 
-def _https(town: Town) -> HttpsClient:
+def _https(town: DemoStack) -> HttpsClient:
     trusted = str(town.stack.authority.pem)
     return HttpsClient(lambda _: ["127.0.0.1"], port=town.stack.door.port, allow_private=True, ca_file=trusted)
 

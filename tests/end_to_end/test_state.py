@@ -8,7 +8,7 @@ import pytest
 from postroom.core.ijson import JsonValue
 from postroom.demo.names import BOB
 from postroom.demo.scenes import Story
-from postroom.demo.town import BUFFER, ORDER, RECEIVER, SUBJECT, Town
+from postroom.demo.town import BUFFER, ORDER, RECEIVER, SUBJECT, DemoStack
 from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.stack
 class Restarted:
     """A town that came up again, the one it was, a message that was sent in that, and it as it was filed."""
 
-    again: Town
-    before: Town
+    again: DemoStack
+    before: DemoStack
     sent: dict[str, JsonValue]
     filed: Filed
 
@@ -33,7 +33,7 @@ def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
     """What the operator changed meanwhile: see the tests."""
     folder = tmp_path_factory.mktemp("state")
     with LocalStack(template_path(), state_dir=folder) as stack:
-        town = Town(stack, folder / "keys")
+        town = DemoStack(stack, folder / "keys")
         story = Story(town, print)
         sent = story.envelope(town.sender)
         story.post(sent)
@@ -44,7 +44,7 @@ def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
             town.receiver.operators.remove_subject(RECEIVER, subject)
         town.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
     with LocalStack(template_path(), state_dir=folder) as stack:
-        yield Restarted(Town(stack, folder / "keys"), town, sent, filed)
+        yield Restarted(DemoStack(stack, folder / "keys"), town, sent, filed)
 
 
 def test_mail_keys_and_what_the_operator_set_survive_a_restart(restarted: Restarted) -> None:

@@ -19,7 +19,7 @@ from postroom.client import Mailbox
 from postroom.client.archive import Archive, FolderHome, copy
 from postroom.client.archive.service import ServiceHome
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo.town import RECEIVER, Town
+from postroom.demo.town import RECEIVER, DemoStack
 
 __all__ = ["shell", "tools"]
 
@@ -61,7 +61,7 @@ def test_every_block_of_the_page_is_followed() -> None:
 
 
 @pytest.fixture
-def mailbox(town: Town) -> Any:
+def mailbox(town: DemoStack) -> Any:
     """Of somebody who signs in by the key that the operator set."""
     office = town.receiver
     mailboxes = office.mailboxes

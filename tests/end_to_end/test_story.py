@@ -8,7 +8,7 @@ from tests.end_to_end import dumps
 from postroom.demo.lookups import why_not_believed
 from postroom.demo.office import envelope_of, until
 from postroom.demo.scenes import Story
-from postroom.demo.town import BUFFER, RECEIVER, SENDER, Town
+from postroom.demo.town import BUFFER, RECEIVER, SENDER, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("town")
 FORWARDING = "forwarding.example"
 
 
-def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, town: Town) -> None:
+def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, town: DemoStack) -> None:
     sent = story.envelope(town.sender, {"Text": "Good morning"})
     body = json.dumps(sent, ensure_ascii=False)
     story.post(sent)
@@ -39,7 +39,7 @@ def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, 
     assert known["home"]["M"] == {"pk": {"S": message.row.key.pk}, "sk": {"S": message.row.key.sk}}
 
 
-def test_what_is_not_proven_is_told_with_the_proof_of_that(town: Town) -> None:
+def test_what_is_not_proven_is_told_with_the_proof_of_that(town: DemoStack) -> None:
     tag = town.stack.tree.key("bogus.example").record.key_id()
     assert why_not_believed(town.stack, "pk1._domainkey.unsigned.example") == [
         "insecure: unsigned.example. has no DS record in the zone above it",
@@ -51,7 +51,7 @@ def test_what_is_not_proven_is_told_with_the_proof_of_that(town: Town) -> None:
     ]
 
 
-def test_feedback_is_signed_by_us_and_filed_under_sender_and_correlation(story: Story, town: Town) -> None:
+def test_feedback_is_signed_by_us_and_filed_under_sender_and_correlation(story: Story, town: DemoStack) -> None:
     forged = story.forgery()
     story.post(forged)
     message = story.feedback(forged)
@@ -76,7 +76,7 @@ def test_feedback_is_signed_by_us_and_filed_under_sender_and_correlation(story: 
     assert all(row["sent"]["S"] == "delivered" for row in told_rows)
 
 
-def test_a_refusal_stores_nothing_anywhere(story: Story, town: Town) -> None:
+def test_a_refusal_stores_nothing_anywhere(story: Story, town: DemoStack) -> None:
     town.receiver.settle()
     before = dumps.everything(town.receiver.deployment)
     envelope = story.envelope(town.sender, to="elsewhere.example")
@@ -85,7 +85,7 @@ def test_a_refusal_stores_nothing_anywhere(story: Story, town: Town) -> None:
     assert dumps.everything(town.receiver.deployment) == before
 
 
-def test_a_message_too_large_for_the_queue_is_filed_bit_for_bit(story: Story, town: Town) -> None:
+def test_a_message_too_large_for_the_queue_is_filed_bit_for_bit(story: Story, town: DemoStack) -> None:
     sent = story.envelope(town.sender, {"Text": "\u20ac" * 200_000})
     status, _ = story.post(sent)
     assert status == 200
@@ -94,13 +94,13 @@ def test_a_message_too_large_for_the_queue_is_filed_bit_for_bit(story: Story, to
     assert any(name.startswith("claim/") for name in dumps.objects(town.receiver.deployment))
 
 
-def test_code_points_that_sqs_refuses_are_filed_bit_for_bit(story: Story, town: Town) -> None:
+def test_code_points_that_sqs_refuses_are_filed_bit_for_bit(story: Story, town: DemoStack) -> None:
     sent = story.envelope(town.sender, {"Text": "\ufffe \uffff \U0001f91d \u2028 \x7f"})
     story.post(sent)
     assert story.find_filed(town.receiver, RECEIVER, sent).line.envelope == json.dumps(sent, ensure_ascii=False)
 
 
-def test_a_subject_is_forwarded_to_an_operators_queue(story: Story, town: Town) -> None:
+def test_a_subject_is_forwarded_to_an_operators_queue(story: Story, town: DemoStack) -> None:
     office = town.receiver
     sqs = office.deployment.client("sqs")
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]

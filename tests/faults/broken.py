@@ -30,11 +30,11 @@ from postroom.outbound.courier import Courier
 from postroom.pipeline.worker import Worker
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.limits.feedback import FeedbackLimits
-from postroom.storage.mail.feedback_log import TellTale, Told
+from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
 from postroom.storage.mail.register import GONE, Register
 from postroom.storage.mail.replies import Replies
 from postroom.storage.mail.seen import Known, Seen
-from postroom.storage.outbox import Message, Outbox
+from postroom.storage.outbox import Outbox, OutboxMessage
 from postroom.storage.queues import Queue
 
 
@@ -63,10 +63,10 @@ def identities_that_end_it() -> None:
 def feedback_without_a_note() -> None:
     """The identity of a Feedback is not written down before it is sent."""
 
-    def note(self: TellTale, _row: Any, buffer: str, correlation: str, timestamp_ms: int) -> Told:
-        return Told(buffer, correlation, timestamp_ms, sent=False)
+    def note(self: FeedbackLog, _row: Any, buffer: str, correlation: str, timestamp_ms: int) -> FeedbackRecord:
+        return FeedbackRecord(buffer, correlation, timestamp_ms, sent=False)
 
-    _replace(TellTale, "note", note)
+    _replace(FeedbackLog, "note", note)
 
 
 def tells_of_what_was_accepted() -> None:
@@ -97,13 +97,13 @@ def discards_over_what_is_there() -> None:
 
 def feedback_of_now() -> None:
     """A Feedback that is sent again has another Timestamp."""
-    really = TellTale.find
+    really = FeedbackLog.find
 
-    def find(self: TellTale, row: Any) -> Told | None:
+    def find(self: FeedbackLog, row: Any) -> FeedbackRecord | None:
         told = really(self, row)
         return told and replace(told, timestamp_ms=told.timestamp_ms + 1)
 
-    _replace(TellTale, "find", find)
+    _replace(FeedbackLog, "find", find)
 
 
 def done_whatever_happened() -> None:
@@ -154,7 +154,7 @@ def queued_by_whoever_was_first() -> None:
     """Of a message that stands in the outbox it is believed that it was queued."""
     really = Outbox.put
 
-    def put(self: Outbox, message: Message, **times: int) -> Message:
+    def put(self: Outbox, message: OutboxMessage, **times: int) -> OutboxMessage:
         stood = self.find(message.mailbox, message.correlation)
         return replace(stood, carrier="another") if stood else really(self, message, **times)
 

@@ -16,7 +16,7 @@ from postroom.pipeline.claims import unpack
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import gather
 from postroom.storage.mail.head import is_head
-from postroom.storage.mail.ledger import Accepted, read_ledger
+from postroom.storage.mail.ledger import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, FORWARDED, Row, read_row
 
 
@@ -131,6 +131,6 @@ class Judge:
         claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
         return {claim.id: who_is(claim.envelope) for claim in claims}
 
-    def _ledger(self) -> Iterator[Accepted]:
+    def _ledger(self) -> Iterator[LedgerEntry]:
         """What the door said 200 to."""
         return read_ledger(self.town.log.read_bytes().splitlines())

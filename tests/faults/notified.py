@@ -16,7 +16,7 @@ from tests.functions.samples import RECEIVER
 
 from postroom.api.states import TargetState
 from postroom.protocols.nlweb.schema import NLWEB
-from postroom.storage.directory.notification_targets import Kind, Targets
+from postroom.storage.directory.notification_targets import NotificationTargets, TargetKind
 
 _TOLD = (BUFFERS[SENDER], BUFFERS[BUSY])
 """Whose hosts the targets are at."""
@@ -42,7 +42,7 @@ class NotifiedFlow(Flow):
         """The targets are verified."""
         targets = _targets(town)
         for number, domain in enumerate(_TOLD):
-            target = targets.add(RECEIVER, Kind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
+            target = targets.add(RECEIVER, TargetKind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
             assert target is not None
             targets.verify(target)
         run = super().prepare(town)
@@ -119,5 +119,5 @@ def _url(domain: str) -> str:
     return f"https://{NLWEB.host(domain)}/hook"
 
 
-def _targets(town: Town) -> Targets:
+def _targets(town: Town) -> NotificationTargets:
     return town.deployed.storage.targets

@@ -47,7 +47,7 @@ from postroom.core.reasons import (
     SENDER_NOT_WANTED,
     TOO_LARGE,
 )
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.pipeline.dm3_inbox import MAX_BODY_BYTES
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH
 from postroom.protocols.dm3.reasons import (
@@ -69,7 +69,7 @@ from postroom.protocols.dm3.reasons import (
 )
 from postroom.protocols.dm3.sealing import SCHEME, seal
 
-SIZE_LIMIT = Settings().dm3_size_limit_bytes
+SIZE_LIMIT = DeploymentSettings().dm3_size_limit_bytes
 Values = tuple[tuple[str, object], ...]
 WRONG: Values = (
     ("null", None), ("a number", 7), ("an array", [MARK]), ("an object", {MARK: MARK}), ("empty", ""),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tests.aws import Deployed
 
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox
@@ -27,4 +27,4 @@ def open_service(
 
 def put_registry(deployed: Deployed, document: bytes) -> None:
     """Write the document of the pinned registry."""
-    deployed.clients.s3.put_object(Bucket=deployed.bucket, Key=Settings().dm3_registry, Body=document)
+    deployed.clients.s3.put_object(Bucket=deployed.bucket, Key=DeploymentSettings().dm3_registry, Body=document)

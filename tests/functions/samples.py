@@ -25,10 +25,10 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.local import gateway
 from postroom.local.clients import REGION
-from postroom.outbound.discards import Notice, SummaryDue
-from postroom.outbound.notifications import Waiting
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notifications import MailWaiting
 from postroom.pipeline.claim_details import NlwebDetails
-from postroom.pipeline.claims import Claim, Queued
+from postroom.pipeline.claims import Claim, QueuedClaim
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
@@ -133,10 +133,12 @@ def text_of(value: JsonValue) -> str:
 def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Json:
     """The event that API Gateway makes of a request."""
     parts = urlsplit(url)
-    routes = [gateway.Route(key, "InboxFunction") for key in ROUTES]
+    routes = [gateway.GatewayRoute(key, "InboxFunction") for key in ROUTES]
     given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    request = gateway.Request(method, target, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1")
+    request = gateway.GatewayRequest(
+        method, target, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1"
+    )
     found = gateway.find_route(routes, method, parts.path)
     assert found is not None
     api = gateway.Api(ACCOUNT, "a1b2c3d4e5", tuple(routes))
@@ -200,12 +202,12 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
     base64_event = http("POST", inbox, at, hello, {"content-type": "application/json; charset=utf-8"})
     base64_event |= {"body": base64.b64encode(hello).decode(), "isBase64Encoded": True}
     identity = text_of(envelope(2, at, {"Domain": RECEIVER}, "Identity@Graph")).encode()
-    notice = Notice(
+    notice = DiscardNotification(
         notice_row(at), SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
         "0" * 64, NLWEB, at * 1000,
     )  # fmt: skip
     submit = text_of(dm3_submit(at, "Good morning, Bob ☀")).encode()
-    summary = SummaryDue(RECEIVER, SENDER, at // 3600 - 1, NLWEB)
+    summary = DiscardSummaryDue(RECEIVER, SENDER, at // 3600 - 1, NLWEB)
     return {
         "inbox-post.json": http("POST", inbox, at, hello, {"content-type": "application/json"}),
         "inbox-post-base64.json": base64_event,
@@ -223,14 +225,14 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         ),
         "worker-claims.json": sqs(
             "ClaimsQueue", at,
-            Queued(claim(1, at, hello.decode())).body(),
-            Queued(claim(3, at, text_of(forged(3, at)))).body(),
+            QueuedClaim(claim(1, at, hello.decode())).body(),
+            QueuedClaim(claim(3, at, text_of(forged(3, at)))).body(),
         ),
         "worker-retries.json": sqs(
-            "RetryQueue", at, Queued(claim(4, at, text_of(envelope(4, at, [1, 2]))), tries=3).body()
+            "RetryQueue", at, QueuedClaim(claim(4, at, text_of(envelope(4, at, [1, 2]))), tries=3).body()
         ),
         "worker-suspects.json": sqs(
-            "SuspectsQueue", at, Queued(claim(5, at, text_of(envelope(5, at, "once more")))).body(), received=2
+            "SuspectsQueue", at, QueuedClaim(claim(5, at, text_of(envelope(5, at, "once more")))).body(), received=2
         ),
         "keeper-round.json": {
             "version": "0",
@@ -245,7 +247,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         },
         "courier-notice.json": sqs("CourierQueue", at, notice.encode()),
         "courier-summary.json": sqs("CourierQueue", at, summary.encode()),
-        "courier-waiting.json": sqs("CourierQueue", at, Waiting(RECEIVER).encode()),
+        "courier-waiting.json": sqs("CourierQueue", at, MailWaiting(RECEIVER).encode()),
     }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from tests.functions.samples import (
 from postroom.core.errors import SettingsError
 from postroom.core.reason import Reason
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.storage.directory.domains import Dm3Mailbox
 
@@ -291,7 +291,7 @@ def denied(operation: str) -> Iterator[None]:
 
 def test_without_a_registry_no_sender_can_be_verified_now(running: Office) -> None:
     store = running.deployed
-    store.clients.s3.delete_object(Bucket=store.bucket, Key=Settings().dm3_registry)
+    store.clients.s3.delete_object(Bucket=store.bucket, Key=DeploymentSettings().dm3_registry)
     assert unavailable(running, PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
 
 

@@ -42,7 +42,7 @@ from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.verify import check_signature
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.directory.notification_targets import Kind
+from postroom.storage.directory.notification_targets import TargetKind
 
 COVERED: set[str] = set()
 
@@ -277,7 +277,9 @@ def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: E
 def test_whoever_wants_to_know_has_a_notification_on_its_way(running: Office) -> None:
     store = running.deployed
     targets = store.storage.targets
-    target = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
+    target = targets.add(
+        RECEIVER, TargetKind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000
+    )
     assert target is not None
     targets.verify(target)
     assert running.invoke("CourierFunction", sample("courier-waiting.json")) == {"batchItemFailures": []}

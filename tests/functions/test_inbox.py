@@ -17,7 +17,7 @@ from postroom.core.reasons import (
     TOO_LARGE,
     WRONG_CONTENT_ENCODING,
 )
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.mail.ledger import read_ledger
@@ -46,7 +46,7 @@ def test_the_case_of_header_names_does_not_matter(running: Office, form: Any) ->
 
 
 def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: Office) -> None:
-    event, most = post_event(), Settings().nlweb_max_body_bytes
+    event, most = post_event(), DeploymentSettings().nlweb_max_body_bytes
     event["body"] += " " * (most - len(event["body"].encode()))
     assert running.invoke("InboxFunction", event)["statusCode"] == 200
     event["body"] += " "

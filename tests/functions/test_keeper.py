@@ -18,7 +18,7 @@ from postroom.outbound.outgoing import Outgoing
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft
-from postroom.storage.outbox import Message
+from postroom.storage.outbox import OutboxMessage
 
 LONG_AGO = MADE_AT - 7 * 86_400
 
@@ -114,7 +114,9 @@ def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_t
     made_ms = MADE_AT * 1000
     for number in (1, 2):
         correlation, at_ms = str(UUID(int=number)), made_ms - 2 * 86_400_000 * (number == 1)
-        message = Message("receiver.example", correlation, at_ms, "sender.example", "Hello@Host", f"token {number}")
+        message = OutboxMessage(
+            "receiver.example", correlation, at_ms, "sender.example", "Hello@Host", f"token {number}"
+        )
         outbox.put(message, now=MADE_AT, forget_at=MADE_AT + 86_400)
         draft = Draft(message.mailbox, message.receiver, message.subject, correlation, at_ms, "hello", dialect=NLWEB)
         store.clients.sqs.send_message(

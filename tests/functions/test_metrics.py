@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 
 from tests.aws import TEMPLATE, resources
 
-from postroom.jobs.report import Report
+from postroom.jobs.report import JobReport
 from postroom.outbound.courier import Delivery
-from postroom.outbound.notifier import Notified
+from postroom.outbound.notifier import NotificationOutcome
 from postroom.pipeline.outcomes import Fate
 
 ROOT = TEMPLATE.parent
@@ -31,7 +31,7 @@ CALLS = {
         f"Outbox{name}" for name in ("Delivered", "Refused", "GivenUp", "Waiting", "Silent")
     },
     r"""f"Notify\{became\.name\.title\(\)\.replace\('_', ''\)\}",""": lambda: {
-        f"Notify{became.name.title().replace('_', '')}" for became in Notified
+        f"Notify{became.name.title().replace('_', '')}" for became in NotificationOutcome
     },
 }
 """What may follow `add_metric(` in the functions, and the names it writes: a new form needs a new line here."""
@@ -53,7 +53,7 @@ def test_every_metric_is_documented_with_who_writes_it_and_no_other() -> None:
         for name in written(function):
             by[name].add(function)
     for job in ("compact", "expire"):
-        told = Report(job, 0, 0, dry_run=False, counts=Counter()).as_emf("postroom")
+        told = JobReport(job, 0, 0, dry_run=False, counts=Counter()).as_emf("postroom")
         for name in told.keys() - {"_aws", "service"}:
             by[name].add(job)
     # Some that are written together have one row.

@@ -16,7 +16,7 @@ from tests.tiers import examples
 
 from postroom.api.http import Authentication
 from postroom.api.operations import OPERATIONS
-from postroom.storage.directory.notification_targets import Kind
+from postroom.storage.directory.notification_targets import TargetKind
 from postroom.storage.keys import row_key
 from postroom.storage.mail.ids import id_of
 
@@ -61,7 +61,9 @@ class App:
 def target(deployed: Deployed) -> str:
     """The id of a target that there is."""
     targets = deployed.storage.targets
-    made = targets.add(RECEIVER, Kind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
+    made = targets.add(
+        RECEIVER, TargetKind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=MADE_AT * 1000
+    )
     assert made is not None
     return made.id
 

@@ -9,14 +9,14 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import CORRELATION, MADE_AT, RECEIVER, claim, envelope, events, forged, sqs, text_of
 
 from postroom.local.dns import DnsServer
-from postroom.pipeline.claims import Queued
+from postroom.pipeline.claims import QueuedClaim
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 
 
 def message(number: int, subject: str = "Hello@Host", *rules: SubjectRule) -> str:
     """The queue message of a good claim."""
-    return Queued(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject)), *rules)).body()
+    return QueuedClaim(claim(number, MADE_AT, text_of(envelope(number, MADE_AT, {}, subject)), *rules)).body()
 
 
 def ids(event: Json, *places: int) -> list[Json]:
@@ -35,7 +35,7 @@ def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(
     store, large = running.deployed, claim(1, MADE_AT, text_of(envelope(1, MADE_AT, {})))
     data = json.dumps(large.as_json()).encode()
     store.clients.s3.put_object(Bucket=store.bucket, Key="claim/2026/11/21/09/x", Body=data)
-    event = sqs("ClaimsQueue", MADE_AT, Queued(claim(9, MADE_AT, ""), "claim/2026/11/21/09/x").body())
+    event = sqs("ClaimsQueue", MADE_AT, QueuedClaim(claim(9, MADE_AT, ""), "claim/2026/11/21/09/x").body())
     assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
     [row] = store.rows("PostTable")
     assert row["st"]["S"] == "L"
@@ -146,7 +146,7 @@ def test_more_claims_than_one_metrics_document_holds_are_all_counted(
     running: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The largest batch that the template asks for.
-    bodies = [Queued(claim(n, MADE_AT, text_of(forged(3, MADE_AT)))).body() for n in range(1, 101)]
+    bodies = [QueuedClaim(claim(n, MADE_AT, text_of(forged(3, MADE_AT)))).body() for n in range(1, 101)]
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
     told = metrics(capsys.readouterr().out)
     assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedSignatureInvalid"]) == 100
@@ -157,7 +157,7 @@ def test_a_full_batch_of_different_fates_ends_without_a_warning(
 ) -> None:
     """Powertools writes a metrics document at the hundredth value, and warns of an end with none left."""
     texts = [text_of(forged(3, MADE_AT))] * 50 + [text_of(envelope(4, MADE_AT, {}))] * 50
-    bodies = [Queued(claim(n, MADE_AT, text)).body() for n, text in enumerate(texts, start=1)]
+    bodies = [QueuedClaim(claim(n, MADE_AT, text)).body() for n, text in enumerate(texts, start=1)]
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *bodies))
     told = metrics(capsys.readouterr().out)
     assert len(told["AgeMilliseconds"]) == 100

@@ -14,7 +14,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
-    Envelope,
+    Dm3Envelope,
     check_envelope,
     check_hashes,
     message_hash,
@@ -24,7 +24,7 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.extension import ProfileExtension, check_sender, read_extension, read_size_limit
 from postroom.protocols.dm3.keys import read_user_keys
-from postroom.protocols.dm3.message import Message, MessageMetadata, check_message, read_message, sign_message
+from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, check_message, read_message, sign_message
 from postroom.protocols.dm3.names import MAX_NAME_BYTES, normalize
 from postroom.protocols.dm3.postmark import (
     Postmark,
@@ -156,7 +156,7 @@ def dm3_envelope(data: bytes) -> None:
     if isinstance(value, TheirError):
         return
     found = asked(lambda: read_envelope(value), *OF_ENVELOPES)
-    if not isinstance(found, Envelope):
+    if not isinstance(found, Dm3Envelope):
         return
     stays(read_envelope, found, found.as_json())
     assert isinstance(value, dict)
@@ -189,7 +189,7 @@ def dm3_message(data: bytes) -> None:
     if isinstance(value, TheirError):
         return
     found = asked(lambda: read_message(value), MESSAGE_INVALID)
-    if not isinstance(found, Message):
+    if not isinstance(found, Dm3Message):
         return
     stays(read_message, found, found.as_json())
     assert found.as_json() == value, "a member was lost or made up"
@@ -199,7 +199,7 @@ def dm3_message(data: bytes) -> None:
     )
     check_message(signed, ALICES.signing.public)
     broken = base64.b64encode(bit_flipped(base64.b64decode(signed.signature), place_in(data))).decode()
-    forged = Message(found.message, found.metadata, broken, found.attachments, found.extra)
+    forged = Dm3Message(found.message, found.metadata, broken, found.attachments, found.extra)
     answer = asked(lambda: check_message(forged, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
     assert isinstance(answer, TheirError), "a signature with a flipped bit is verified"
 

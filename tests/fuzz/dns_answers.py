@@ -35,7 +35,7 @@ from postroom.names.dnssec import (
     validate,
 )
 from postroom.names.dnssec.budget import Budget, Exceeded
-from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
+from postroom.names.dnssec.evidence import MAX_JSON_BYTES, SignatureWindow
 from postroom.names.dnssec.nsec3 import MAX_ITERATIONS, Hashes, readable
 from postroom.names.dnssec.proven import ProvenDenials
 from postroom.names.keys import KeyDirectory
@@ -282,7 +282,7 @@ def _nobody(question: Question) -> Answer:
 def evidence(data: bytes) -> None:
     """Evidence takes no more room in a receipt than it may, however many names of whatever labels are in it."""
     names = [dns.name.Name([*_labels(data[start : start + 200]), b""]) for start in range(0, len(data), 200)]
-    window = Window(13, len(data), 0, 2**31)
+    window = SignatureWindow(13, len(data), 0, 2**31)
     chain = tuple(Link(str(name), 2, "ab" * 48, window) for name in names[::2])
     aliases = tuple(Alias(str(name), str(names[-1])) for name in names[1::2])
     told = Evidence(str(names[0]) if names else ".", "TXT", aliases, chain, window)

@@ -24,7 +24,7 @@ from postroom.pipeline.verdicts import Accepted, Discarded, Judge
 from postroom.protocols.dm3.codes import INTERNAL_ERROR
 from postroom.protocols.dm3.dialect import encrypted_message_hash, sign_struct
 from postroom.protocols.dm3.explain import explain
-from postroom.protocols.dm3.jsonrpc import MAX_BATCH, Call, first_param, read_calls
+from postroom.protocols.dm3.jsonrpc import MAX_BATCH, RpcRequest, first_param, read_calls
 from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.nlweb.sign import seal as sign_and_seal
 from postroom.runtime.inbox_routes import inbox_router
@@ -105,11 +105,11 @@ def dm3_door(data: bytes) -> None:
     calls = read_calls(data, max_bytes=len(data) + 1)
     assert 1 <= len(calls.items) <= MAX_BATCH
     for item in calls.items:
-        if isinstance(item, Call) and isinstance(item.params, list) and item.params:
+        if isinstance(item, RpcRequest) and isinstance(item.params, list) and item.params:
             assert first_param(item) == item.params[0]
     answer = DM3_DOOR.post(data, "192.0.2.1")
     settled(answer, DM3_JUDGE)
-    waiting = [item.id for item in calls.items if not (isinstance(item, Call) and item.is_notification)]
+    waiting = [item.id for item in calls.items if not (isinstance(item, RpcRequest) and item.is_notification)]
     if answer.status == 204:
         assert not waiting
         return

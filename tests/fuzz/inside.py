@@ -13,7 +13,7 @@ from postroom.http.cors import Cors
 from postroom.names.dns import parse_servers
 from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 from postroom.outbound.queue_messages import READERS, read_queue_message
-from postroom.pipeline.claims import Claim, Queued, read_claim, unpack
+from postroom.pipeline.claims import Claim, QueuedClaim, read_claim, unpack
 from postroom.storage.mail.segments import Line, Objects, decode_line, lay_out
 
 
@@ -35,7 +35,7 @@ CLAIMS = (
         for name in ("claims", "retries", "suspects")
         for record in json.loads((EVENTS / f"worker-{name}.json").read_bytes())["Records"]
     ),
-    Queued(CLAIM, "claim/here", 2).body().encode(), b'{"at":"claim/gone","tries":0}', b"[]", b'"at"',
+    QueuedClaim(CLAIM, "claim/here", 2).body().encode(), b'{"at":"claim/gone","tries":0}', b"[]", b'"at"',
     b'{"tries":1e999}',
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from postroom.core.reason import Kind
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE, TOO_LATE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.protocols.nlweb.envelope import Envelope, check_hash, hash_of
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash, hash_of
 from postroom.protocols.nlweb.explain import explain
 from postroom.protocols.nlweb.feedback import MAX_CODE, MAX_SENTENCE, body_of, read_feedback, summary_of
 from postroom.protocols.nlweb.manifest import domain_of_host, identity_reply, manifest_of, read_identity_request
@@ -40,7 +40,7 @@ from postroom.protocols.nlweb.reasons import (
 from postroom.protocols.nlweb.schema import DIALECTS, choose_dialect, read_code
 from postroom.protocols.nlweb.sign import seal
 from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern, patterns_for
-from postroom.protocols.nlweb.timestamp import Window, read_timestamp
+from postroom.protocols.nlweb.timestamp import TimestampWindow, read_timestamp
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 REFUSALS = (
@@ -48,11 +48,11 @@ REFUSALS = (
     HASH_MISMATCH,
 )  # fmt: skip
 OURS = frozenset((RECEIVER, "xn--bcher-kva.example"))
-WINDOW = Window()
+WINDOW = TimestampWindow()
 MAX_BYTES = 1 << 20
 
 
-def at_door(data: bytes) -> Envelope | TheirError | NotNowError:
+def at_door(data: bytes) -> NlwebEnvelope | TheirError | NotNowError:
     return asked(
         lambda: check_at_door(
             data, is_ours=OURS.__contains__, received_at_ms=NOW_MS, window=WINDOW, max_bytes=MAX_BYTES
@@ -65,7 +65,7 @@ def _find_key(name: str) -> tuple[PublicKey, str]:
     return KEY.public, f"a test says so of {name}"
 
 
-def check_explained(data: bytes, found: Envelope | TheirError | NotNowError) -> None:
+def check_explained(data: bytes, found: NlwebEnvelope | TheirError | NotNowError) -> None:
     """What is shown to people is the door's verdict, in characters that no terminal obeys."""
     told = explain(
         data, ours=OURS, now_ms=NOW_MS, window=WINDOW, max_bytes=MAX_BYTES, find_key=_find_key
@@ -88,7 +88,7 @@ def envelope(data: bytes) -> None:
     """An envelope, or a refusal of the door; what `explain` shows people is the same verdict."""
     found = at_door(data)
     check_explained(data, found)
-    if isinstance(found, Envelope):
+    if isinstance(found, NlwebEnvelope):
         assert hash_of(found.signed_text) == found.claimed_hash
         assert (read_receiver(found.receiver), read_sender(found.sender)) == (found.receiver, found.sender)
         assert found.correlation == read_correlation(found.correlation)
@@ -108,7 +108,7 @@ def signed_envelope(data: bytes) -> None:
         return
     sealed = {**content, **seal({name: content[name] for name in ("Header", "Body") if name in content}, KEY)}
     found = at_door(compact(sealed))
-    if not isinstance(found, Envelope):
+    if not isinstance(found, NlwebEnvelope):
         assert isinstance(found, TheirError)
         assert found.reason not in (HASH_MISMATCH, NOT_JSON, TOO_LARGE), f"our own text: {found}"
         return

@@ -12,23 +12,23 @@ from postroom.crypto.rsa_ed25519 import KeyRules
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.net.timebox import TimeBox
-from postroom.pipeline.claims import Queued, unpack
-from postroom.pipeline.dm3_inbox import Dm3Door
+from postroom.pipeline.claims import QueuedClaim, unpack
+from postroom.pipeline.dm3_inbox import Dm3Inbox
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import Dm3Judge
 from postroom.pipeline.judges.nlweb import NlwebJudge
-from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor
+from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
 from postroom.pipeline.ports import SenderKey
-from postroom.pipeline.quota import Room
+from postroom.pipeline.quota import QuotaCheck
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 from postroom.pipeline.times import Times
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
 from postroom.protocols.dm3.profile import ServiceProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 from postroom.storage.mail.replies import Lease, Replies
 from postroom.storage.mail.segments import Objects
@@ -76,8 +76,8 @@ class _Directory:
     def wallet(self, uuid: str) -> bytes | None:
         return KEY.public.spki() if uuid == WALLET else None
 
-    def mailbox(self, name: str) -> Mailbox:
-        return Mailbox(name, shards=4, blocks=frozenset({"*.blocked.example"}))
+    def mailbox(self, name: str) -> MailboxRecord:
+        return MailboxRecord(name, shards=4, blocks=frozenset({"*.blocked.example"}))
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
         return self._MAILBOXES.get(name)
@@ -157,12 +157,12 @@ def _profiles() -> Profiles:
 
 BUCKET, QUEUE, PROFILES = Bucket(), _Queue(), _profiles()
 _KEYS, _DIRECTORY = _Keys(), _Directory()
-_ROOM = Room(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
+_ROOM = QuotaCheck(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
 _INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, room=_ROOM, new_id=_new_id)
 
 NLWEB_JUDGE = NlwebJudge(keys=_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
-NLWEB_DOOR = NlwebDoor(
-    rules=DoorRules(Window(DAY, 120), MAX_BYTES),
+NLWEB_DOOR = NlwebInbox(
+    rules=InboxRules(TimestampWindow(DAY, 120), MAX_BYTES),
     directory=_DIRECTORY,
     intake=_INTAKE,
     sync=Sync(
@@ -177,7 +177,7 @@ NLWEB_DOOR = NlwebDoor(
     clock=_clock,
 )
 DM3_JUDGE = Dm3Judge(keys=_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
-DM3_DOOR = Dm3Door(
+DM3_DOOR = Dm3Inbox(
     properties=Properties(0, 100_000),
     directory=_DIRECTORY,
     keys=_KEYS,
@@ -188,6 +188,6 @@ DM3_DOOR = Dm3Door(
 )
 
 
-def queued() -> Queued:
+def queued() -> QueuedClaim:
     """What the door queued last, as the worker reads it."""
     return unpack(QUEUE.body, BUCKET)

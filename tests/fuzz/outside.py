@@ -9,13 +9,13 @@ from tests.fuzz.entry import LONG, Entry, asked, fields_of, fuzzed
 from tests.fuzz.samples import KEY, NOW, compact
 
 from postroom.client.dm3_answers import NoResultError, read_result
-from postroom.client.sending import Fate, deliver
+from postroom.client.sending import SendOutcome, deliver
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.ijson import parse
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.manifest import MAX_MANIFEST_BYTES, feedback_of, read_feedback_domain
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, parse_registry
-from postroom.net.https import HttpsClient, Response, can_be_reached, is_public
+from postroom.net.https import HttpsClient, HttpsResponse, can_be_reached, is_public
 from postroom.outbound.graph import Graph
 from postroom.protocols.nlweb.manifest import manifest_of
 from postroom.storage.secrets.signing_keys import SigningKey
@@ -62,10 +62,10 @@ def registry_document(data: bytes) -> None:
 class _Answering:
     """Another host: whatever is asked, this is its answer."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: HttpsResponse) -> None:
         self._response = response
 
-    def post(self, url: str, body: bytes, content_type: str) -> Response:
+    def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
         return self._response
 
 
@@ -86,14 +86,14 @@ ANSWERS = (
 def answers_of_others(data: bytes) -> None:
     """A graph's, a post office's and a delivery service's answer each mean something, whatever their bodies hold."""
     status, _, body = data.partition(b"\0")
-    response = Response(int(status) if status in (b"200", b"204", b"404", b"422", b"503") else 200, {}, body)
+    response = HttpsResponse(int(status) if status in (b"200", b"204", b"404", b"422", b"503") else 200, {}, body)
     other = _Answering(response)
     graph = Graph("graph.example", other, _OurFirst(), lambda: NOW, lambda: UUID(int=1))
     named = asked(lambda: graph.feedback_domain_of(SENDER), OUTBOUND_FAILED)
     assert isinstance(named, NotNowError) is (response.status >= 500)
     assert not isinstance(named, str) or can_be_reached(named)
     sent = deliver(other, "https://nlweb.a.example/inbox", b"")  # type: ignore[arg-type]
-    assert sent.fate in Fate
+    assert sent.fate in SendOutcome
     try:
         value = read_result(response)
     except NoResultError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from benchmarks.mail import Plan, Written, write
 from tests.aws import Deployed
 
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.jobs.settings import CompactSettings, JobSettings
 from postroom.jobs.tally import Counts
 from postroom.storage.audit.audit import audit
@@ -17,7 +17,7 @@ from postroom.storage.audit.findings import Findings
 from postroom.storage.mail.reader import Filed, Reader, runs_of
 from postroom.storage.mail.register import Row
 
-RETAIN_SECONDS = Settings().retain_seconds
+RETAIN_SECONDS = DeploymentSettings().retain_seconds
 DAY_MS = 86_400_000
 
 

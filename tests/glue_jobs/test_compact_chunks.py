@@ -12,7 +12,7 @@ from tests.sparks import ON_SPARK
 
 from glue_jobs import compact_chunks
 from postroom.jobs.pieces import PIECE_BYTES
-from postroom.jobs.report import Report
+from postroom.jobs.report import JobReport
 from postroom.storage.mail.chunks import FULL_BYTES
 from postroom.storage.mail.reader import runs_of
 from postroom.storage.mail.segments import decode_line
@@ -22,7 +22,7 @@ pytestmark = ON_SPARK
 Shown = dict[str, list[tuple[str, str]]]
 
 
-def compact(spark: SparkSession, office: Office, *, now: int = 0, **settings: object) -> Report:
+def compact(spark: SparkSession, office: Office, *, now: int = 0, **settings: object) -> JobReport:
     return compact_chunks.run(spark, office.settings(**settings), now=now or now_ms())
 
 
@@ -37,10 +37,10 @@ class Night:
     written: Written
     segments: frozenset[str]
     before: Shown
-    left_alone: Report
-    would: Report
+    left_alone: JobReport
+    would: JobReport
     untouched: list[bool]
-    report: Report
+    report: JobReport
     after: Shown
     requests: tuple[int, int]
     objects: dict[str, bytes]
@@ -192,7 +192,7 @@ def test_a_reader_who_polls_all_the_while_never_misses_or_doubles(spark: SparkSe
 def test_two_runs_at_once_end_as_one_does(spark: SparkSession, office: Office) -> None:
     office.fill(messages=800, seed=9, corrupt=0, orphans=0)
     before = office.shown()
-    reports: list[Report] = []
+    reports: list[JobReport] = []
     runs = [threading.Thread(target=lambda: reports.append(compact(spark, office))) for _ in range(2)]
     for run in runs:
         run.start()

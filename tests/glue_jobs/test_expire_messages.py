@@ -7,7 +7,7 @@ from tests.glue_jobs.office import DAY_MS, Office, now_ms
 from tests.sparks import ON_SPARK
 
 from glue_jobs import compact_chunks, expire_messages
-from postroom.jobs.report import Report
+from postroom.jobs.report import JobReport
 from postroom.jobs.settings import ExpireSettings
 from postroom.storage.containers import Storage, Use
 from postroom.storage.directory.mailboxes import Mailboxes
@@ -27,7 +27,7 @@ def settings(office: Office, *, dry_run: bool = False) -> ExpireSettings:
     )  # fmt: skip
 
 
-def expire(spark: SparkSession, office: Office, *, days_later: int, dry_run: bool = False) -> Report:
+def expire(spark: SparkSession, office: Office, *, days_later: int, dry_run: bool = False) -> JobReport:
     return expire_messages.run(spark, settings(office, dry_run=dry_run), now=now_ms() + days_later * DAY_MS)
 
 

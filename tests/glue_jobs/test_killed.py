@@ -18,7 +18,7 @@ from tests.glue_jobs.test_expire_messages import settings as expire_settings
 from tests.sparks import ON_SPARK
 
 from postroom.local.spark import command_of, run_job
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.problems import AuditProblem
 
 pytestmark = ON_SPARK
 
@@ -75,7 +75,11 @@ def expired(office: Office) -> int:
 
 def wrong(office: Office) -> list[object]:
     """What an audit finds, but that made-up mail has no identities."""
-    return [each for each in office.audit().problems if each.problem not in (Problem.NOT_HOME, Problem.NOT_IN_LEDGER)]
+    return [
+        each
+        for each in office.audit().problems
+        if each.problem not in (AuditProblem.NOT_HOME, AuditProblem.NOT_IN_LEDGER)
+    ]
 
 
 def is_all_there_and_nothing_else(spark: object, office: Office, before: object) -> None:

@@ -7,16 +7,16 @@ from glue_jobs.compact_chunks import LINES, ORDER, batches_of, kept_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.jobs.evidence import Evidence
+from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.pieces import PIECE_BYTES
 from postroom.storage.keys import RowKey
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 
 
-def a_line(row: int, source: str, size: int) -> Kept:
+def a_line(row: int, source: str, size: int) -> ChunkLine:
     """One of a few rows, in an object."""
     data = Random(f"{row} {source}").randbytes(size)
-    return Kept(RowKey("shop.example#0", f"m#000000000000{row}#{row:032x}"), "a.example", source, row, data)
+    return ChunkLine(RowKey("shop.example#0", f"m#000000000000{row}#{row:032x}"), "a.example", source, row, data)
 
 
 @given(
@@ -31,11 +31,11 @@ def test_whatever_order_rows_come_in_sorted_they_are_the_lines_and_the_evidence_
     sizes: dict[tuple[int, str], int], random: Random
 ) -> None:
     lines = [a_line(row, source, size) for (row, source), size in sizes.items()]
-    known = Evidence("seg/1", 7, b"past", 900)
+    known = ObjectEvidence("seg/1", 7, b"past", 900)
     rows = [row for batch in batches_of([*lines, known]) for row in batch.to_pylist()]
     random.shuffle(rows)
     rows.sort(key=lambda row: tuple(row[name] for name in ORDER))
-    passed: list[Evidence] = []
+    passed: list[ObjectEvidence] = []
     found = list(kept_in([pa.RecordBatch.from_pylist(rows, LINES)], passed))
     assert found == sorted(lines, key=lambda line: (line.order, line.source))
     assert passed == [known]

@@ -15,7 +15,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.containers import Storing
-from postroom.http.notifications import TargetDesk
+from postroom.http.notifications import NotificationTargetSettings
 from postroom.http.outbox import Sending
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
@@ -198,7 +198,7 @@ class Counter:
     def sending(self, clients: Clients) -> Sending:
         return self.parts(clients).mailbox_api.sending
 
-    def target_desk(self, topics: str = TOPICS) -> TargetDesk:
+    def target_desk(self, topics: str = TOPICS) -> NotificationTargetSettings:
         return self.parts(topics=topics).mailbox_api.targets
 
     def storing(self, clients: Clients, quota: Use = QUOTA) -> Storing:

@@ -29,7 +29,7 @@ from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import sign, write
 from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import outgoing_group
-from postroom.storage.outbox import End, Outbox, Reported
+from postroom.storage.outbox import DeliveryEnd, Outbox, Reported
 from postroom.storage.queues import MAX_BODY_BYTES
 
 HELLO = {"token": "t1", "to": "b.com", "subject": "Hello@Host", "body": {"Text": "Good morning ☀"}}
@@ -347,9 +347,9 @@ KEY = PrivateKey.generate("ed25519")
 def test_what_became_of_a_message_is_shown(counter: Counter, owner: Owner) -> None:
     rows, at = outbox(counter), int(NOW * 1000) + 5000
     ends = {
-        "delivered": End(State.DELIVERED, at, reply='{"Status":"Queued"}'),
-        "refused": End(State.REFUSED, at, "UnexpectedSubject", "No such method."),
-        "given up": End(State.GIVEN_UP, at, "OutboundFailed", "b.com could not be reached"),
+        "delivered": DeliveryEnd(State.DELIVERED, at, reply='{"Status":"Queued"}'),
+        "refused": DeliveryEnd(State.REFUSED, at, "UnexpectedSubject", "No such method."),
+        "given up": DeliveryEnd(State.GIVEN_UP, at, "OutboundFailed", "b.com could not be reached"),
     }
     for token, end in ends.items():
         correlation = send(owner, token=token)["correlation"]

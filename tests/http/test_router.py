@@ -11,7 +11,7 @@ from postroom.http.cors import Cors
 from postroom.http.handlers import AboutHandlers, BearerTokens, mailbox_router
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse, problem, text_response
-from postroom.http.router import Call, Route, Router
+from postroom.http.router import Route, RoutedRequest, Router
 from postroom.protocols.nlweb.reasons import NOT_OURS
 
 
@@ -19,17 +19,17 @@ def request(method: str, path: str, **headers: str) -> HttpRequest:
     return HttpRequest(method, path, "host.example", {}, headers)
 
 
-def name_of(call: Call) -> HttpResponse:
+def name_of(call: RoutedRequest) -> HttpResponse:
     return text_response(call.segments.get(NAME, "nobody"))
 
 
-def fails(call: Call) -> HttpResponse:
+def fails(call: RoutedRequest) -> HttpResponse:
     raise {"theirs": TheirError(NOT_OURS), "not now": NotNowError(STORE_UNAVAILABLE)}.get(
         call.mailbox, RuntimeError("boom")
     )
 
 
-def only_alice(call: Call) -> None:
+def only_alice(call: RoutedRequest) -> None:
     if call.request.headers.get("authorization") != "alice":
         raise TheirError(TOKEN_INVALID)
 

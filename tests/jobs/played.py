@@ -12,7 +12,7 @@ from tests.pipeline.ports import InTurn
 from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.collecting import Collector
 from postroom.jobs.due import due_hours
-from postroom.jobs.evidence import Evidence, added_up
+from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.expiring import Candidates, Expirer
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
@@ -26,7 +26,7 @@ from postroom.jobs.tally import Counts, Tally
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.keys import CHUNKS, SEGMENTS, chunk_name, hour_of
 from postroom.storage.limits.quotas import Usages
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
 from postroom.storage.mail.rounds import DAY_MS, Before, is_chunk_due, settled_by
 
@@ -67,12 +67,12 @@ class Played:
             bucket, self.registers(tally, clients), Quarantine(bucket, tally, dry_run=dry_run),
             Terms(now, self.retain_seconds, self.held), tally, self.pool,
         )  # fmt: skip
-        kept: list[Kept] = []
-        known: dict[str, list[Evidence]] = defaultdict(list)
+        kept: list[ChunkLine] = []
+        known: dict[str, list[ObjectEvidence]] = defaultdict(list)
         collector = Collector(bucket, tally, dry_run=dry_run)
         found = survey.survey(found for share in shares for found in bucket.objects(share))
         for each in collector.passed(found):
-            if isinstance(each, Kept):
+            if isinstance(each, ChunkLine):
                 kept.append(each)
             else:
                 known[each.source].append(each)
@@ -158,7 +158,7 @@ def collect_orphans(
     due = [hour for hour in hours if is_chunk_due(hour_of(hour), since, terms.now)]
     evidence = []
     for each in survey.survey(found for hour in due for found in bucket.objects(Share(hour))):
-        assert isinstance(each, Evidence), "no line is to move"
+        assert isinstance(each, ObjectEvidence), "no line is to move"
         evidence.append(each)
     Collector(bucket, tally, dry_run=dry_run).collect(evidence)
 

@@ -9,12 +9,12 @@ from tests.jobs import test_kills as plays
 
 from postroom.core.errors import OurError
 from postroom.jobs import survey
-from postroom.jobs.evidence import Evidence
+from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.moving import Mover
 from postroom.jobs.registers import Registers
 from postroom.storage.aws.attributes import primary_key
 from postroom.storage.keys import RowKey
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.past import Stand, stand_of
 from postroom.storage.mail.segments import Place
 
@@ -70,7 +70,7 @@ def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
     """A source is deleted before its rows are swung."""
     really = Mover._swing
 
-    def swing(self: Any, chunk: Sequence[Kept], places: Sequence[Place]) -> Iterator[Evidence]:
+    def swing(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
         self._bucket.delete_all(sorted({line.source for line in chunk}))
         yield from really(self, chunk, places)
 

@@ -13,7 +13,7 @@ from tests.jobs.wire import Json, Send, between, throttled
 from tests.tiers import examples
 
 from postroom.core.errors import NotNowError, OurError
-from postroom.jobs.bucket import MOST_DELETED, Bucket, Found, Share
+from postroom.jobs.bucket import MOST_DELETED, Bucket, BucketObject, Share
 from postroom.jobs.tally import Tally
 
 HOUR = "seg/2026/11/21/09/"
@@ -69,7 +69,7 @@ def test_the_shares_of_an_hour_hold_each_of_its_objects_once(
         shares = shelf.bucket.shares(HOUR)
         assert len(shares) == (16 if len(names) > 4 else 1)
         found = Counter(each for share in shares for each in shelf.bucket.objects(share))
-        assert found == Counter(Found(HOUR + name, len((HOUR + name).encode())) for name in names)
+        assert found == Counter(BucketObject(HOUR + name, len((HOUR + name).encode())) for name in names)
 
 
 def test_random_names_are_shared_out_evenly(shelf: Shelf) -> None:

@@ -7,17 +7,17 @@ from tests.jobs.wire import Json, Send, between
 
 from postroom.core.errors import OurError
 from postroom.jobs.collecting import Collector
-from postroom.jobs.evidence import Evidence, bits
+from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.tally import Tally
 
 NEEDED = [
-    Evidence("seg/one-waits", 3, bits([0, 2]), 30),
-    Evidence("seg/first-waits", 9, bits(range(1, 9)), 30),
-    Evidence("seg/last-waits", 9, bits(range(8)), 30),
-    Evidence("seg/all-wait", 2, b"", 30),
-    Evidence("seg/of-unknown-length", 0, bits(range(3)), 30),
+    ObjectEvidence("seg/one-waits", 3, bits([0, 2]), 30),
+    ObjectEvidence("seg/first-waits", 9, bits(range(1, 9)), 30),
+    ObjectEvidence("seg/last-waits", 9, bits(range(8)), 30),
+    ObjectEvidence("seg/all-wait", 2, b"", 30),
+    ObjectEvidence("seg/of-unknown-length", 0, bits(range(3)), 30),
 ]
-PAST = [Evidence("seg/one", 1, bits([0]), 10), Evidence("seg/nine", 9, bits(range(9)), 90)]
+PAST = [ObjectEvidence("seg/one", 1, bits([0]), 10), ObjectEvidence("seg/nine", 9, bits(range(9)), 90)]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_thousand_go_by_one_request(deployed: Deployed, victims: list[Clients]
 
     between(victims[0].s3, answer)
     names = [f"seg/{number}" for number in range(2001)]
-    collector(deployed, Tally(), victims[0]).collect(Evidence(name, 1, bits([0]), 1) for name in names)
+    collector(deployed, Tally(), victims[0]).collect(ObjectEvidence(name, 1, bits([0]), 1) for name in names)
     assert [len(each) for each in asked] == [1000, 1000, 1]
     assert [name for each in asked for name in each] == names
 

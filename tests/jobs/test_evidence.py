@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.jobs.evidence import Evidence, added_up, bits
+from postroom.jobs.evidence import ObjectEvidence, added_up, bits
 
 LINES = 20
 NUMBERS = st.frozensets(st.integers(0, LINES - 1))
 PARTS = st.lists(st.tuples(NUMBERS, st.booleans()), max_size=8)
 
 
-def part(numbers: frozenset[int], whole: bool) -> Evidence:
+def part(numbers: frozenset[int], whole: bool) -> ObjectEvidence:
     """Of the survey, which knows the object as a whole; or of where rows were swung."""
-    return Evidence("seg/a", LINES if whole else 0, bits(numbers), 999 if whole else 0)
+    return ObjectEvidence("seg/a", LINES if whole else 0, bits(numbers), 999 if whole else 0)
 
 
 @given(PARTS, st.randoms())
@@ -45,6 +45,6 @@ def test_lines_are_bits_from_the_lowest_of_the_first_byte_on(numbers: frozenset[
 
 
 def test_of_an_object_of_unknown_length_nothing_is_complete() -> None:
-    assert not Evidence("seg/a", 0, b"").complete
+    assert not ObjectEvidence("seg/a", 0, b"").complete
     assert not added_up("seg/a", []).complete
-    assert not added_up("seg/a", [Evidence("seg/a", 0, bits(range(8)))]).complete
+    assert not added_up("seg/a", [ObjectEvidence("seg/a", 0, bits(range(8)))]).complete

@@ -14,14 +14,14 @@ from tests.jobs.wire import Json, Send, between, refused, throttled
 from tests.pipeline.ports import InTurn
 
 from postroom.core.errors import NotNowError
-from postroom.jobs.evidence import Evidence, bits
+from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.moving import Mover
 from postroom.jobs.patience import TRIES
 from postroom.jobs.reading import Read, read_line
 from postroom.jobs.tally import Tally
 from postroom.storage.keys import CHUNKS
 from postroom.storage.mail import chunks
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import DAY_MS
 from postroom.storage.mail.segments import Place, decode_line
 
@@ -36,7 +36,7 @@ class Removal:
         between(clients.s3, lambda _operation, request, send: send(request))
         between(clients.dynamodb, lambda _operation, request, send: send(request))
         self.tally = Tally()
-        self.kept: list[Kept] = []
+        self.kept: list[ChunkLine] = []
         for sender in ("a.com", "b.com"):
             lines = [self.mail.message(THEN + number, sender) for number in range(3)]
             places = self.mail.segment(THEN, *lines)
@@ -44,10 +44,10 @@ class Removal:
                 self.mail.file(line, place)
                 read = read_line(place.object, place.offset, line.encode())
                 assert isinstance(read, Read)
-                self.kept.append(Kept(line.row, sender, place.object, number, read.moved))
+                self.kept.append(ChunkLine(line.row, sender, place.object, number, read.moved))
         self.sources = list(dict.fromkeys(line.source for line in self.kept))
 
-    def move(self, *, dry_run: bool = False) -> list[Evidence]:
+    def move(self, *, dry_run: bool = False) -> list[ObjectEvidence]:
         names, job = count(1), Played(self.mail.deployed, RETAIN)
         mover = Mover(
             job.bucket(self.tally, self.clients), job.registers(self.tally, self.clients), self.tally, InTurn(),
@@ -55,7 +55,7 @@ class Removal:
         )  # fmt: skip
         return list(mover.move(self.kept))
 
-    def place(self, line: Kept) -> Place:
+    def place(self, line: ChunkLine) -> Place:
         row = self.mail.register.find(line.row)
         assert row is not None
         assert row.place is not None
@@ -81,7 +81,7 @@ def test_rows_point_to_the_lines_and_the_lines_to_where_they_come_from(removal: 
         assert decode_line(there).row == line.row
         assert json.loads(there)["src"] == line.source
     assert [decode_line(line).row for line in data.splitlines()] == [line.row for line in removal.kept]
-    assert Counter(evidence) == Counter(Evidence(source, 0, bits(range(3))) for source in removal.sources)
+    assert Counter(evidence) == Counter(ObjectEvidence(source, 0, bits(range(3))) for source in removal.sources)
     removal.mail.check(NOW)
     assert removal.mail.problems(NOW) == ()
 
@@ -95,7 +95,7 @@ def test_nothing_to_move_is_nothing_to_do(removal: Removal) -> None:
 def test_whether_it_moved_or_had_moved_on_each_row_has_left_its_source(removal: Removal) -> None:
     removal.mail.acknowledge(removal.kept[0].row)
     evidence = removal.move()
-    assert Counter(evidence) == Counter(Evidence(source, 0, bits(range(3))) for source in removal.sources)
+    assert Counter(evidence) == Counter(ObjectEvidence(source, 0, bits(range(3))) for source in removal.sources)
     counts = removal.tally.take()
     assert (counts["lines.swung"], counts["lines.refused"]) == (5, 1)
     removal.mail.check(NOW)

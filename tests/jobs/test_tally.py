@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from postroom.jobs.tally import Adding, Counts, Tally
+from postroom.jobs.tally import CountersAccumulator, Counts, Tally
 
 
 def test_several_threads_count_together() -> None:
@@ -30,7 +30,7 @@ def test_how_long_a_step_takes_is_counted_though_it_fails() -> None:
 
 
 def test_counts_of_tasks_add_up_to_those_of_the_run_zeros_too() -> None:
-    adding = Adding()
+    adding = CountersAccumulator()
     parts = [Counts({"a": 1, "b": 0}), Counts({"a": 2}), Counts({"c": 5})]
     counts = adding.zero(Counts({"a": 9}))
     for part in parts:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from postroom.local.clients import Clients
-from postroom.local.stack import Deployment, LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -30,12 +30,12 @@ def stack(template: Path) -> Iterator[LocalStack]:
 
 
 @pytest.fixture(scope="session")
-def one(stack: LocalStack) -> Deployment:
+def one(stack: LocalStack) -> LocalDeployment:
     return stack.deploy("one", {"Greeting": "good day"})
 
 
 @pytest.fixture(scope="session")
-def two(stack: LocalStack) -> Deployment:
+def two(stack: LocalStack) -> LocalDeployment:
     return stack.deploy("two")
 
 

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpcore
 import pytest
 
-from postroom.local.door import Door, Target, find_target
-from postroom.local.gateway import MAX_REQUEST_BYTES, Answer, Api, Route
+from postroom.local.door import Edge, EdgeTarget, find_target
+from postroom.local.gateway import MAX_REQUEST_BYTES, Api, GatewayResponse, GatewayRoute
 from postroom.local.ports import HOST, require_free
 
 NAME = "nlweb.receiver.example"
@@ -26,7 +26,7 @@ class _Loopback(httpcore.SyncBackend):
 
 
 @pytest.fixture(scope="module")
-def door(stack, one) -> Door:
+def door(stack, one) -> Edge:
     one.serve_host(NAME)
     return stack.door
 
@@ -49,11 +49,11 @@ def call(stack, door, version) -> Iterator[Callable[..., httpcore.Response]]:
 
 
 @pytest.fixture
-def raw(stack, door) -> Iterator[Callable[[Door], ssl.SSLSocket]]:
+def raw(stack, door) -> Iterator[Callable[[Edge], ssl.SSLSocket]]:
     """Bare TLS connections, for clients that do not keep to HTTP."""
     with contextlib.ExitStack() as stack_of_sockets:
 
-        def connect(to: Door) -> ssl.SSLSocket:
+        def connect(to: Edge) -> ssl.SSLSocket:
             plain = socket.create_connection((HOST, to.port), timeout=600)
             context = stack.authority.client_context()
             return stack_of_sockets.enter_context(context.wrap_socket(plain, server_hostname="localhost"))
@@ -154,7 +154,9 @@ def test_hosts_change_while_it_runs_and_each_leads_to_its_deployment(stack, door
 
 
 def test_a_host_may_be_answered_by_a_handler_of_ours(door, call) -> None:
-    door.serve_handler("hook.example", lambda request: Answer(202, (("x-is", request.method),), request.body[::-1]))
+    door.serve_handler(
+        "hook.example", lambda request: GatewayResponse(202, (("x-is", request.method),), request.body[::-1])
+    )
     answer = call("POST", "/anywhere", content=b"told", host="hook.example")
     assert (answer.status, answer.content, dict(answer.headers)[b"x-is"]) == (202, b"dlot", b"POST")
     door.drop_host("hook.example")
@@ -189,8 +191,10 @@ def test_an_embedded_aws_that_cannot_be_reached_is_service_unavailable(stack) ->
     from postroom.local.clients import Clients
     from postroom.local.ports import free_port
 
-    gone = Target(Api("1", "a", (Route("$default", "f"),)), Clients(f"http://{HOST}:{free_port()}", "111111111111"))
-    with Door(stack.authority) as door:
+    gone = EdgeTarget(
+        Api("1", "a", (GatewayRoute("$default", "f"),)), Clients(f"http://{HOST}:{free_port()}", "111111111111")
+    )
+    with Edge(stack.authority) as door:
         door.serve_host("localhost", gone)
         with httpcore.ConnectionPool(stack.authority.client_context()) as pool:
             assert message(pool.request("GET", f"https://localhost:{door.port}/")) == (
@@ -211,7 +215,7 @@ def test_a_client_that_goes_half_way_harms_nobody(raw, door, call) -> None:
 
 
 def test_a_client_that_promises_more_than_it_sends_is_let_go(raw, stack) -> None:
-    with Door(stack.authority, idle_seconds=0.2) as door:
+    with Edge(stack.authority, idle_seconds=0.2) as door:
         connection = raw(door)
         connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
         assert read_all(connection).startswith(b"HTTP/1.1 408 ")
@@ -233,7 +237,7 @@ def test_nonsense_is_a_bad_request(raw, door) -> None:
 
 
 def test_it_ends_though_a_client_holds_on(raw, stack) -> None:
-    with Door(stack.authority) as door:
+    with Edge(stack.authority) as door:
         connection = raw(door)
         connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
         port = door.port

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from postroom.local.gateway import (
     MAX_PAYLOAD_BYTES,
     Api,
-    Request,
-    Route,
+    GatewayRequest,
+    GatewayRoute,
     build_event,
     failure,
     find_route,
@@ -20,7 +20,7 @@ from postroom.local.gateway import (
 )
 
 API = Api("111111111111", "abc123", ())
-ROUTE = Route("POST /inbox", "function")
+ROUTE = GatewayRoute("POST /inbox", "function")
 
 
 def event(body: bytes = b"", target: str = "/inbox", headers=(), **changes):
@@ -33,7 +33,7 @@ def event(body: bytes = b"", target: str = "/inbox", headers=(), **changes):
         "source_ip": "192.0.2.7",
         "protocol": "HTTP/1.1",
     }
-    return build_event(Request(**values | changes), API, ROUTE, {}, 1_700_000_000.25, "1234-abcd")
+    return build_event(GatewayRequest(**values | changes), API, ROUTE, {}, 1_700_000_000.25, "1234-abcd")
 
 
 # --- routes -------------------------------------------------------------------------------------------------
@@ -63,14 +63,14 @@ def test_the_most_specific_route_wins(method, path, key, parameters) -> None:
         "GET /both",
     ]
     for routes in (keys, keys[::-1]):
-        route, found = find_route([Route(k, "f") for k in routes], method, path)
+        route, found = find_route([GatewayRoute(k, "f") for k in routes], method, path)
         assert (route.key, found) == (key, parameters)
 
 
 @pytest.mark.parametrize("path", ["/", "/inbox/", "/INBOX", "/inbox/x", "/x"])
 def test_without_a_matching_route_there_is_none(path) -> None:
-    assert find_route([Route("POST /inbox", "f")], "POST", path) is None
-    assert find_route([Route("POST /inbox", "f")], "GET", "/inbox") is None
+    assert find_route([GatewayRoute("POST /inbox", "f")], "POST", path) is None
+    assert find_route([GatewayRoute("POST /inbox", "f")], "GET", "/inbox") is None
 
 
 # --- events -------------------------------------------------------------------------------------------------

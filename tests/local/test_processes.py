@@ -21,7 +21,7 @@ from postroom.cli.app import app
 from postroom.local import emulator, ministack
 from postroom.local import stack as stack_module
 from postroom.local.emulator import Emulator, Processes, processors
-from postroom.local.ministack import Turns
+from postroom.local.ministack import InvocationSlots
 from postroom.local.stack import LocalStack
 
 BOUND = 3
@@ -207,7 +207,7 @@ def test_what_was_stored_survives_a_stop_while_a_function_runs_and_others_wait(t
 class Taking:
     """Threads that wait for a turn, and what they were answered, in the order in which they were."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: InvocationSlots) -> None:
         self._turns = turns
         self.answers: list[tuple[str, bool]] = []
 
@@ -228,7 +228,7 @@ class Taking:
 
 
 def test_turns_are_taken_in_the_order_of_coming() -> None:
-    turns = Turns(queue=1, http=1)
+    turns = InvocationSlots(queue=1, http=1)
     assert turns.take("f")
     taking = Taking(turns)
     for name in "abc":
@@ -244,7 +244,7 @@ def test_all_that_a_raised_bound_lets_run_run(monkeypatch) -> None:
     """Its queue is taken from a function: it may have more processes then."""
     mapping = {"FunctionName": "f"}
     monkeypatch.setattr(ministack, "_mappings_to", lambda key: iter([mapping] if mapping else []))
-    turns = Turns(queue=1, http=3)
+    turns = InvocationSlots(queue=1, http=3)
     assert turns.take("f")
     taking = Taking(turns)
     for name in "abcd":
@@ -257,7 +257,7 @@ def test_all_that_a_raised_bound_lets_run_run(monkeypatch) -> None:
 
 
 def test_no_batch_is_taken_for_a_turn_that_somebody_waits_for() -> None:
-    turns = Turns(queue=2, http=2)
+    turns = InvocationSlots(queue=2, http=2)
     assert turns.take("f")
     assert turns.take("f")
     Taking(turns).start("a", keep=True)
@@ -267,7 +267,7 @@ def test_no_batch_is_taken_for_a_turn_that_somebody_waits_for() -> None:
 
 
 def test_nobody_waits_for_a_turn_that_will_not_come() -> None:
-    turns = Turns(queue=1, http=1)
+    turns = InvocationSlots(queue=1, http=1)
     assert turns.take("f")
     taking = Taking(turns)
     taking.start("a")
@@ -290,7 +290,7 @@ def test_a_turn_of_which_ministack_makes_nothing_is_given_back(monkeypatch) -> N
     for name in ("_release_execution_slot", "_sqs_esm_concurrency", "_dispatch_esm_batch", "_iter_all_esms"):
         monkeypatch.setattr(lambda_svc, name, getattr(lambda_svc, name))
     monkeypatch.setattr(lambda_svc, "_acquire_execution_slot", break_down)
-    turns = Turns(queue=1, http=1)
+    turns = InvocationSlots(queue=1, http=1)
     ministack.bound_processes(turns)
     with pytest.raises(ValueError, match="broken"):
         lambda_svc._acquire_execution_slot("broken", {"FunctionName": "f"})

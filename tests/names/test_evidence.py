@@ -6,12 +6,14 @@ from hypothesis import strategies as st
 
 from postroom.names.dnssec import Alias, Evidence, Link
 from postroom.names.dnssec.denial import Denier
-from postroom.names.dnssec.evidence import MAX_JSON_BYTES, Window
+from postroom.names.dnssec.evidence import MAX_JSON_BYTES, SignatureWindow
 
-ROOT = Link(".", 2, "aa" * 32, Window(8, 20326, 1, 2))
-EXAMPLE = Link("example.", 2, "bb" * 32, Window(13, 7, 3, 4))
-SENDER = Link("sender.example.", 4, "cc" * 48, Window(13, 8, 5, 6))
-EVIDENCE = Evidence("k.sender.example.", "TXT", (Alias("a.", "b."),), (ROOT, EXAMPLE, SENDER), Window(13, 9, 7, 8))
+ROOT = Link(".", 2, "aa" * 32, SignatureWindow(8, 20326, 1, 2))
+EXAMPLE = Link("example.", 2, "bb" * 32, SignatureWindow(13, 7, 3, 4))
+SENDER = Link("sender.example.", 4, "cc" * 48, SignatureWindow(13, 8, 5, 6))
+EVIDENCE = Evidence(
+    "k.sender.example.", "TXT", (Alias("a.", "b."),), (ROOT, EXAMPLE, SENDER), SignatureWindow(13, 9, 7, 8)
+)
 
 
 def test_people_read_one_line():
@@ -55,7 +57,9 @@ NAMES = st.one_of(
     st.integers(1, 1016).map(lambda n: ("\\000" * n)[:n]),
     st.integers(1, 255).map(lambda n: "a" * n),
 )
-WINDOWS = st.builds(Window, st.sampled_from([8, 13, 16]), st.integers(0, 65535), st.just(2**32 - 1), st.just(2**32 - 1))
+WINDOWS = st.builds(
+    SignatureWindow, st.sampled_from([8, 13, 16]), st.integers(0, 65535), st.just(2**32 - 1), st.just(2**32 - 1)
+)
 LINKS = st.builds(Link, NAMES, st.sampled_from([2, 4]), st.just("ff" * 48), WINDOWS)
 
 

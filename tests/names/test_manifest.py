@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import MAX_DEPTH
-from postroom.names.manifest import MAX_MANIFEST_BYTES, Feedback, ManifestDirectory, feedback_of
-from postroom.net.https import NoSuchHostError, Response
+from postroom.names.manifest import MAX_MANIFEST_BYTES, FeedbackAddress, ManifestDirectory, feedback_of
+from postroom.net.https import HttpsResponse, NoSuchHostError
 
 PRINTED = """
 🤝: nlweb.org/MANIFEST/ABOUT
@@ -106,7 +106,7 @@ def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
 def test_not_one_alias_is_taken() -> None:
     named, repeated = b"x: &x a.example\nAbout: {Feedback: a.example}", b"x: &x a.example\nAbout: {Feedback: *x}"
     assert feedback_of(named).domain == "a.example"
-    assert feedback_of(repeated) == Feedback(None, "the manifest is no plain YAML")
+    assert feedback_of(repeated) == FeedbackAddress(None, "the manifest is no plain YAML")
 
 
 def test_a_manifest_may_be_so_long_and_no_longer() -> None:
@@ -135,12 +135,12 @@ class Hosts:
         self.pages, self.asked, self.now = pages, [], 1_000_000.0
         self.asked: list[str] = []
 
-    def get(self, url: str, accept: str) -> Response:
+    def get(self, url: str, accept: str) -> HttpsResponse:
         self.asked.append(url)
         page = self.pages.get(url, NoSuchHostError(OUTBOUND_FAILED, "there is no such host"))
         if isinstance(page, NotNowError):
             raise page
-        return Response(page[0], {}, page[1])
+        return HttpsResponse(page[0], {}, page[1])
 
     def clock(self) -> float:
         return self.now
@@ -182,7 +182,7 @@ def test_pw_is_not_asked_where_nlweb_is_there_but_has_no_manifest() -> None:
 
 def test_a_domain_without_hosts_has_no_feedback() -> None:
     hosts = Hosts({})
-    assert directory(hosts).feedback_of("any-sender.com") == Feedback(
+    assert directory(hosts).feedback_of("any-sender.com") == FeedbackAddress(
         None, "the domain has no host that would serve a manifest"
     )
 

@@ -21,8 +21,8 @@ from postroom.net.https import (
     MAX_RESPONSE_BYTES,
     MAX_URL_CHARACTERS,
     HttpsClient,
+    HttpsResponse,
     NoSuchHostError,
-    Response,
     can_be_reached,
     is_public,
 )
@@ -122,7 +122,7 @@ def client(port: int, ca_file: str | None, **more: object) -> HttpsClient:
     return HttpsClient(resolve, port=port, **settings)  # type: ignore[arg-type]
 
 
-def failure(call: Callable[[], Response]) -> NotNowError:
+def failure(call: Callable[[], HttpsResponse]) -> NotNowError:
     with pytest.raises(NotNowError) as caught:
         call()
     assert caught.value.reason is OUTBOUND_FAILED

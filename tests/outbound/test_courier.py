@@ -27,7 +27,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.core.reasons import OUTBOUND_FAILED, UNDELIVERABLE
 from postroom.outbound.courier import DOMAINS_OF_A_BUFFER, Courier, Delivery
-from postroom.outbound.discards import Notice, SummaryDue
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import POLLYWEB
@@ -35,11 +35,11 @@ from postroom.protocols.nlweb.verify import check_signature
 from postroom.storage.keys import RowKey, seen_key_nlweb
 
 
-def discard(house: House, body: bytes | None = None) -> Notice:
+def discard(house: House, body: bytes | None = None) -> DiscardNotification:
     """A message that was discarded, and what the courier was asked to tell of it."""
     house.settle(house.queued(body or house.envelope(UNKNOWN)))
     notice = house.notices()[-1]
-    assert isinstance(notice, Notice)
+    assert isinstance(notice, DiscardNotification)
     return notice
 
 
@@ -142,14 +142,14 @@ def test_the_pollyweb_dialect_is_told_in_its_own_words_at_its_own_host(house: Ho
 # ---- tries ---------------------------------------------------------------------------------------------------
 
 
-def waiting(house: House) -> Notice | SummaryDue:
+def waiting(house: House) -> DiscardNotification | DiscardSummaryDue:
     return house.notices()[-1]
 
 
 @pytest.mark.parametrize("trouble", [None, 500, 503, 429, 408, 302])
 def test_every_try_repeats_the_same_header_and_body(house: House, trouble: int | None) -> None:
     house.outbound.answers = [trouble, trouble]
-    notice: Notice | SummaryDue = discard(house)
+    notice: DiscardNotification | DiscardSummaryDue = discard(house)
     for expected in (Delivery.WAITING, Delivery.WAITING, Delivery.DELIVERED):
         assert house.courier().deliver(notice) is expected
         house.clock.now += 60
@@ -161,7 +161,7 @@ def test_every_try_repeats_the_same_header_and_body(house: House, trouble: int |
 
 def test_the_delay_grows_and_ends_at_the_longest_of_sqs(house: House) -> None:
     house.outbound.answers = [None] * 10
-    notice: Notice | SummaryDue = discard(house)
+    notice: DiscardNotification | DiscardSummaryDue = discard(house)
     for _ in range(10):
         house.courier().deliver(notice)
         notice = waiting(house)
@@ -241,7 +241,7 @@ def test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour(ho
     notices = [discard(house) for _ in range(4)] + [discard(house, house.envelope(key=OTHER_KEY))]
     done = [house.courier().deliver(notice) for notice in notices]
     assert done == [Delivery.DELIVERED] * 2 + [Delivery.SUMMARY] * 3
-    [due] = [each for each in house.notices() if isinstance(each, SummaryDue)]
+    [due] = [each for each in house.notices() if isinstance(each, DiscardSummaryDue)]
     assert house.courier().deliver(due) is Delivery.WAITING
 
     house.clock.now = (due.hour + 1) * 3600 + 119
@@ -309,7 +309,7 @@ def test_summaries_take_of_a_buffers_share_too(house: House) -> None:
     house.manifests.buffers |= dict.fromkeys(many, BUFFER)
     for domain in many:
         house.courier().deliver(discard(house, house.envelope(sender=domain)))
-    due = [each for each in house.notices() if isinstance(each, SummaryDue)]
+    due = [each for each in house.notices() if isinstance(each, DiscardSummaryDue)]
     house.clock.now += 2 * 3600
     told = [Delivery.DELIVERED] * DOMAINS_OF_A_BUFFER + [Delivery.WITHHELD] * 2
     assert [house.courier().deliver(each) for each in due] == told
@@ -369,7 +369,7 @@ def test_two_couriers_with_one_notice_send_one_feedback(house: House, pytestconf
         assert len(identities(house)) == 1
 
 
-def enter(stage: Stage, courier: Courier, clients: Clients, notice: Notice) -> None:
+def enter(stage: Stage, courier: Courier, clients: Clients, notice: DiscardNotification) -> None:
     actor = stage.enter("courier", lambda: courier.deliver(notice))
     gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
 

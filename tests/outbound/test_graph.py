@@ -10,7 +10,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.names.manifest import ManifestDirectory
-from postroom.net.https import NoSuchHostError, Response
+from postroom.net.https import HttpsResponse, NoSuchHostError
 from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.verify import check_signature
@@ -23,18 +23,18 @@ KEY = PrivateKey.generate("ed25519")
 class Web:
     """Hosts that serve manifests, and a graph that answers; whoever is not in it does not exist."""
 
-    def __init__(self, manifests: dict[str, bytes], replies: Sequence[Response] = ()) -> None:
+    def __init__(self, manifests: dict[str, bytes], replies: Sequence[HttpsResponse] = ()) -> None:
         self.manifests = manifests
         self.replies = list(replies)
         self.posted: list[tuple[str, bytes]] = []
 
-    def get(self, url: str, accept: str) -> Response:
+    def get(self, url: str, accept: str) -> HttpsResponse:
         host = url.split("/")[2]
         if host not in self.manifests:
             raise NoSuchHostError(OUTBOUND_FAILED, f"{host} does not exist")
-        return Response(200, {}, self.manifests[host])
+        return HttpsResponse(200, {}, self.manifests[host])
 
-    def post(self, url: str, body: bytes, content_type: str) -> Response:
+    def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
         self.posted.append((url, body))
         return self.replies.pop(0)
 
@@ -52,8 +52,8 @@ def buffers(web: Web, ours: Ours | None = None) -> Buffers:
     return Buffers(ManifestDirectory(web, lambda: NOW), graph)
 
 
-def reply(value: object, status: int = 200) -> Response:
-    return Response(status, {}, json.dumps(value).encode())
+def reply(value: object, status: int = 200) -> HttpsResponse:
+    return HttpsResponse(status, {}, json.dumps(value).encode())
 
 
 def test_a_manifest_that_names_a_buffer_decides_and_the_graph_is_not_asked() -> None:
@@ -91,16 +91,16 @@ def test_where_there_is_no_manifest_the_graph_is_asked_by_a_signed_request_and_r
         reply({"Feedback": "ban\u212a.example"}),
         reply([]),
         reply({"reason": "NotOurs"}, 421),
-        Response(200, {}, b"<html>"),
+        HttpsResponse(200, {}, b"<html>"),
     ],
 )
-def test_a_graph_that_knows_no_buffer_means_no_feedback(answer: Response) -> None:
+def test_a_graph_that_knows_no_buffer_means_no_feedback(answer: HttpsResponse) -> None:
     assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") is None
 
 
 def test_a_graphs_reply_is_read_up_to_its_size() -> None:
     for size, found in ((MAX_REPLY_BYTES, "buffer.example"), (MAX_REPLY_BYTES + 1, None)):
-        answer = Response(200, {}, b'{"Feedback": "buffer.example"}'.ljust(size))
+        answer = HttpsResponse(200, {}, b'{"Feedback": "buffer.example"}'.ljust(size))
         assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") == found
 
 

@@ -20,11 +20,11 @@ from tests.tiers import amount
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
-from postroom.outbound.notifications import Notification, Waiting
-from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notified
+from postroom.outbound.notifications import MailWaiting, Notification
+from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, NotificationOutcome
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import Fate
-from postroom.storage.directory.notification_targets import Target
+from postroom.storage.directory.notification_targets import NotificationTarget
 from postroom.storage.keys import notify_group
 
 URL, OTHER = "https://hook.example/a", "https://hook.example/b"
@@ -37,7 +37,7 @@ def come_to_rest(house: House, *, for_seconds: float = 3 * INTERVAL) -> None:
     while house.clock.now < until:
         carried = house.take_notifications()
         for each in carried:
-            if isinstance(each, Waiting):
+            if isinstance(each, MailWaiting):
                 house.notifier().call(each)
             else:
                 house.notifier().tell(each)
@@ -53,23 +53,23 @@ def told(house: House, to: str = URL) -> list[Json]:
 
 def one_notification(house: House) -> Notification:
     """A notification of a target, on its way."""
-    assert house.notifier().call(Waiting(SHOP)) is Notified.SPREAD
+    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
     [notification] = house.take_notifications()
     assert isinstance(notification, Notification)
     return notification
 
 
-def one_follower(house: House) -> Waiting:
+def one_follower(house: House) -> MailWaiting:
     """Of a burst the first was told, the last was filed: the message for the interval's end, which is now."""
-    assert house.notifier().call(Waiting(SHOP)) is Notified.SPREAD
-    assert house.notifier().call(Waiting(SHOP)) is Notified.LATER
+    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
+    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
     queued = house.take_notifications()
     for each in queued:
         if isinstance(each, Notification):
             house.notifier().tell(each)
     house.carriers.told.clear()
     house.clock.now += INTERVAL
-    [follower] = [each for each in queued if isinstance(each, Waiting)]
+    [follower] = [each for each in queued if isinstance(each, MailWaiting)]
     return follower
 
 
@@ -80,7 +80,7 @@ def test_a_mailbox_is_announced_once_for_a_batch_that_was_filed(house: House) ->
     house.target(URL)
     house.work(*(house.queued(house.envelope(body=number)) for number in range(3)))
     assert house.deployed.groups("CourierQueue") == [notify_group(SHOP)]
-    assert house.take_notifications() == [Waiting(SHOP)]
+    assert house.take_notifications() == [MailWaiting(SHOP)]
 
 
 def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(house: House) -> None:
@@ -117,7 +117,7 @@ def test_what_was_filed_by_a_worker_that_died_is_announced_by_the_next(house: Ho
     house.settle(record)
     house.take_notifications()
     assert house.settle(record).fate is Fate.DUPLICATE
-    assert house.take_notifications() == [Waiting(SHOP)]
+    assert house.take_notifications() == [MailWaiting(SHOP)]
 
 
 def test_what_a_worker_filed_and_another_would_discard_is_announced_too(house: House) -> None:
@@ -128,7 +128,7 @@ def test_what_a_worker_filed_and_another_would_discard_is_announced_too(house: H
     house.keys.published.clear()
     house.keys.cached.clear()
     assert house.settle(record).fate is Fate.DUPLICATE
-    assert house.take_notifications() == [Waiting(SHOP)]
+    assert house.take_notifications() == [MailWaiting(SHOP)]
 
 
 def test_neither_what_is_discarded_nor_what_was_acknowledged_is_announced(house: House) -> None:
@@ -156,7 +156,7 @@ def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbou
     assert sorted(outcome.fate for outcome in report.outcomes) == [Fate.ACCEPTED, Fate.ACCEPTED, Fate.RETRIED]
     [retried] = house.deployed.bodies("RetryQueue")
     house.work(house.record(retried))
-    assert house.take_notifications() == [Waiting(SHOP)]
+    assert house.take_notifications() == [MailWaiting(SHOP)]
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -191,16 +191,16 @@ def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_int
     house.target(URL)
     became = []
     for _ in range(20):
-        became.append(house.notifier().call(Waiting(SHOP)))
+        became.append(house.notifier().call(MailWaiting(SHOP)))
         house.clock.now += 1
-    assert became == [Notified.SPREAD, Notified.LATER, *[Notified.COVERED] * 18]
+    assert became == [NotificationOutcome.SPREAD, NotificationOutcome.LATER, *[NotificationOutcome.COVERED] * 18]
     first, follow = house.take_notifications()
     assert isinstance(first, Notification)
     house.notifier().tell(first)
-    assert isinstance(follow, Waiting)
-    assert follow == Waiting(SHOP, int(NOW * 1000), follow.mark)
+    assert isinstance(follow, MailWaiting)
+    assert follow == MailWaiting(SHOP, int(NOW * 1000), follow.mark)
     house.clock.now = NOW + INTERVAL
-    assert house.notifier().call(follow) is Notified.SPREAD
+    assert house.notifier().call(follow) is NotificationOutcome.SPREAD
     come_to_rest(house)
     assert len(told(house)) == 2
     assert house.deployed.bodies("CourierQueue") == [], "and then no more"
@@ -210,22 +210,22 @@ def test_what_comes_within_the_interval_is_delayed_to_its_end(house: House) -> N
     house.target(URL)
     one_notification(house)
     house.clock.now += 20
-    assert house.notifier().call(Waiting(SHOP)) is Notified.LATER
+    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
     assert house.deployed.delays("CourierQueue") == [INTERVAL - 20 + 1]
     [follow] = house.take_notifications()
-    assert isinstance(follow, Waiting)
-    assert replace(follow, mark="") == Waiting(SHOP, int(NOW * 1000))
+    assert isinstance(follow, MailWaiting)
+    assert replace(follow, mark="") == MailWaiting(SHOP, int(NOW * 1000))
 
 
 def test_a_follow_up_that_comes_early_waits_for_the_rest(house: House) -> None:
     house.target(URL)
     one_notification(house)
-    follow = Waiting(SHOP, int(NOW * 1000), house.new_id())
+    follow = MailWaiting(SHOP, int(NOW * 1000), house.new_id())
     house.clock.now += INTERVAL - 2
-    assert house.notifier().call(follow) is Notified.LATER
+    assert house.notifier().call(follow) is NotificationOutcome.LATER
     assert house.deployed.delays("CourierQueue") == [3]
     [later] = house.take_notifications()
-    assert isinstance(later, Waiting)
+    assert isinstance(later, MailWaiting)
     assert (later.after_ms, later.mark != "") == (follow.after_ms, True)
 
 
@@ -234,7 +234,7 @@ def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covere
     one_notification(house)
     house.clock.now += INTERVAL
     one_notification(house)
-    assert house.notifier().call(Waiting(SHOP, int(NOW * 1000), house.new_id())) is Notified.COVERED
+    assert house.notifier().call(MailWaiting(SHOP, int(NOW * 1000), house.new_id())) is NotificationOutcome.COVERED
     assert house.take_notifications() == []
 
 
@@ -249,7 +249,7 @@ def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
         raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._turns, "followed", away)
-    assert [notifier.call(Waiting(SHOP)) for _ in range(2)] == [Notified.LATER] * 2
+    assert [notifier.call(MailWaiting(SHOP)) for _ in range(2)] == [NotificationOutcome.LATER] * 2
     come_to_rest(house)
     assert len(told(house)) == 1, "they take one turn between them"
 
@@ -258,9 +258,9 @@ def test_without_a_target_nobody_is_told(house: House) -> None:
     target = house.target(URL)
     notification = one_notification(house)
     house.targets.remove(SHOP, target.id)
-    assert house.notifier().tell(notification) is Notified.SILENT
+    assert house.notifier().tell(notification) is NotificationOutcome.SILENT
     house.clock.now += INTERVAL
-    assert house.notifier().call(Waiting(SHOP)) is Notified.SILENT
+    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     assert house.carriers.told == []
 
 
@@ -274,10 +274,10 @@ def test_while_the_store_is_away_an_announcement_waits(house: House, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(notifier._turns, "take", away)
         patch.setattr(notifier._targets, "find", away)
-        assert notifier.call(Waiting(SHOP)) is Notified.WAITING
-        assert notifier.tell(Notification(SHOP, "0", "n", 1)) is Notified.WAITING
+        assert notifier.call(MailWaiting(SHOP)) is NotificationOutcome.WAITING
+        assert notifier.tell(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING
     assert house.deployed.delays("CourierQueue") == [7, 7]
-    assert house.take_notifications() == [Waiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
+    assert house.take_notifications() == [MailWaiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
 
 
 def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(house: House) -> None:
@@ -291,7 +291,7 @@ def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(hou
     for client in (clients.dynamodb, clients.sqs):
         client.meta.events.register("before-call.*.*", count)
     try:
-        house.notifier().call(Waiting(SHOP))
+        house.notifier().call(MailWaiting(SHOP))
         for each in house.take_notifications():
             assert isinstance(each, Notification)
             house.notifier().tell(each)
@@ -308,13 +308,13 @@ def test_two_couriers_who_are_called_at_once_tell_once(house: House) -> None:
     house.target(URL)
     start = Barrier(2)
 
-    def call(_: int) -> Notified:
+    def call(_: int) -> NotificationOutcome:
         start.wait()
-        return house.notifier().call(Waiting(SHOP))
+        return house.notifier().call(MailWaiting(SHOP))
 
     with ThreadPoolExecutor(2) as pool:
         became = sorted(pool.map(call, range(2)))
-    assert became == sorted([Notified.SPREAD, Notified.LATER])
+    assert became == sorted([NotificationOutcome.SPREAD, NotificationOutcome.LATER])
     queued = house.take_notifications()
     assert sum(isinstance(each, Notification) for each in queued) == 1
 
@@ -343,16 +343,16 @@ def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_messa
         for clients in casts:
             # Each has a message in hand that was filed before.
             notifier = house.notifier(clients)
-            actor = stage.enter("courier", lambda notifier=notifier: notifier.call(Waiting(SHOP)))  # type: ignore[misc]
+            actor = stage.enter("courier", lambda notifier=notifier: notifier.call(MailWaiting(SHOP)))  # type: ignore[misc]
             gate_calls(clients, gate_of(lambda actor=actor: None if actor.ended else actor))  # type: ignore[misc]
             actors.append(actor)
         stage.play(lambda: None)
         queued = house.take_notifications()
-        queued += [Waiting(SHOP) for actor in actors if actor.died]
+        queued += [MailWaiting(SHOP) for actor in actors if actor.died]
         house.carriers.told.clear()
         for _ in range(4):
             for each in queued:
-                house.notifier().call(each) if isinstance(each, Waiting) else house.notifier().tell(each)
+                house.notifier().call(each) if isinstance(each, MailWaiting) else house.notifier().tell(each)
             queued = house.take_notifications()
             house.clock.now += INTERVAL + 1
         assert queued == []
@@ -378,7 +378,9 @@ def struck() -> Clients:
     return new_clients()
 
 
-def befall(house: House, clients: Clients, follower: Waiting, number: int, strike: BaseException, when: str) -> None:
+def befall(
+    house: House, clients: Clients, follower: MailWaiting, number: int, strike: BaseException, when: str
+) -> None:
     """Of the calls of a courier who has `follower` in hand this one fails; what comes again lies in the queue then."""
     calls: list[str] = []
 
@@ -429,7 +431,7 @@ def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_
     follower = one_follower(house)
     start = Barrier(2)
 
-    def call(_: int) -> Notified:
+    def call(_: int) -> NotificationOutcome:
         start.wait()
         return house.notifier().call(follower)
 
@@ -448,7 +450,7 @@ def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(house: H
     notification = one_notification(house)
     delays = []
     for _ in range(9):
-        assert house.notifier().tell(notification) is Notified.WAITING
+        assert house.notifier().tell(notification) is NotificationOutcome.WAITING
         delays += house.deployed.delays("CourierQueue")
         [again] = house.take_notifications()
         assert isinstance(again, Notification)
@@ -457,7 +459,7 @@ def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(house: H
     failing = house.target_now(target)
     assert (failing.detail, failing.failing_since_ms) == ("it answered 503", int(NOW * 1000))
     del house.carriers.fails[URL]
-    assert house.notifier().tell(notification) is Notified.DELIVERED
+    assert house.notifier().tell(notification) is NotificationOutcome.DELIVERED
     assert house.target_now(target) == target
 
 
@@ -469,7 +471,7 @@ def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(house:
     [retry] = house.take_notifications()
     for _ in range(3):
         house.clock.now += INTERVAL
-        assert house.notifier().tell(one_notification(house)) is Notified.COVERED
+        assert house.notifier().tell(one_notification(house)) is NotificationOutcome.COVERED
     assert house.take_notifications() == []
     assert len(told(house)) == 1
     assert isinstance(retry, Notification)
@@ -496,7 +498,7 @@ def test_what_comes_while_a_try_is_made_is_not_covered_by_it(house: House) -> No
     house.carriers.fails.clear()
     house.carriers.carry = meanwhile  # type: ignore[method-assign]
     house.notifier().tell(retry)
-    assert became == [Notified.DELIVERED]
+    assert became == [NotificationOutcome.DELIVERED]
 
 
 def test_a_retry_that_got_lost_keeps_no_target_silent(house: House) -> None:
@@ -506,7 +508,7 @@ def test_a_retry_that_got_lost_keeps_no_target_silent(house: House) -> None:
     house.deployed.empty("CourierQueue")
     house.carriers.fails.clear()
     house.clock.now += 7 + RETRY_LATE_SECONDS + 1
-    assert house.notifier().tell(one_notification(house)) is Notified.DELIVERED
+    assert house.notifier().tell(one_notification(house)) is NotificationOutcome.DELIVERED
 
 
 def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(house: House) -> None:
@@ -515,13 +517,13 @@ def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(ho
     notification = one_notification(house)
     house.notifier().tell(notification)
     house.clock.now += PAUSE
-    assert house.notifier().tell(notification) is Notified.WAITING
+    assert house.notifier().tell(notification) is NotificationOutcome.WAITING
     house.clock.now += 0.001
-    assert house.notifier().tell(notification) is Notified.PAUSED
+    assert house.notifier().tell(notification) is NotificationOutcome.PAUSED
     paused = house.target_now(target)
     assert (paused.state, paused.detail) == (TargetState.PAUSED, "it answered 503")
     house.carriers.told.clear()
-    assert house.notifier().tell(notification) is Notified.SILENT
+    assert house.notifier().tell(notification) is NotificationOutcome.SILENT
     assert house.carriers.told == []
 
 
@@ -538,7 +540,7 @@ def test_one_success_in_between_and_the_days_begin_anew(house: House) -> None:
 def test_a_target_that_says_it_is_gone_is_told_nothing_more(house: House) -> None:
     target = house.target(URL)
     house.carriers.fails[URL] = False
-    assert house.notifier().tell(one_notification(house)) is Notified.PAUSED
+    assert house.notifier().tell(one_notification(house)) is NotificationOutcome.PAUSED
     assert house.target_now(target).detail == "it answered 410 Gone"
     assert house.take_notifications() == []
 
@@ -554,7 +556,7 @@ def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
         raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._targets, "failed", away)
-    assert notifier.tell(notification) is Notified.WAITING
+    assert notifier.tell(notification) is NotificationOutcome.WAITING
     assert house.take_notifications() == [notification.again()]
 
 
@@ -567,7 +569,7 @@ def test_what_we_are_at_fault_for_pauses_nobody(house: House, monkeypatch: pytes
 
     monkeypatch.setattr(house.carriers, "carry", keyless)
     for _ in range(2):
-        assert house.notifier().tell(notification) is Notified.WAITING
+        assert house.notifier().tell(notification) is NotificationOutcome.WAITING
         house.clock.now += PAUSE + 1
     assert house.target_now(target) == target
     assert house.take_notifications() == [notification.again()] * 2
@@ -576,14 +578,14 @@ def test_what_we_are_at_fault_for_pauses_nobody(house: House, monkeypatch: pytes
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 
-def challenged(house: House, number: int = 1) -> tuple[Target, Notification]:
+def challenged(house: House, number: int = 1) -> tuple[NotificationTarget, Notification]:
     target = house.target(URL, verified=False)
     return target, Notification(SHOP, target.id, house.new_id(), int(NOW * 1000), number)
 
 
 def test_a_target_that_is_not_verified_is_told_its_code(house: House) -> None:
     target, challenge = challenged(house)
-    assert house.notifier().tell(challenge) is Notified.DELIVERED
+    assert house.notifier().tell(challenge) is NotificationOutcome.DELIVERED
     data = {"mailbox": SHOP, "target": target.id, "code": house.webhook_keys.code(target)}
     assert told(house) == [{"type": "postroom.verify", "timestamp": "2026-11-21T09:30:00.000Z", "data": data}]
 
@@ -591,16 +593,16 @@ def test_a_target_that_is_not_verified_is_told_its_code(house: House) -> None:
 def test_a_target_that_is_not_verified_is_told_nothing_else(house: House) -> None:
     target, challenge = challenged(house)
     for other in (0, 2):
-        assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, other)) is Notified.SILENT
-    assert house.notifier().call(Waiting(SHOP)) is Notified.SILENT
+        assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, other)) is NotificationOutcome.SILENT
+    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     house.targets.challenge(target)
-    assert house.notifier().tell(challenge) is Notified.SILENT, "another code counts by now"
+    assert house.notifier().tell(challenge) is NotificationOutcome.SILENT, "another code counts by now"
     assert house.carriers.told == []
 
 
 def test_a_target_that_is_verified_is_sent_no_code(house: House) -> None:
     target = house.target(URL)
-    assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, 1)) is Notified.SILENT
+    assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, 1)) is NotificationOutcome.SILENT
 
 
 @pytest.mark.parametrize("trouble", ["it answered 503", False])
@@ -608,9 +610,11 @@ def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(house: H
     target, challenge = challenged(house)
     house.carriers.fails[URL] = trouble
     house.clock.now += CODE_SECONDS
-    assert house.notifier().tell(challenge) is (Notified.WAITING if trouble else Notified.GIVEN_UP)
+    assert house.notifier().tell(challenge) is (
+        NotificationOutcome.WAITING if trouble else NotificationOutcome.GIVEN_UP
+    )
     house.clock.now += 1
-    assert house.notifier().tell(challenge) is Notified.GIVEN_UP
+    assert house.notifier().tell(challenge) is NotificationOutcome.GIVEN_UP
     failed = house.target_now(target)
     assert (failed.state, failed.detail) == (TargetState.UNVERIFIED, trouble or "it answered 410 Gone")
 
@@ -621,10 +625,10 @@ texts, numbers = st.text(max_size=50), st.integers(0, 2**53)
 
 
 @given(
-    st.builds(Waiting, texts, numbers, texts, numbers)
+    st.builds(MailWaiting, texts, numbers, texts, numbers)
     | st.builds(Notification, texts, texts, texts, numbers, numbers, numbers)
 )
-def test_what_the_queue_carries_is_what_was_sent(sent: Waiting | Notification) -> None:
+def test_what_the_queue_carries_is_what_was_sent(sent: MailWaiting | Notification) -> None:
     assert sent.encode().isascii()
     assert read_queue_message(sent.encode()) == sent
 

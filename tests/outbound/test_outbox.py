@@ -24,7 +24,7 @@ from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.protocols.nlweb.verify import check_signature
 from postroom.storage.keys import outgoing_group
-from postroom.storage.outbox import Identity, Message
+from postroom.storage.outbox import OutboxMessage, OutgoingIdentity
 
 TO = SENDER
 """Who is written to: whose key is published, so that its Feedback is believed."""
@@ -34,9 +34,9 @@ def queue(house: House, *, carrier: str = "one", body: JsonValue = "hello", dial
     """A message as it is when the counter has taken it in."""
     correlation, at_ms = house.new_uuid(), int(house.clock.now * 1000)
     forget_at = int(house.clock.now) + 30 * DAY
-    house.outbox.identify(SHOP, carrier, "", Identity(correlation, at_ms), now=int(NOW), forget_at=forget_at)
+    house.outbox.identify(SHOP, carrier, "", OutgoingIdentity(correlation, at_ms), now=int(NOW), forget_at=forget_at)
     message = house.outbox.put(
-        Message(SHOP, correlation, at_ms, TO, "Hello@Host", carrier), now=int(NOW), forget_at=forget_at
+        OutboxMessage(SHOP, correlation, at_ms, TO, "Hello@Host", carrier), now=int(NOW), forget_at=forget_at
     )
     draft = Draft(SHOP, TO, "Hello@Host", correlation, at_ms, body, dialect=dialect)
     outgoing = Outgoing(draft, carrier)
@@ -45,7 +45,7 @@ def queue(house: House, *, carrier: str = "one", body: JsonValue = "hello", dial
     return outgoing
 
 
-def message_of(house: House, outgoing: Outgoing) -> Message:
+def message_of(house: House, outgoing: Outgoing) -> OutboxMessage:
     found = house.outbox.find(SHOP, outgoing.draft.correlation)
     assert found is not None
     return found

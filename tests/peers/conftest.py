@@ -20,9 +20,9 @@ from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import TrustAnchors
 from postroom.names.keys import KeyDirectory
-from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.key_record import parse_key_record, record_text, zone_line
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 RECEIVER = "receiver.example"
@@ -91,17 +91,17 @@ class Town:
     def attempt(self, script: str, stdin: object = "") -> "subprocess.CompletedProcess[str]":
         return run_guest(script, **self.where, stdin=stdin if isinstance(stdin, str) else json.dumps(stdin))
 
-    def at_door(self, data: bytes) -> Envelope:
+    def at_door(self, data: bytes) -> NlwebEnvelope:
         """Our door's verdict on what was posted. Raises TheirError."""
         return check_at_door(
             data,
             is_ours=lambda domain: domain == RECEIVER,
             received_at_ms=int(time.time() * 1000),
-            window=Window(),
+            window=TimestampWindow(),
             max_bytes=1 << 20,
         )
 
-    def judge(self, data: bytes, wallet_key: PublicKey | None = None) -> Envelope:
+    def judge(self, data: bytes, wallet_key: PublicKey | None = None) -> NlwebEnvelope:
         """Door and worker: with a wallet's pre-shared key, or one looked up and proven. Raises TheirError."""
         envelope = self.at_door(data)
         if wallet_key:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo.office import Office, until
+from postroom.demo.office import DemoDeployment, until
 from postroom.local import pollyweb
 from postroom.local.checkout import template_path
 from postroom.local.guest import run_guest
@@ -34,8 +34,8 @@ def stack() -> Iterator[LocalStack]:
 
 
 @pytest.fixture(scope="module")
-def office(stack: LocalStack) -> Office:
-    office = Office(RECEIVER, stack.deploy("receiver"))
+def office(stack: LocalStack) -> DemoDeployment:
+    office = DemoDeployment(RECEIVER, stack.deploy("receiver"))
     office.deployment.serve_host(f"pw.{RECEIVER}")
     office.operators.put_domain(Domain(RECEIVER))
     office.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
@@ -44,22 +44,24 @@ def office(stack: LocalStack) -> Office:
 
 
 @pytest.fixture
-def where(stack: LocalStack, office: Office) -> dict[str, Any]:
+def where(stack: LocalStack, office: DemoDeployment) -> dict[str, Any]:
     return {"dns_address": stack.dns.address, "https_port": stack.door.port, "ca": stack.authority.pem}
 
 
-def send(where: dict[str, Any], body: Any) -> pollyweb.Sent:
+def send(where: dict[str, Any], body: Any) -> pollyweb.PollywebExchange:
     return pollyweb.send(sender=SENDER, key_pem=KEY.to_pem(), receiver=RECEIVER, subject=SUBJECT, body=body, **where)
 
 
-def find_filed(office: Office, correlation: str) -> Filed:
+def find_filed(office: DemoDeployment, correlation: str) -> Filed:
     return until(
         "the message is filed",
         lambda: next((m for m in office.filed(RECEIVER) if correlation in m.line.envelope), None),
     )
 
 
-def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(office: Office, where: dict[str, Any]) -> None:
+def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(
+    office: DemoDeployment, where: dict[str, Any]
+) -> None:
     sent = send(where, {"Text": "Hello from 2026"})
     correlation = sent.envelope["Header"]["Correlation"]
     assert (sent.status, sent.answer) == (200, {"Correlation": correlation, "Status": "Queued"})
@@ -71,14 +73,14 @@ def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(office: O
     assert [link["zone"] for link in receipt["evidence"]["chain"]] == [".", "example.", "polly.example."]
 
 
-def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(office: Office, where: dict[str, Any]) -> None:
+def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(office: DemoDeployment, where: dict[str, Any]) -> None:
     rows = office.rows()
     sent = send(where, {"Amount": 1.0})
     assert (sent.status, sent.answer["reason"]) == (422, "HashMismatch")
     assert office.rows() == rows
 
 
-def test_its_wallet_is_known_by_its_registered_key(office: Office, where: dict[str, Any]) -> None:
+def test_its_wallet_is_known_by_its_registered_key(office: DemoDeployment, where: dict[str, Any]) -> None:
     script = f"""
 import json, sys
 from cryptography.hazmat.primitives.serialization import load_pem_private_key

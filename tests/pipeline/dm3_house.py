@@ -14,13 +14,13 @@ from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.net.timebox import TimeBox
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.dm3_inbox import Dm3Door
+from postroom.pipeline.dm3_inbox import Dm3Inbox
 from postroom.pipeline.judges.dm3 import Dm3Judge
 from postroom.pipeline.worker import Record
-from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, write_envelope
+from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, write_envelope
 from postroom.protocols.dm3.extension import Properties
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import Message, MessageMetadata, sign_message
+from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, sign_message
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.protocols.dm3.service import ServiceKeys
@@ -87,7 +87,7 @@ class DeliveryService:
         self.house.operators.put_dm3_mailbox(replace(Dm3Mailbox(name), **settings))
         self.house.clock.now += 31
 
-    def message(self, text: str = "hello", sender: str = ALICE, to: str = BOB) -> Message:
+    def message(self, text: str = "hello", sender: str = ALICE, to: str = BOB) -> Dm3Message:
         metadata = MessageMetadata(to=to, sender=sender, timestamp_ms=int(self.house.clock.now * 1000), type_name="NEW")
         return sign_message(text, metadata, self.users[sender].signing)
 
@@ -100,7 +100,7 @@ class DeliveryService:
         signer: str = "",
         as_sender: str = "",
         sealed_message: str | None = None,
-    ) -> Envelope:
+    ) -> Dm3Envelope:
         """What a client would submit. `signer`: whose key signs the metadata. `as_sender`: what it claims to be.
 
         `sealed_message`: taken from another envelope.
@@ -119,8 +119,8 @@ class DeliveryService:
     def profiles(self) -> Profiles:
         return Profiles(self.registry, self.house.clock, keep_seconds=30, keep_none_seconds=30)
 
-    def door(self, clients: Clients | None = None) -> Dm3Door:
-        return Dm3Door(
+    def door(self, clients: Clients | None = None) -> Dm3Inbox:
+        return Dm3Inbox(
             properties=Properties(0, SIZE_LIMIT),
             directory=self.house.directory,
             keys=self.keys,
@@ -142,11 +142,11 @@ class DeliveryService:
         assert (said["jsonrpc"], said["id"]) == ("2.0", 1)
         return said
 
-    def submit(self, envelope: Envelope | object, status: int = 200) -> dict[str, Any]:
-        param = envelope.as_json() if isinstance(envelope, Envelope) else envelope
+    def submit(self, envelope: Dm3Envelope | object, status: int = 200) -> dict[str, Any]:
+        param = envelope.as_json() if isinstance(envelope, Dm3Envelope) else envelope
         return self.call("dm3_submitMessage", param, status=status)
 
-    def queued(self, envelope: Envelope) -> Record:
+    def queued(self, envelope: Dm3Envelope) -> Record:
         """Submit an envelope and take its claim from the queue."""
         said = self.submit(envelope)
         assert said.get("result") == "accepted", said

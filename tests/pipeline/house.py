@@ -15,30 +15,30 @@ from postroom.core.own_faults import OwnFaults
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.response import HttpResponse
 from postroom.outbound.courier import Courier
-from postroom.outbound.discards import Notice, SummaryDue
-from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.notifier import Notifier
 from postroom.outbound.outbox import Dispatch
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.postman import Postman
+from postroom.outbound.postman import EnvelopeSender
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, unpack
-from postroom.pipeline.dead_letters import Keeper
+from postroom.pipeline.dead_letters import DeadLetterHandler
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge
-from postroom.pipeline.nlweb_inbox import NlwebDoor, Posted
+from postroom.pipeline.nlweb_inbox import NlwebInbox, Posted
 from postroom.pipeline.outcomes import Outcome
 from postroom.pipeline.times import Times
 from postroom.pipeline.verdicts import Judge
-from postroom.pipeline.worker import Record, Report, Worker
+from postroom.pipeline.worker import BatchReport, Record, Worker
 from postroom.protocols.nlweb.schema import NLWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.notification_targets import Kind, Target
+from postroom.storage.directory.notification_targets import NotificationTarget, TargetKind
 from postroom.storage.keys import RowKey
 from postroom.storage.limits.quotas import Quota
 from postroom.storage.mail.reader import Filed
@@ -114,9 +114,9 @@ class House:
         made.pipeline.forwarding = self.forwarding
         made.pipeline.pool = self.pool
         made.pipeline.judges = {"nlweb": made.pipeline.nlweb_judge, **self.further_judges}
-        made.outbound.postman = Postman(self.our_keys, self.outbound, OwnFaults())
+        made.outbound.postman = EnvelopeSender(self.our_keys, self.outbound, OwnFaults())
         made.outbound.buffers = self.manifests
-        made.outbound.carriers = dict.fromkeys(Kind, self.carriers)
+        made.outbound.carriers = dict.fromkeys(TargetKind, self.carriers)
         return made
 
     # ---- senders ---------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class House:
         return json.dumps(sign(draft, key), ensure_ascii=False).encode()
 
     # ---- the door --------------------------------------------------------------------------------------------
-    def door(self, clients: Clients | None = None) -> NlwebDoor:
+    def door(self, clients: Clients | None = None) -> NlwebInbox:
         return self.parts(clients).pipeline.nlweb_inbox
 
     def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> HttpResponse:
@@ -177,7 +177,7 @@ class House:
             made.pipeline.judges = {"nlweb": judge, **self.further_judges}
         return made.pipeline.worker
 
-    def work(self, *records: Record) -> Report:
+    def work(self, *records: Record) -> BatchReport:
         return self.worker().work(records)
 
     def settle(self, record: Record) -> Outcome:
@@ -187,7 +187,7 @@ class House:
         [outcome] = report.outcomes
         return outcome
 
-    def keeper(self, clients: Clients | None = None) -> Keeper:
+    def keeper(self, clients: Clients | None = None) -> DeadLetterHandler:
         return self.parts(clients).pipeline.dead_letters
 
     # ---- the courier -----------------------------------------------------------------------------------------
@@ -200,34 +200,36 @@ class House:
     def notifier(self, clients: Clients | None = None) -> Notifier:
         return self.parts(clients).outbound.notifications
 
-    def target(self, to: str, mailbox: str = SHOP, *, verified: bool = True) -> Target:
+    def target(self, to: str, mailbox: str = SHOP, *, verified: bool = True) -> NotificationTarget:
         """A target of a mailbox, as it stands then."""
-        target = self.targets.add(mailbox, Kind.WEBHOOK, to, random_id=self.new_id(), now_ms=int(self.clock.now * 1000))
+        target = self.targets.add(
+            mailbox, TargetKind.WEBHOOK, to, random_id=self.new_id(), now_ms=int(self.clock.now * 1000)
+        )
         assert target is not None
         if verified:
             assert self.targets.verify(target)
         return self.target_now(target)
 
-    def target_now(self, target: Target) -> Target:
+    def target_now(self, target: NotificationTarget) -> NotificationTarget:
         found = self.targets.find(target.mailbox, target.id)
         assert found is not None
         return found
 
-    def take_notifications(self) -> list[Waiting | Notification]:
+    def take_notifications(self) -> list[MailWaiting | Notification]:
         """What of notifications lies in the courier's queue; it is empty afterwards."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         self.deployed.empty("CourierQueue")
-        return [each for each in carried if isinstance(each, Waiting | Notification)]
+        return [each for each in carried if isinstance(each, MailWaiting | Notification)]
 
     def outgoing(self) -> list[Outgoing]:
         """What the courier was asked to send, so far."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, Outgoing)]
 
-    def notices(self) -> list[Notice | SummaryDue]:
+    def notices(self) -> list[DiscardNotification | DiscardSummaryDue]:
         """What the courier was asked to tell, so far."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
-        return [each for each in carried if isinstance(each, Notice | SummaryDue)]
+        return [each for each in carried if isinstance(each, DiscardNotification | DiscardSummaryDue)]
 
     # ---- owners ----------------------------------------------------------------------------------------------
     def row(self, key: RowKey) -> Row | None:

@@ -9,10 +9,10 @@ from postroom.core.errors import NotNowError, PostroomError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.net.https import Response
+from postroom.net.https import HttpsResponse
 from postroom.pipeline.ports import SenderKey
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
-from postroom.storage.directory.notification_targets import Target
+from postroom.storage.directory.notification_targets import NotificationTarget
 from postroom.storage.secrets.signing_keys import SigningKey
 
 
@@ -79,12 +79,12 @@ class Outbound:
     posts: list[tuple[str, bytes]] = field(default_factory=list)
     body: bytes = b"{}"
 
-    def post(self, url: str, envelope: bytes) -> Response:
+    def post(self, url: str, envelope: bytes) -> HttpsResponse:
         self.posts.append((url, envelope))
         status = self.answers.pop(0) if self.answers else 200
         if status is None:
             raise NotNowError(OUTBOUND_FAILED)
-        return Response(status, {}, self.body)
+        return HttpsResponse(status, {}, self.body)
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Carriers:
     fails: dict[str, str | bool] = field(default_factory=dict)
     told: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def carry(self, target: Target, notification: str, content: str) -> bool:
+    def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
         self.told.append((target.to, notification, content))
         trouble = self.fails.get(target.to, True)
         if isinstance(trouble, str):

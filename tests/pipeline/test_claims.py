@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.pipeline.claim_details import Dm3Details, NlwebDetails
-from postroom.pipeline.claims import Claim, Queued, pack, read_claim, unpack
+from postroom.pipeline.claims import Claim, QueuedClaim, pack, read_claim, unpack
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.keys import RowKey, row_key
 from postroom.storage.mail.segments import Objects
@@ -20,7 +20,7 @@ def claim(envelope: str) -> Claim:
 
 @given(st.text())
 def test_a_claim_travels_as_printable_ascii_and_comes_back_as_it_was(envelope: str) -> None:
-    body = Queued(claim(envelope)).body()
+    body = QueuedClaim(claim(envelope)).body()
     assert body.isascii()
     assert body.isprintable() or "\x7f" in envelope
     assert read_claim(json.loads(body)["claim"]) == claim(envelope)
@@ -29,7 +29,7 @@ def test_a_claim_travels_as_printable_ascii_and_comes_back_as_it_was(envelope: s
 @given(st.integers(0, 3000), st.sampled_from(["x", '"', "\\", "\ufffe", "\U0001f91d"]))
 def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int, letter: str) -> None:
     stored: dict[str, bytes] = {}
-    size = len(Queued(claim(letter)).body()) - len(Queued(claim("")).body())
+    size = len(QueuedClaim(claim(letter)).body()) - len(QueuedClaim(claim("")).body())
     large = claim(letter * ((MAX_BODY_BYTES - 1500) // size + more // size))
     body = pack(large, stored.__setitem__)
     assert len(body) <= MAX_BODY_BYTES
@@ -40,8 +40,8 @@ def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int
 
 @pytest.mark.parametrize("letter", ["x", "\\"])
 def test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3(letter: str) -> None:
-    size = len(Queued(claim(letter)).body()) - len(Queued(claim("")).body())
-    letters, rest = divmod(MAX_BODY_BYTES - len(Queued(claim("")).body()), size)
+    size = len(QueuedClaim(claim(letter)).body()) - len(QueuedClaim(claim("")).body())
+    letters, rest = divmod(MAX_BODY_BYTES - len(QueuedClaim(claim("")).body()), size)
     longest = letter * letters + "x" * rest
     stored: dict[str, bytes] = {}
     body = pack(claim(longest), stored.__setitem__)
@@ -59,7 +59,7 @@ def test_a_claim_of_another_release_is_left_to_it() -> None:
 
 
 def test_tries_are_counted_and_the_pointer_stays() -> None:
-    queued = Queued(claim(""), "claim/x", 3).again()
+    queued = QueuedClaim(claim(""), "claim/x", 3).again()
     assert json.loads(queued.body()) == {"at": "claim/x", "tries": 4}
 
 
@@ -95,7 +95,7 @@ def test_a_claim_without_what_its_protocol_needs_is_none_of_ours(value: Any) -> 
 RELEASE_BEFORE = {
     b'{"claim":{"form":1,"id":"c1","at":1700000000000,"protocol":"dm3","mailbox":"bob.eth","pk":"bob.eth#0",'
     b'"sk":"m#1700000000000#c1","source":"192.0.2.1","envelope":"{}","rule":null,"dm3":'
-    b'["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=","SHA256:x"],"counted":true},"tries":2}': Queued(
+    b'["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=","SHA256:x"],"counted":true},"tries":2}': QueuedClaim(
         Claim(
             "c1", 1_700_000_000_000, "bob.eth", RowKey("bob.eth#0", "m#1700000000000#c1"), "192.0.2.1", "{}",
             Dm3Details(b"\1" * 32, "SHA256:x"), counted=True,
@@ -103,7 +103,7 @@ RELEASE_BEFORE = {
     ),
     b'{"claim":{"form":1,"id":"c1","at":1700000000000,"protocol":"nlweb","mailbox":"a.com","pk":"a.com#0",'
     b'"sk":"m#1700000000000#c1","source":"192.0.2.1","envelope":"{}","rule":["Hello@Host","forward","arn:x"]},'
-    b'"tries":0}': Queued(
+    b'"tries":0}': QueuedClaim(
         Claim(
             "c1", 1_700_000_000_000, "a.com", RowKey("a.com#0", "m#1700000000000#c1"), "192.0.2.1", "{}",
             NlwebDetails(SubjectRule("Hello@Host", Treatment.FORWARD, "arn:x")),

@@ -6,15 +6,15 @@ from tests.pipeline.house import DAY, HORIZON, House
 from tests.pipeline.test_worker import UNREADABLE
 
 from postroom.core.reasons import UNDELIVERABLE
-from postroom.outbound.discards import Notice
-from postroom.pipeline.claims import Queued
-from postroom.pipeline.dead_letters import Keeper, Letter
+from postroom.outbound.discards import DiscardNotification
+from postroom.pipeline.claims import QueuedClaim
+from postroom.pipeline.dead_letters import DeadLetter, DeadLetterHandler
 from postroom.pipeline.outcomes import Fate
 
 
-def letter(house: House) -> Letter:
+def letter(house: House) -> DeadLetter:
     record = house.queued(house.envelope())
-    return Letter(f"handle of {record.message_id}", record.body)
+    return DeadLetter(f"handle of {record.message_id}", record.body)
 
 
 def test_young_letters_stay_where_they_are(house: House) -> None:
@@ -36,7 +36,7 @@ def test_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told(house
     assert [claim.received_at_ms for claim in kept.waiting] == [house.clock.now * 1000]
     assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(Fate.DISCARDED, UNDELIVERABLE)]
     [notice] = house.notices()
-    assert isinstance(notice, Notice)
+    assert isinstance(notice, DiscardNotification)
     assert notice.reason is UNDELIVERABLE
     row = house.row(notice.row)
     assert row is not None
@@ -47,7 +47,7 @@ def test_a_letter_whose_message_was_filed_after_all_is_done_and_nobody_is_told(h
     record = house.queued(house.envelope())
     house.settle(record)
     house.clock.now += HORIZON
-    kept = house.keeper().keep([Letter("handle", record.body)])
+    kept = house.keeper().keep([DeadLetter("handle", record.body)])
     assert kept.decided == ("handle",)
     assert house.notices() == []
     assert len(house.listed()) == 1
@@ -56,16 +56,16 @@ def test_a_letter_whose_message_was_filed_after_all_is_done_and_nobody_is_told(h
 def test_letters_that_are_no_claims_stay_and_their_neighbours_are_decided(house: House) -> None:
     old = letter(house)
     house.clock.now += HORIZON
-    kept = house.keeper().keep([*(Letter(body, body) for body in UNREADABLE), old])
+    kept = house.keeper().keep([*(DeadLetter(body, body) for body in UNREADABLE), old])
     assert (kept.decided, kept.unreadable) == ((old.receipt_handle,), len(UNREADABLE))
 
 
 def test_a_claim_whose_envelope_cannot_be_read_is_decided_and_nobody_is_told(house: House) -> None:
     record = house.queued(house.envelope())
     claim = house.claim(record)
-    broken = Queued(replace(claim, envelope="{")).body()
+    broken = QueuedClaim(replace(claim, envelope="{")).body()
     house.clock.now += HORIZON
-    assert house.keeper().keep([Letter("handle", broken)]).decided == ("handle",)
+    assert house.keeper().keep([DeadLetter("handle", broken)]).decided == ("handle",)
     assert house.notices() == []
     row = house.row(claim.row)
     assert row is not None
@@ -78,7 +78,7 @@ def test_a_letter_that_cannot_be_decided_now_stays_for_the_next_round(house: Hou
     clients = new_clients()
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("put_item", "ThrottlingException")
-        keeper: Keeper = house.keeper(clients)
+        keeper: DeadLetterHandler = house.keeper(clients)
         kept = keeper.keep([old])
     assert (kept.decided, len(kept.waiting)) == ((), 1)
     assert house.keeper().keep([old]).decided == (old.receipt_handle,)

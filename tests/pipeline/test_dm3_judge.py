@@ -12,7 +12,7 @@ from tests.pipeline.stage import Choose, Stage, all_schedules, gate_of
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE, UNDELIVERABLE
-from postroom.pipeline.dead_letters import Letter
+from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.outcomes import Fate
 from postroom.protocols.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
 from postroom.protocols.dm3.message import check_message
@@ -205,7 +205,7 @@ def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(serv
 
     record = service.queued(service.envelope())
     service.house.clock.now += HORIZON - DAY
-    [outcome] = service.house.keeper().keep([Letter("handle", record.body)]).outcomes
+    [outcome] = service.house.keeper().keep([DeadLetter("handle", record.body)]).outcomes
     assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, UNDELIVERABLE)
     assert service.house.notices() == []
 

@@ -8,8 +8,8 @@ from tests.pipeline.house import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UN
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.courier import Delivery
-from postroom.outbound.discards import Notice, SummaryDue
-from postroom.pipeline.dead_letters import Letter
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
@@ -51,7 +51,7 @@ def test_a_suspect_stays_in_its_group(house: House) -> None:
 def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(house: House) -> None:
     house.settle(house.queued(house.envelope(UNKNOWN)))
     house.settle(house.queued(house.envelope(UNKNOWN, sender="other.com", key=OTHER_KEY)))
-    letter = Letter("handle", house.queued(house.envelope()).body)
+    letter = DeadLetter("handle", house.queued(house.envelope()).body)
     house.clock.now += HORIZON
     house.keeper().keep([letter])
     assert house.deployed.groups("CourierQueue") == list(map(told_group, (SENDER, "other.com", SENDER)))
@@ -59,7 +59,8 @@ def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(house: House
 
 
 @pytest.mark.parametrize(
-    ("share", "form", "then", "sent"), [(60, Notice, Delivery.DELIVERED, 2), (0, SummaryDue, Delivery.WAITING, 3)]
+    ("share", "form", "then", "sent"),
+    [(60, DiscardNotification, Delivery.DELIVERED, 2), (0, DiscardSummaryDue, Delivery.WAITING, 3)],
 )
 def test_what_the_courier_sends_back_stays_in_its_group(
     house: House, share: int, form: type, then: Delivery, sent: int

@@ -15,7 +15,7 @@ from tests.pipeline.house import NOW, RETAIN, SENDER, SHOP, UNKNOWN, House
 from tests.pipeline.stage import Actor, Choose, Stage, all_schedules, gate_of
 from tests.tiers import amount
 
-from postroom.outbound.discards import Notice
+from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.verdicts import Discarded, Retry, Verdict
@@ -101,7 +101,7 @@ class Play:
         self.queue.pop(claim.id, None)
 
     def told(self) -> set[RowKey]:
-        return {notice.row for notice in self.house.notices() if isinstance(notice, Notice)}
+        return {notice.row for notice in self.house.notices() if isinstance(notice, DiscardNotification)}
 
     def listed(self) -> list[Filed]:
         filed = self.house.listed()

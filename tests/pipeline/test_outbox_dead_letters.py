@@ -9,17 +9,17 @@ from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.courier import Delivery
 from postroom.outbound.outgoing import Outgoing
-from postroom.pipeline.dead_letters import Letter
-from postroom.pipeline.outbox_dead_letters import OutboxKeeper
-from postroom.storage.outbox import End, Outbox
+from postroom.pipeline.dead_letters import DeadLetter
+from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
+from postroom.storage.outbox import DeliveryEnd, Outbox
 
 
-def keeper(house: House, outbox: Outbox | None = None) -> OutboxKeeper:
-    return OutboxKeeper(outbox=outbox or house.outbox, clock=house.clock, give_up_seconds=GIVE_UP)
+def keeper(house: House, outbox: Outbox | None = None) -> OutboxDeadLetterHandler:
+    return OutboxDeadLetterHandler(outbox=outbox or house.outbox, clock=house.clock, give_up_seconds=GIVE_UP)
 
 
-def letter(outgoing: Outgoing) -> Letter:
-    return Letter(f"handle of {outgoing.draft.correlation}", outgoing.encode())
+def letter(outgoing: Outgoing) -> DeadLetter:
+    return DeadLetter(f"handle of {outgoing.draft.correlation}", outgoing.encode())
 
 
 def test_what_the_courier_would_still_try_stays(house: House) -> None:
@@ -35,7 +35,7 @@ def test_what_it_would_not_is_given_up_with_a_reason(house: House) -> None:
     kept = keeper(house).keep([letter(sent)])
     assert (kept.decided, kept.given_up) == ((letter(sent).receipt_handle,), (sent,))
     end = message_of(house, sent).end
-    assert end == End(State.GIVEN_UP, int(house.clock.now * 1000), str(UNDELIVERABLE), UNDELIVERABLE.sentence)
+    assert end == DeliveryEnd(State.GIVEN_UP, int(house.clock.now * 1000), str(UNDELIVERABLE), UNDELIVERABLE.sentence)
     assert house.dispatch().send(sent) is Delivery.SILENT, "redriven, it is not sent any more"
     assert house.outbound.posts == []
 
@@ -61,7 +61,7 @@ def test_what_is_no_message_of_an_owners_stays_and_its_neighbours_are_decided(ho
     sent = queue(house)
     house.clock.now += GIVE_UP + 1
     bodies = ["", "{", "[]", "{}", '{"form":9}', sent.encode().replace('"form": 1', '"form": 9')]
-    kept = keeper(house).keep([*(Letter(body, body) for body in bodies), letter(sent)])
+    kept = keeper(house).keep([*(DeadLetter(body, body) for body in bodies), letter(sent)])
     assert kept.decided == (letter(sent).receipt_handle,)
 
 

@@ -29,9 +29,9 @@ from tests.pipeline.house import (
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.outbound.discards import Notice
+from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.outcomes import Fate
@@ -58,9 +58,9 @@ CORRELATION = "125a5c75-cb72-43d2-9695-37026dfcaa48"
 AWKWARD = '\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n"\\é'
 
 
-def only_notice(house: House) -> Notice:
+def only_notice(house: House) -> DiscardNotification:
     [notice] = house.notices()
-    assert isinstance(notice, Notice)
+    assert isinstance(notice, DiscardNotification)
     return notice
 
 
@@ -258,7 +258,7 @@ BAD: list[tuple[Callable[[House], bytes], Reason]] = [
 
 
 def test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer(house: House) -> None:
-    assert Settings().retain_seconds == RETAIN
+    assert DeploymentSettings().retain_seconds == RETAIN
     body = house.envelope(correlation=CORRELATION)
     house.settle(house.queued(body))
     bad = house.queued(house.envelope(UNKNOWN))

@@ -28,8 +28,8 @@ _DAY_MS: Final = 86_400_000
 _LARGE: Final = "€" * 175_000
 """Half a megabyte, and more than a queue takes once it stands in ASCII."""
 _TOO_LARGE: Final = "x" * 1_050_000
-_ROUTE: Final = gateway.Route("ANY /inbox", "inbox")
-_DM3_ROUTE: Final = gateway.Route("ANY /dm3", "inbox")
+_ROUTE: Final = gateway.GatewayRoute("ANY /inbox", "inbox")
+_DM3_ROUTE: Final = gateway.GatewayRoute("ANY /dm3", "inbox")
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,9 @@ class Writer:
         return self._town.names.profiles.service(SERVICE).encryption_key
 
 
-def _event(route: gateway.Route, url: str, body: bytes, source: str) -> bytes:
+def _event(route: gateway.GatewayRoute, url: str, body: bytes, source: str) -> bytes:
     host, _, path = url.removeprefix("https://").partition("/")
     headers = (("content-type", "application/json"), ("host", host))
-    request = gateway.Request("POST", f"/{path}", headers, body, host, source, "HTTP/1.1")
+    request = gateway.GatewayRequest("POST", f"/{path}", headers, body, host, source, "HTTP/1.1")
     api = gateway.Api("0", "soak", (route,))
     return json.dumps(gateway.build_event(request, api, route, {}, time.time(), str(uuid.uuid4()))).encode() + b"\n"

@@ -17,8 +17,8 @@ from tests.soak.poller import DUPLICATED, LATEST_SECONDS
 from tests.soak.soak import Order, Result, Sight
 from tests.soak.town import VISIBILITY_SECONDS
 
-from postroom.storage.audit.findings import End
-from postroom.storage.audit.problems import Problem as StoreProblem
+from postroom.storage.audit.findings import AuditOutcome
+from postroom.storage.audit.problems import AuditProblem as StoreProblem
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "evidence" / "soak.md"
 
@@ -56,7 +56,10 @@ def page(result: Result) -> str:
             "What `postroom audit` says of the same deployment",
             ("", "messages"),
             [
-                *((f"accepted, by its end: {end}", (result.findings.accepted or {}).get(end, 0)) for end in End),
+                *(
+                    (f"accepted, by its end: {end}", (result.findings.accepted or {}).get(end, 0))
+                    for end in AuditOutcome
+                ),
                 ("synchronous, its reply remembered", result.findings.answered),
                 *((name_of(problem), result.findings.count(problem)) for problem in StoreProblem),
             ],

@@ -19,7 +19,7 @@ from tests.soak.report import INTRODUCTION, PAGE, name_of, page
 from tests.soak.soak import Order, soak
 
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, TIMESTAMP_TOO_OLD
-from postroom.storage.audit.problems import Problem as StoreProblem
+from postroom.storage.audit.problems import AuditProblem as StoreProblem
 
 MESSAGES = 2_000
 TAKEN = Answer(200)

@@ -15,10 +15,10 @@ from tests.soak.sink import Sink
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import Names
-from postroom.demo.office import Office
+from postroom.demo.office import DemoDeployment
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
-from postroom.local.stack import Deployment, LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -50,8 +50,8 @@ class Town:
     """Everything that stands still during a soak."""
 
     stack: LocalStack
-    deployment: Deployment
-    office: Office
+    deployment: LocalDeployment
+    office: DemoDeployment
     names: Names
     senders: tuple[Sender, ...]
     sink: Sink
@@ -86,7 +86,7 @@ def open_town(folder: Path) -> Iterator[Town]:
             # Every discard is told of by a Feedback of its own: summaries would wait for the end of the hour.
             limits = {"OutboundPort": str(sink.port), "FeedbackPerDomainAndHour": "100000000"}
             deployment = stack.deploy("receiver", limits)
-            office = Office(RECEIVER, deployment)
+            office = DemoDeployment(RECEIVER, deployment)
             office.operators.put_domain(Domain(RECEIVER))
             office.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
             office.signing_keys.put(RECEIVER, SELECTOR, keys[RECEIVER])
@@ -111,7 +111,7 @@ def _write_zones(folder: Path, keys: Mapping[str, PrivateKey]) -> Path:
     return folder
 
 
-def _take_over(deployment: Deployment) -> None:
+def _take_over(deployment: LocalDeployment) -> None:
     functions, sqs = deployment.client("lambda"), deployment.client("sqs")
     for page in functions.get_paginator("list_event_source_mappings").paginate():
         for mapping in page["EventSourceMappings"]:

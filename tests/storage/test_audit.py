@@ -21,11 +21,11 @@ from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.audit.audit import RUN_MS, audit
 from postroom.storage.audit.collection import gather
-from postroom.storage.audit.evidence import Evidence, Remembered, Standing
-from postroom.storage.audit.findings import End, Findings
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.evidence import AuditEvidence, Remembered, Standing
+from postroom.storage.audit.findings import AuditOutcome, Findings
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.keys import RowKey, row_key
-from postroom.storage.mail.ledger import Accepted, read_ledger
+from postroom.storage.mail.ledger import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
 from postroom.storage.mail.segments import Line, Place, decode_line, lay_out
 
@@ -113,7 +113,7 @@ def office(deployed: Deployed) -> Office:
     return Office(deployed)
 
 
-def found(findings: Findings) -> dict[Problem, int]:
+def found(findings: Findings) -> dict[AuditProblem, int]:
     return dict(Counter(finding.problem for finding in findings.problems))
 
 
@@ -160,9 +160,21 @@ def test_every_200_of_a_busy_day_has_one_end(office: Office) -> None:
     assert findings.problems == ()
     # Both sides are counters: what is not named is zero.
     assert findings.accepted == Counter(
-        {End.FILED: 3, End.ACKNOWLEDGED: 1, End.FORWARDED: 1, End.DISCARDED: 3, End.COPY: 1, End.WAITING: 1}
+        {
+            AuditOutcome.FILED: 3,
+            AuditOutcome.ACKNOWLEDGED: 1,
+            AuditOutcome.FORWARDED: 1,
+            AuditOutcome.DISCARDED: 3,
+            AuditOutcome.COPY: 1,
+            AuditOutcome.WAITING: 1,
+        }
     )
-    assert findings.rows == {End.FILED: 3, End.ACKNOWLEDGED: 1, End.FORWARDED: 1, End.DISCARDED: 3}
+    assert findings.rows == {
+        AuditOutcome.FILED: 3,
+        AuditOutcome.ACKNOWLEDGED: 1,
+        AuditOutcome.FORWARDED: 1,
+        AuditOutcome.DISCARDED: 3,
+    }
     assert findings.discarded == {"UnexpectedSubject": 1, "SignatureInvalid": 1, "CorrelationReused": 1}
     assert (findings.answered, findings.unanswered, findings.told, findings.telling) == (1, 0, 2, 0)
 
@@ -179,7 +191,7 @@ def test_a_sealed_letter_and_its_copies_have_one_end_each(office: Office) -> Non
         office.settle(record)
     findings = office.audit()
     assert findings.problems == ()
-    assert findings.accepted == Counter({End.FILED: 1, End.COPY: 2})
+    assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.COPY: 2})
 
 
 def test_a_sealed_letter_may_be_filed_as_unverified_and_once_more_as_verified(office: Office) -> None:
@@ -192,7 +204,7 @@ def test_a_sealed_letter_may_be_filed_as_unverified_and_once_more_as_verified(of
     office.settle(office.note(service.post(submission)))
     findings = office.audit()
     assert findings.problems == ()
-    assert findings.accepted == Counter({End.FILED: 2})
+    assert findings.accepted == Counter({AuditOutcome.FILED: 2})
 
 
 def submitted(service: DeliveryService, sender: str = MALLORY) -> dict[str, object]:
@@ -218,7 +230,7 @@ def test_a_claim_for_a_request_that_was_answered_is_a_copy(office: Office) -> No
     office.settle(office.post(body))
     findings = office.audit()
     assert findings.problems == ()
-    assert findings.accepted == Counter({End.COPY: 1})
+    assert findings.accepted == Counter({AuditOutcome.COPY: 1})
 
 
 def test_a_request_that_died_without_a_reply_is_told_apart(office: Office) -> None:
@@ -232,7 +244,7 @@ def test_a_request_that_died_without_a_reply_is_told_apart(office: Office) -> No
 def test_without_a_ledger_the_store_is_held_against_itself(office: Office) -> None:
     office.filed()
     findings = audit(gather(office.deployed.premises, now=int(NOW), retain_seconds=RETAIN))
-    assert (findings.clean, findings.accepted, findings.rows) == (True, None, Counter({End.FILED: 1}))
+    assert (findings.clean, findings.accepted, findings.rows) == (True, None, Counter({AuditOutcome.FILED: 1}))
 
 
 # --- lost -------------------------------------------------------------------------------------------------------------
@@ -240,21 +252,21 @@ def test_without_a_ledger_the_store_is_held_against_itself(office: Office) -> No
 
 def test_a_claim_without_an_end_waits_as_long_as_a_queue_holds_one(office: Office) -> None:
     record = office.post(office.house.envelope())
-    assert office.audit().accepted == Counter({End.WAITING: 1})
+    assert office.audit().accepted == Counter({AuditOutcome.WAITING: 1})
     for queue in ("RetryQueue", "SuspectsQueue", "DeadLetterQueue"):
         office.deployed.empty("ClaimsQueue")
         sqs = office.deployed.clients.sqs
         sqs.send_message(QueueUrl=office.deployed.queues[queue], MessageBody=record.body, DelaySeconds=900)
         assert office.audit().clean
         office.deployed.empty(queue)
-    assert found(office.audit()) == {Problem.LOST: 1}
+    assert found(office.audit()) == {AuditProblem.LOST: 1}
 
 
 def test_a_claim_in_flight_waits(office: Office) -> None:
     office.post(office.house.envelope())
     sqs = office.deployed.clients.sqs
     assert sqs.receive_message(QueueUrl=office.deployed.queues["ClaimsQueue"], VisibilityTimeout=600)["Messages"]
-    assert office.audit().accepted == Counter({End.WAITING: 1})
+    assert office.audit().accepted == Counter({AuditOutcome.WAITING: 1})
 
 
 def test_where_some_wait_the_oldest_is_taken_to_be_lost(office: Office) -> None:
@@ -263,9 +275,9 @@ def test_where_some_wait_the_oldest_is_taken_to_be_lost(office: Office) -> None:
     office.house.clock.now += 60
     office.post(office.house.envelope())
     findings = office.audit()
-    assert found(findings) == {Problem.LOST: 1}
+    assert found(findings) == {AuditProblem.LOST: 1}
     assert where(findings) == {f"claim {old.id}"}
-    assert findings.accepted == Counter({End.WAITING: 1, End.LOST: 1})
+    assert findings.accepted == Counter({AuditOutcome.WAITING: 1, AuditOutcome.LOST: 1})
 
 
 def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_ledger(office: Office) -> None:
@@ -273,7 +285,7 @@ def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_le
     office.remove(key)
     office.log.clear()
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.LOST: 1}, {f"claim {key.claim_id}"})
+    assert (found(findings), where(findings)) == ({AuditProblem.LOST: 1}, {f"claim {key.claim_id}"})
 
 
 def test_a_letter_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten(office: Office) -> None:
@@ -285,7 +297,7 @@ def test_a_letter_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten
     office.house.clock.now += RETAIN - 1
     findings = office.audit()
     assert findings.problems == ()
-    assert findings.accepted == Counter({End.FILED: 1, End.COPY: 1})
+    assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.COPY: 1})
 
 
 def test_a_copy_is_lost_with_its_message(office: Office) -> None:
@@ -294,8 +306,8 @@ def test_a_copy_is_lost_with_its_message(office: Office) -> None:
     office.settle(office.post(body))
     office.remove(key)
     findings = office.audit()
-    assert found(findings) == {Problem.LOST: 2}
-    assert findings.accepted == Counter({End.LOST: 2})
+    assert found(findings) == {AuditProblem.LOST: 2}
+    assert findings.accepted == Counter({AuditOutcome.LOST: 2})
 
 
 def test_another_text_under_the_same_correlation_is_no_copy(office: Office) -> None:
@@ -303,20 +315,20 @@ def test_another_text_under_the_same_correlation_is_no_copy(office: Office) -> N
     office.settle(office.post(body))
     office.post(office.house.envelope(body="another", correlation=correlation_of(body)))
     office.deployed.empty("ClaimsQueue")
-    assert found(office.audit()) == {Problem.LOST: 1}
+    assert found(office.audit()) == {AuditProblem.LOST: 1}
 
 
 def test_a_claim_that_nobody_need_remember_is_not_lost(office: Office) -> None:
     office.post(office.house.envelope())
     office.deployed.empty("ClaimsQueue")
-    assert office.audit(now=NOW + RETAIN + 1).accepted == Counter({End.FORGOTTEN: 1})
+    assert office.audit(now=NOW + RETAIN + 1).accepted == Counter({AuditOutcome.FORGOTTEN: 1})
 
 
 def test_a_home_whose_row_may_have_been_swept_is_not_missed(office: Office) -> None:
     key = office.filed()
     office.remove(key)
     # The identity is remembered for a day longer than the row.
-    assert office.audit(now=NOW + RETAIN - 1).count(Problem.LOST) == 1
+    assert office.audit(now=NOW + RETAIN - 1).count(AuditProblem.LOST) == 1
     assert office.audit(now=NOW + RETAIN + 1).clean
 
 
@@ -329,8 +341,8 @@ def test_a_home_that_was_named_in_vain_is_no_loss_where_the_same_letter_has_its_
     # other way round).
     seen = {key: Remembered("", B if key == filed_as else A, int(NOW) + RETAIN) for key in ("d#x", "u#x")}
     filed = {B: Standing(Row(B, Place("seg/x", 0, 1), "c"))}
-    assert audit(Evidence(int(NOW), RETAIN, filed, seen)).clean
-    assert found(audit(Evidence(int(NOW), RETAIN, {}, seen))) == {Problem.LOST: 2}
+    assert audit(AuditEvidence(int(NOW), RETAIN, filed, seen)).clean
+    assert found(audit(AuditEvidence(int(NOW), RETAIN, {}, seen))) == {AuditProblem.LOST: 2}
 
 
 # --- doubled ----------------------------------------------------------------------------------------------------------
@@ -342,7 +354,7 @@ def test_a_message_filed_in_two_rows_is_found_by_its_bytes(office: Office) -> No
     office.forget()
     second = office.settle(office.post(body))
     findings = office.audit()
-    assert found(findings) == {Problem.FILED_TWICE: 1, Problem.NOT_HOME: 1}
+    assert found(findings) == {AuditProblem.FILED_TWICE: 1, AuditProblem.NOT_HOME: 1}
     assert where(findings) <= {named(first), named(second)}
 
 
@@ -351,7 +363,7 @@ def test_a_filed_message_whose_identity_is_not_remembered_is_found(office: Offic
     office.register.acknowledge(acknowledged, int(NOW) + RETAIN)
     office.forget()
     findings = office.audit()
-    assert found(findings) == {Problem.NOT_HOME: 2}
+    assert found(findings) == {AuditProblem.NOT_HOME: 2}
     assert where(findings) == {named(live), named(acknowledged)}
     # Long after, nobody need remember.
     assert office.audit(now=NOW + RETAIN + 1).clean
@@ -366,13 +378,13 @@ def test_a_discarded_message_needs_no_home(office: Office) -> None:
 @pytest.mark.parametrize(
     ("subject", "changed", "expected"),
     [
-        ("Notify@Shop", {}, Problem.FILED_TWICE),
-        ("Notify@Shop", {"st": {"S": "G"}, "why": {"S": "discarded:TooLate"}}, Problem.BOTH),
-        (UNKNOWN, {}, Problem.DISCARDED_TWICE),
+        ("Notify@Shop", {}, AuditProblem.FILED_TWICE),
+        ("Notify@Shop", {"st": {"S": "G"}, "why": {"S": "discarded:TooLate"}}, AuditProblem.BOTH),
+        (UNKNOWN, {}, AuditProblem.DISCARDED_TWICE),
     ],
 )
 def test_a_claim_with_two_registers_is_found(
-    office: Office, subject: str, changed: dict[str, Any], expected: Problem
+    office: Office, subject: str, changed: dict[str, Any], expected: AuditProblem
 ) -> None:
     key = office.filed(subject=subject)
     office.put("PostTable", {**office.item(key), "pk": {"S": f"{SHOP}#1"}, **changed})
@@ -393,7 +405,7 @@ def test_a_row_its_line_and_its_home_in_another_mailbox_are_found(office: Office
     [known] = office.deployed.rows("SeenTable")
     office.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.MISFILED: 1}, {named(moved)})
+    assert (found(findings), where(findings)) == ({AuditProblem.MISFILED: 1}, {named(moved)})
     assert findings.problems[0].detail == f"accepted for mailbox {SHOP}, at {key.received_at_ms} ms"
 
 
@@ -403,7 +415,7 @@ def test_what_had_its_time_or_went_with_its_mailbox_is_an_end_of_its_own(office:
     office.register.expire(office.filed(), why, later + RETAIN)
     findings = office.audit(now=later)
     assert findings.problems == ()
-    assert findings.accepted == findings.rows == Counter({End.EXPIRED: 1})
+    assert findings.accepted == findings.rows == Counter({AuditOutcome.EXPIRED: 1})
 
 
 @pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
@@ -415,7 +427,7 @@ def test_a_tombstone_at_another_time_is_found(office: Office, subject: str) -> N
     for known in office.deployed.rows("SeenTable"):
         office.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.MISFILED: 1}, {named(moved)})
+    assert (found(findings), where(findings)) == ({AuditProblem.MISFILED: 1}, {named(moved)})
 
 
 def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(office: Office) -> None:
@@ -427,7 +439,7 @@ def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(offic
     office.log = [office.log[0], office.log[4]]
     findings = office.audit()
     assert findings.clean
-    assert (findings.untold, findings.wrong, found(findings)) == (3, 0, {Problem.NOT_IN_LEDGER: 3})
+    assert (findings.untold, findings.wrong, found(findings)) == (3, 0, {AuditProblem.NOT_IN_LEDGER: 3})
     assert where(findings) == {named(key) for key in keys[1:4]}
     # What is older or newer than the ledger is counted; so is what a run of the door may have logged before or after.
     office.log.pop()
@@ -452,14 +464,14 @@ def test_a_live_row_whose_object_is_gone_is_found(office: Office, read_bytes: bo
     key = office.filed()
     office.lose_objects("seg/")
     findings = office.audit(read_bytes=read_bytes)
-    assert (found(findings), where(findings)) == ({Problem.BYTES_MISSING: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.BYTES_MISSING: 1}, {named(key)})
 
 
 @pytest.mark.parametrize("read_bytes", [True, False])
 def test_a_live_row_that_points_behind_the_end_of_its_object_is_found(office: Office, read_bytes: bool) -> None:
     key = office.filed()
     office.change(key, off={"N": "1000000"})
-    assert found(office.audit(read_bytes=read_bytes)) == {Problem.BYTES_MISSING: 1}
+    assert found(office.audit(read_bytes=read_bytes)) == {AuditProblem.BYTES_MISSING: 1}
 
 
 def test_a_live_row_that_points_to_another_ones_line_is_found(office: Office) -> None:
@@ -467,7 +479,7 @@ def test_a_live_row_that_points_to_another_ones_line_is_found(office: Office) ->
     place = office.item(other)
     office.change(one, o=place["o"], off=place["off"], len=place["len"])
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(one)})
+    assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(one)})
 
 
 @pytest.mark.parametrize("line", [b"", b"half a li", b"5", b"{}", b'{"pk": "a", "sk": "b", "c": "", "receipt": 1}'])
@@ -476,7 +488,7 @@ def test_a_live_row_that_points_to_no_line_is_found(office: Office, line: bytes)
     data = line.ljust(20)
     office.house.objects.put("seg/made-up", data)
     office.change(key, o={"S": "seg/made-up"}, off={"N": "0"}, len={"N": "20"})
-    assert found(office.audit()) == {Problem.BYTES_WRONG: 1}
+    assert found(office.audit()) == {AuditProblem.BYTES_WRONG: 1}
     # Only a look at the bytes can tell.
     assert office.audit(read_bytes=False).clean
 
@@ -484,13 +496,17 @@ def test_a_live_row_that_points_to_no_line_is_found(office: Office, line: bytes)
 def test_a_live_row_has_no_end(office: Office) -> None:
     key = office.filed()
     office.change(key, ttl={"N": str(int(NOW) + DAY)})
-    for now, end in ((NOW + DAY, End.FILED), (NOW + DAY + 1, End.EXPIRED), (NOW + RETAIN + 1, End.EXPIRED)):
+    for now, end in (
+        (NOW + DAY, AuditOutcome.FILED),
+        (NOW + DAY + 1, AuditOutcome.EXPIRED),
+        (NOW + RETAIN + 1, AuditOutcome.EXPIRED),
+    ):
         findings = office.audit(now=now)
-        assert (found(findings), where(findings)) == ({Problem.ENDS_EARLY: 1}, {named(key)})
+        assert (found(findings), where(findings)) == ({AuditProblem.ENDS_EARLY: 1}, {named(key)})
         assert findings.accepted == findings.rows == Counter({end: 1})
     # It needs its bytes like any other.
     office.lose_objects("seg/")
-    assert found(office.audit(now=NOW + DAY + 1)) == {Problem.ENDS_EARLY: 1, Problem.BYTES_MISSING: 1}
+    assert found(office.audit(now=NOW + DAY + 1)) == {AuditProblem.ENDS_EARLY: 1, AuditProblem.BYTES_MISSING: 1}
 
 
 @pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
@@ -499,7 +515,7 @@ def test_a_tombstone_stands_as_long_as_copies_may_come(office: Office, subject: 
     office.change(key, ttl={"N": str(int(NOW) + DAY)})
     assert office.audit(now=NOW + DAY).clean
     findings = office.audit(now=NOW + DAY + 1)
-    assert (found(findings), where(findings)) == ({Problem.ENDS_EARLY: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.ENDS_EARLY: 1}, {named(key)})
     assert office.audit(now=NOW + RETAIN).clean
 
 
@@ -509,7 +525,7 @@ def test_a_message_is_known_as_long_as_copies_may_come(office: Office) -> None:
     office.put("SeenTable", {**known, "ttl": {"N": str(int(NOW) + DAY)}})
     assert office.audit(now=NOW + DAY).clean
     findings = office.audit(now=NOW + DAY + 1)
-    assert (found(findings), where(findings)) == ({Problem.ENDS_EARLY: 1}, {f"seen {known['pk']['S']}"})
+    assert (found(findings), where(findings)) == ({AuditProblem.ENDS_EARLY: 1}, {f"seen {known['pk']['S']}"})
     assert office.audit(now=NOW + RETAIN).clean
 
 
@@ -523,7 +539,7 @@ def test_an_envelope_that_was_changed_in_its_line_is_found_by_its_hash(office: O
     ):  # fmt: skip
         office.rewrite(key, envelope=envelope)
         findings = office.audit()
-        assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(key)}), envelope
+        assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)}), envelope
 
 
 @pytest.mark.parametrize(
@@ -538,7 +554,7 @@ def test_an_envelope_that_stands_in_place_of_another_is_found_by_what_is_remembe
     office.rewrite(key, envelope=forged.decode())
     office.log.clear()
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)})
 
 
 def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(office: Office) -> None:
@@ -549,7 +565,7 @@ def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(of
     [known] = office.deployed.rows("SeenTable")
     office.put("SeenTable", {**known, "hash": {"S": json.loads(forged)["Hash"]}})
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.BYTES_WRONG: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)})
     assert findings.problems[0].detail == "its line is not the message that the door accepted"
     office.log.clear()
     assert office.audit().clean  # nothing else tells
@@ -558,7 +574,7 @@ def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(of
 def test_a_row_in_another_conversation_than_its_line_is_found(office: Office) -> None:
     key = office.filed()
     office.change(key, c={"S": "render.com"})
-    assert found(office.audit()) == {Problem.BYTES_WRONG: 1}
+    assert found(office.audit()) == {AuditProblem.BYTES_WRONG: 1}
 
 
 def test_a_sealed_letter_that_was_changed_is_found(office: Office) -> None:
@@ -577,11 +593,11 @@ def test_a_sealed_letter_that_was_changed_is_found(office: Office) -> None:
     ):
         office.rewrite(key, **{"envelope": line.envelope, "receipt": line.receipt, **changed})
         findings = office.audit()
-        assert findings.count(Problem.BYTES_WRONG) == 1, changed
+        assert findings.count(AuditProblem.BYTES_WRONG) == 1, changed
         assert where(findings) == {named(key)}
     office.rewrite(key, envelope=line.envelope, receipt=line.receipt, conversation=line.conversation)
     office.change(key, c={"S": MALLORY})
-    assert found(office.audit()) == {Problem.BYTES_WRONG: 1}
+    assert found(office.audit()) == {AuditProblem.BYTES_WRONG: 1}
 
 
 def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
@@ -589,7 +605,7 @@ def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
     assert office.house.post(office.house.envelope(ASK)).status == 200
     assert office.audit().clean
     office.lose_objects("reply/")
-    assert found(office.audit()) == {Problem.REPLY_MISSING: 1}
+    assert found(office.audit()) == {AuditProblem.REPLY_MISSING: 1}
     assert office.audit(now=NOW + 2 * DAY + RETAIN).clean
 
 
@@ -607,7 +623,7 @@ def test_a_message_that_is_gone_needs_a_reason_that_discards(office: Office, why
     key = office.filed(subject=UNKNOWN)
     office.change(key, why={"S": why})
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.NO_REASON: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.NO_REASON: 1}, {named(key)})
     # It may be swept at any moment.
     assert office.audit(now=NOW + RETAIN + 1).clean
 
@@ -624,7 +640,7 @@ def test_nobody_is_told_of_a_message_that_is_kept(office: Office, why: str, told
     assert office.audit().clean
     office.change(key, **told)
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.TOLD_THOUGH_KEPT: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.TOLD_THOUGH_KEPT: 1}, {named(key)})
 
 
 @pytest.mark.parametrize(
@@ -638,7 +654,7 @@ def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[st
     key = office.filed()
     office.change(key, **changed)
     findings = office.audit()
-    assert findings.count(Problem.UNREADABLE) == 1
+    assert findings.count(AuditProblem.UNREADABLE) == 1
 
 
 @pytest.mark.parametrize(
@@ -653,7 +669,7 @@ def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[st
 def test_an_identity_that_is_not_of_the_form_is_named(office: Office, said: dict[str, Any]) -> None:
     office.put("SeenTable", {"pk": {"S": "n#1"}, **said, "ttl": {"N": f"{int(NOW) + DAY}"}})
     findings = office.audit()
-    assert (found(findings), where(findings)) == ({Problem.UNREADABLE: 1}, {"seen n#1"})
+    assert (found(findings), where(findings)) == ({AuditProblem.UNREADABLE: 1}, {"seen n#1"})
 
 
 # --- a store at work --------------------------------------------------------------------------------------------------
@@ -735,7 +751,7 @@ def test_what_is_acknowledged_and_collected_meanwhile_is_not_missed(office: Offi
     for operation in ("ListObjectsV2", "GetObject"):
         findings = office.audit(at=looked_at(office, once(operation, collect)))
         assert findings.clean
-        assert findings.accepted == Counter({End.ACKNOWLEDGED: 1})
+        assert findings.accepted == Counter({AuditOutcome.ACKNOWLEDGED: 1})
 
 
 def test_what_is_compacted_meanwhile_is_found_where_it_moved(office: Office) -> None:
@@ -763,7 +779,7 @@ def test_what_is_filed_meanwhile_has_its_home(office: Office) -> None:
 
     findings = office.audit(at=looked_at(office, work))
     assert findings.clean
-    assert findings.accepted == Counter({End.FILED: 1})
+    assert findings.accepted == Counter({AuditOutcome.FILED: 1})
 
 
 # --- the ledger -------------------------------------------------------------------------------------------------------
@@ -780,8 +796,8 @@ def test_the_ledger_is_read_from_the_log_whatever_else_stands_there(office: Offi
 
 @pytest.mark.parametrize("missing", ["mailbox", "received_at_ms", "seen", "text"])
 def test_a_ledger_of_another_release_is_not_taken_for_one_of_this(missing: str) -> None:
-    line = {"message": "queued", **Accepted("c", "m", 1, "n#1").as_log()}
-    assert list(read_ledger([json.dumps(line)])) == [Accepted("c", "m", 1, "n#1")]
+    line = {"message": "queued", **LedgerEntry("c", "m", 1, "n#1").as_log()}
+    assert list(read_ledger([json.dumps(line)])) == [LedgerEntry("c", "m", 1, "n#1")]
     del line[missing]
     with pytest.raises(OurError, match="line 1 of the ledger"):
         list(read_ledger([json.dumps(line)]))
@@ -791,7 +807,7 @@ def test_a_ledger_of_another_release_is_not_taken_for_one_of_this(missing: str) 
     "value", ["1e999", "NaN", "1.5", "-1", "true", '"1"', "null", "1" * 5000], ids=lambda value: value[:9]
 )
 def test_a_time_in_the_ledger_that_is_none_is_told_by_its_line(value: str) -> None:
-    line = json.dumps({"message": "queued", **Accepted("c", "m", 7, "n#1").as_log()})
+    line = json.dumps({"message": "queued", **LedgerEntry("c", "m", 7, "n#1").as_log()})
     with pytest.raises(OurError, match="line 2 of the ledger"):
         list(read_ledger([line, line.replace("7", value)]))
 
@@ -799,7 +815,7 @@ def test_a_time_in_the_ledger_that_is_none_is_told_by_its_line(value: str) -> No
 @pytest.mark.parametrize("value", ["5", "null", "[]", r'"\ud800"'])
 @pytest.mark.parametrize("name", ["claim", "mailbox", "seen", "text"])
 def test_a_text_in_the_ledger_that_is_none_is_told_by_its_line(name: str, value: str) -> None:
-    line = {"message": "queued", **Accepted("c", "m", 7, "n#1").as_log(), name: "here"}
+    line = {"message": "queued", **LedgerEntry("c", "m", 7, "n#1").as_log(), name: "here"}
     with pytest.raises(OurError, match="line 1 of the ledger"):
         list(read_ledger([json.dumps(line).replace('"here"', value)]))
 
@@ -815,10 +831,10 @@ def test_a_line_that_stands_in_the_ledger_twice_is_one_message(office: Office) -
     office.log *= 2
     findings = office.audit()
     assert findings.clean
-    assert findings.accepted == Counter({End.FILED: 1, End.WAITING: 1})
+    assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.WAITING: 1})
 
 
 def test_the_page_for_operators_says_what_each_problem_means_and_what_to_do() -> None:
     page = (TEMPLATE.parent / "docs" / "operate" / "audit.md").read_text(encoding="utf-8")
     told = [line for line in page.splitlines() if line.startswith("| `")]
-    assert told == [f"| `{problem}` | {problem.sentence} | {problem.remedy} |" for problem in Problem]
+    assert told == [f"| `{problem}` | {problem.sentence} | {problem.remedy} |" for problem in AuditProblem]

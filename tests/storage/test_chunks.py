@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 
 from postroom.storage.keys import row_key
 from postroom.storage.mail import chunks
-from postroom.storage.mail.chunks import Kept, cut
+from postroom.storage.mail.chunks import ChunkLine, cut
 
 FULL, ENOUGH = 100, 80
 """Small, so that examples have many chunks; the shape is that of the true ones."""
 
 
-def kept(mailbox: str, conversation: str, number: int, size: int) -> Kept:
+def kept(mailbox: str, conversation: str, number: int, size: int) -> ChunkLine:
     """A line that takes `size` bytes with its newline."""
-    return Kept(row_key(mailbox, 4, number, f"c{number}"), conversation, "seg/x", number, b"x" * (size - 1))
+    return ChunkLine(row_key(mailbox, 4, number, f"c{number}"), conversation, "seg/x", number, b"x" * (size - 1))
 
 
-def in_order(lines: Sequence[Kept]) -> list[Kept]:
+def in_order(lines: Sequence[ChunkLine]) -> list[ChunkLine]:
     return sorted(lines, key=lambda line: line.order)
 
 
-def sizes(chunk: Sequence[Kept]) -> int:
+def sizes(chunk: Sequence[ChunkLine]) -> int:
     return sum(len(line.data) + 1 for line in chunk)
 
 
@@ -41,31 +41,31 @@ def small_chunks() -> object:
 
 
 @given(LINES)
-def test_cutting_loses_doubles_and_reorders_nothing(lines: list[Kept]) -> None:
+def test_cutting_loses_doubles_and_reorders_nothing(lines: list[ChunkLine]) -> None:
     assert [line for chunk in cut(lines) for line in chunk] == lines
 
 
 @given(LINES)
-def test_a_chunk_is_full_at_most_unless_it_is_a_single_line(lines: list[Kept]) -> None:
+def test_a_chunk_is_full_at_most_unless_it_is_a_single_line(lines: list[ChunkLine]) -> None:
     assert all(sizes(chunk) <= FULL or len(chunk) == 1 for chunk in cut(lines))
 
 
 @given(LINES)
-def test_a_chunk_ends_only_where_there_is_enough_in_it_or_no_room_for_more(lines: list[Kept]) -> None:
+def test_a_chunk_ends_only_where_there_is_enough_in_it_or_no_room_for_more(lines: list[ChunkLine]) -> None:
     for chunk, following in pairwise(cut(lines)):
         ends_with_a_conversation = chunk[-1].order[:2] != following[0].order[:2]
         assert sizes([*chunk, following[0]]) > FULL or (sizes(chunk) >= ENOUGH and ends_with_a_conversation)
 
 
 @given(LINES)
-def test_a_conversation_is_split_only_where_there_is_no_room_for_its_next_line(lines: list[Kept]) -> None:
+def test_a_conversation_is_split_only_where_there_is_no_room_for_its_next_line(lines: list[ChunkLine]) -> None:
     for chunk, following in pairwise(cut(lines)):
         if chunk[-1].order[:2] == following[0].order[:2]:
             assert sizes([*chunk, following[0]]) > FULL
 
 
 @given(LINES)
-def test_a_small_conversation_is_in_two_chunks_at_most(lines: list[Kept]) -> None:
+def test_a_small_conversation_is_in_two_chunks_at_most(lines: list[ChunkLine]) -> None:
     chunks = list(cut(lines))
     for conversation, its in groupby(lines, key=lambda line: line.order[:2]):
         if sizes(list(its)) <= FULL - ENOUGH:
@@ -74,7 +74,7 @@ def test_a_small_conversation_is_in_two_chunks_at_most(lines: list[Kept]) -> Non
 
 def test_lines_are_ordered_by_mailbox_conversation_time_and_id_whatever_their_shards() -> None:
     lines = [
-        Kept(row_key(mailbox, 8, at, claim), conversation, "seg/x", 0, b"")
+        ChunkLine(row_key(mailbox, 8, at, claim), conversation, "seg/x", 0, b"")
         for mailbox in ("a.com", "b.com")
         for conversation in ("x", "y")
         for at in (9, 10)

@@ -18,7 +18,7 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.local.emulator import Emulator
 from postroom.net.aws import CancelledError
-from postroom.storage.containers import CONFLICT_TRIES, PREFIX, Container, Storage, Use
+from postroom.storage.containers import CONFLICT_TRIES, PREFIX, Storage, StoredContainer, Use
 from postroom.storage.mail.segments import Objects
 
 BOB, ALICE = "bob.eth", "alice.eth"
@@ -66,7 +66,7 @@ def check_count(deployed: Deployed, store: Storage, mailbox: str = BOB) -> None:
 Step = Callable[[Storage], object]
 
 
-def kept(store: Storage, key: str = KEY) -> Container:
+def kept(store: Storage, key: str = KEY) -> StoredContainer:
     found = store.find(BOB, key)
     assert found is not None
     return found

@@ -9,7 +9,7 @@ from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime.system import System
 from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailbox, Mailboxes
+from postroom.storage.directory.mailboxes import Mailboxes, MailboxRecord
 from postroom.storage.directory.operators import Operators
 
 
@@ -81,7 +81,7 @@ def test_of_many_who_ask_at_once_one_reads(
     mailboxes.set_keys("a.com", ["key"])
     read, reads, began, asked = directory._read_mailbox, [], Event(), Event()
 
-    def slowly(name: str) -> Mailbox:
+    def slowly(name: str) -> MailboxRecord:
         reads.append(name)
         began.set()
         assert asked.wait(60)
@@ -93,7 +93,7 @@ def test_of_many_who_ask_at_once_one_reads(
         assert began.wait(60)
         others = [pool.submit(directory.mailbox, "a.com") for _ in range(6)]
         asked.set()
-        assert {each.result(60) for each in (first, *others)} == {Mailbox("a.com", ("key",))}
+        assert {each.result(60) for each in (first, *others)} == {MailboxRecord("a.com", ("key",))}
     assert reads == ["a.com"]
     assert directory._mailboxes._loading == {}
 

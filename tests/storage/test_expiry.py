@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.storage.directory.mailboxes import Mailbox, read_mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord, read_mailbox
 from postroom.storage.mail.expiry import FLOOR_DAYS, Ends, Periods, days_kept, ends_of, is_hour_over
 from postroom.storage.mail.register import CLOSED, OVER
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
@@ -13,12 +13,12 @@ NOW = 1_795_253_400_123
 FOR_EVER = Periods(0, FLOOR_DAYS)
 
 
-def mailbox(ttl_days: int | None = None, *, closed_days_ago: float | None = None, held: bool = False) -> Mailbox:
+def mailbox(ttl_days: int | None = None, *, closed_days_ago: float | None = None, held: bool = False) -> MailboxRecord:
     closed_at = None if closed_days_ago is None else round((NOW - closed_days_ago * DAY_MS) / 1000)
-    return Mailbox("a.com", ttl_days=ttl_days, closed_at=closed_at, held=held)
+    return MailboxRecord("a.com", ttl_days=ttl_days, closed_at=closed_at, held=held)
 
 
-def ends(mailbox: Mailbox, periods: Periods = FOR_EVER, *, is_dm3: bool = False) -> Ends:
+def ends(mailbox: MailboxRecord, periods: Periods = FOR_EVER, *, is_dm3: bool = False) -> Ends:
     return ends_of(mailbox, is_dm3=is_dm3, periods=periods, now=NOW)
 
 
@@ -81,20 +81,20 @@ def test_of_a_mailbox_that_was_closed_nobody_knows_when_nothing_goes(closed: dic
 
 days = st.integers(-10, 10_000)
 mailboxes = st.builds(
-    Mailbox, st.just("a.com"), ttl_days=days | st.none(), closed_at=st.integers(0, NOW // 1000) | st.none()
+    MailboxRecord, st.just("a.com"), ttl_days=days | st.none(), closed_at=st.integers(0, NOW // 1000) | st.none()
 )
 
 
 @given(mailboxes, st.builds(Periods, days, days), st.booleans(), st.integers(ago(FLOOR_DAYS), NOW + DAY_MS))
 def test_nothing_younger_than_the_floor_goes_whatever_is_set(
-    mailbox: Mailbox, periods: Periods, is_dm3: bool, received: int
+    mailbox: MailboxRecord, periods: Periods, is_dm3: bool, received: int
 ) -> None:
     assert ends_of(mailbox, is_dm3=is_dm3, periods=periods, now=NOW).why(received) is None
 
 
 @given(mailboxes, st.integers(0, 10_000), days, st.integers(0, NOW))
 def test_no_letter_goes_before_the_time_that_its_sender_was_told(
-    mailbox: Mailbox, told: int, closed_days: int, received: int
+    mailbox: MailboxRecord, told: int, closed_days: int, received: int
 ) -> None:
     why = ends_of(mailbox, is_dm3=True, periods=Periods(told, closed_days), now=NOW).why(received)
     if why:
@@ -104,9 +104,9 @@ def test_no_letter_goes_before_the_time_that_its_sender_was_told(
 
 @given(mailboxes, st.builds(Periods, days, days), st.booleans(), st.integers(0, NOW))
 def test_of_a_mailbox_under_legal_hold_nothing_goes(
-    mailbox: Mailbox, periods: Periods, is_dm3: bool, received: int
+    mailbox: MailboxRecord, periods: Periods, is_dm3: bool, received: int
 ) -> None:
-    held = Mailbox("a.com", ttl_days=mailbox.ttl_days, closed_at=mailbox.closed_at, held=True)
+    held = MailboxRecord("a.com", ttl_days=mailbox.ttl_days, closed_at=mailbox.closed_at, held=True)
     assert ends_of(held, is_dm3=is_dm3, periods=periods, now=NOW).why(received) is None
 
 

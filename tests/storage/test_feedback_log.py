@@ -3,32 +3,32 @@ from tests.aws import Deployed
 
 from postroom.core.reasons import TOO_LATE
 from postroom.storage.keys import RowKey
-from postroom.storage.mail.feedback_log import TellTale, Told
+from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
 
 KEY = RowKey("a.com#0", "m#0000000001000#one")
 
 
 @pytest.fixture
-def told(deployed: Deployed) -> TellTale:
+def told(deployed: Deployed) -> FeedbackLog:
     deployed.storage.register.discard(KEY, TOO_LATE, 100)
     return deployed.storage.feedback_log
 
 
-def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(told: TellTale) -> None:
+def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(told: FeedbackLog) -> None:
     assert told.find(KEY) is None
-    assert told.note(KEY, "buffer.com", "first", 1) == Told("buffer.com", "first", 1, sent=False)
-    assert told.note(KEY, "buffer.com", "second", 2) == Told("buffer.com", "first", 1, sent=False)
-    assert told.find(KEY) == Told("buffer.com", "first", 1, sent=False)
+    assert told.note(KEY, "buffer.com", "first", 1) == FeedbackRecord("buffer.com", "first", 1, sent=False)
+    assert told.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=False)
+    assert told.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=False)
 
 
-def test_what_was_sent_stays_sent(told: TellTale) -> None:
+def test_what_was_sent_stays_sent(told: FeedbackLog) -> None:
     told.note(KEY, "buffer.com", "first", 1)
     told.sent(KEY, "delivered")
-    assert told.find(KEY) == Told("buffer.com", "first", 1, sent=True)
-    assert told.note(KEY, "buffer.com", "second", 2) == Told("buffer.com", "first", 1, sent=True)
+    assert told.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=True)
+    assert told.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=True)
 
 
-def test_what_was_given_up_before_it_had_an_identity_gets_none(told: TellTale) -> None:
+def test_what_was_given_up_before_it_had_an_identity_gets_none(told: FeedbackLog) -> None:
     told.sent(KEY, "given up")
     found, noted = told.find(KEY), told.note(KEY, "buffer.com", "late", 1)
     assert found is not None
@@ -36,7 +36,7 @@ def test_what_was_given_up_before_it_had_an_identity_gets_none(told: TellTale) -
     assert noted.sent
 
 
-def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(told: TellTale, deployed: Deployed) -> None:
+def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(told: FeedbackLog, deployed: Deployed) -> None:
     swept = RowKey("a.com#0", "m#0000000000001#swept")
     before = deployed.rows("PostTable")
     assert told.note(swept, "buffer.com", "first", 1).sent
@@ -45,7 +45,7 @@ def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(told: TellTale, deplo
     assert deployed.rows("PostTable") == before
 
 
-def test_telling_leaves_the_tombstone_a_tombstone(told: TellTale, deployed: Deployed) -> None:
+def test_telling_leaves_the_tombstone_a_tombstone(told: FeedbackLog, deployed: Deployed) -> None:
     told.note(KEY, "buffer.com", "first", 1)
     told.sent(KEY, "delivered")
     row = deployed.storage.register.find(KEY)

@@ -11,8 +11,14 @@ from tests.pipeline.ports import Clock
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.runtime.system import System
-from postroom.storage.directory.debounce import Turns
-from postroom.storage.directory.notification_targets import MAX_TARGETS, Kind, Retry, Target, Targets
+from postroom.storage.directory.debounce import Debounce
+from postroom.storage.directory.notification_targets import (
+    MAX_TARGETS,
+    NotificationRetry,
+    NotificationTarget,
+    NotificationTargets,
+    TargetKind,
+)
 from postroom.storage.secrets.webhook_keys import OVERLAP_SECONDS, WebhookKeys
 
 NOW = 1_795_253_400
@@ -20,12 +26,12 @@ SHOP, URL = "shop.com", "https://hook.example/"
 
 
 @pytest.fixture
-def targets(deployed: Deployed) -> Targets:
+def targets(deployed: Deployed) -> NotificationTargets:
     return deployed.storage.targets
 
 
 @pytest.fixture
-def turns(deployed: Deployed) -> Turns:
+def turns(deployed: Deployed) -> Debounce:
     return deployed.storage.turns
 
 
@@ -34,13 +40,13 @@ def keys(deployed: Deployed) -> WebhookKeys:
     return WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], lambda: NOW)
 
 
-def added(targets: Targets, number: int = 1, mailbox: str = SHOP) -> Target:
-    target = targets.add(mailbox, Kind.WEBHOOK, f"{URL}{number}", random_id=f"{number:032x}", now_ms=NOW * 1000)
+def added(targets: NotificationTargets, number: int = 1, mailbox: str = SHOP) -> NotificationTarget:
+    target = targets.add(mailbox, TargetKind.WEBHOOK, f"{URL}{number}", random_id=f"{number:032x}", now_ms=NOW * 1000)
     assert target is not None
     return target
 
 
-def now(targets: Targets, target: Target) -> Target:
+def now(targets: NotificationTargets, target: NotificationTarget) -> NotificationTarget:
     found = targets.find(target.mailbox, target.id)
     assert found is not None
     return found
@@ -49,17 +55,21 @@ def now(targets: Targets, target: Target) -> Target:
 # --- slots ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_target_is_found_as_it_was_put(targets: Targets) -> None:
+def test_a_target_is_found_as_it_was_put(targets: NotificationTargets) -> None:
     target = added(targets)
-    assert now(targets, target) == target == Target(SHOP, f"0{1:032x}", Kind.WEBHOOK, f"{URL}1", NOW * 1000)
+    assert (
+        now(targets, target)
+        == target
+        == NotificationTarget(SHOP, f"0{1:032x}", TargetKind.WEBHOOK, f"{URL}1", NOW * 1000)
+    )
 
 
-def test_so_many_targets_a_mailbox_has_however_many_are_added_at_once(targets: Targets) -> None:
+def test_so_many_targets_a_mailbox_has_however_many_are_added_at_once(targets: NotificationTargets) -> None:
     start = Barrier(8)
 
-    def add(number: int) -> Target | None:
+    def add(number: int) -> NotificationTarget | None:
         start.wait()
-        return targets.add(SHOP, Kind.WEBHOOK, URL, random_id=f"{number:032x}", now_ms=0)
+        return targets.add(SHOP, TargetKind.WEBHOOK, URL, random_id=f"{number:032x}", now_ms=0)
 
     with ThreadPoolExecutor(8) as pool:
         made = [target for target in pool.map(add, range(8)) if target]
@@ -67,7 +77,7 @@ def test_so_many_targets_a_mailbox_has_however_many_are_added_at_once(targets: T
     assert {target.id for target in targets.of(SHOP)} == {target.id for target in made}
 
 
-def test_a_slot_that_is_free_again_has_another_id(targets: Targets) -> None:
+def test_a_slot_that_is_free_again_has_another_id(targets: NotificationTargets) -> None:
     first, second = added(targets, 1), added(targets, 2)
     assert targets.remove(SHOP, first.id)
     third = added(targets, 3)
@@ -79,13 +89,13 @@ def test_a_slot_that_is_free_again_has_another_id(targets: Targets) -> None:
 
 
 @pytest.mark.parametrize("other", ["", "0", "9", "0" * 33, "x" * 33, "!turn", "🤝"])
-def test_an_id_of_none_finds_none(targets: Targets, other: str) -> None:
+def test_an_id_of_none_finds_none(targets: NotificationTargets, other: str) -> None:
     added(targets)
     assert targets.find(SHOP, other) is None
     assert not targets.remove(SHOP, other)
 
 
-def test_a_target_of_another_mailbox_is_none_of_ours(targets: Targets) -> None:
+def test_a_target_of_another_mailbox_is_none_of_ours(targets: NotificationTargets) -> None:
     theirs = added(targets, mailbox="other.com")
     assert targets.find(SHOP, theirs.id) is None
     assert not targets.remove(SHOP, theirs.id)
@@ -95,7 +105,7 @@ def test_a_target_of_another_mailbox_is_none_of_ours(targets: Targets) -> None:
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_code_has_so_many_tries_and_another_has_as_many_again(targets: Targets) -> None:
+def test_a_code_has_so_many_tries_and_another_has_as_many_again(targets: NotificationTargets) -> None:
     target = added(targets)
     assert [targets.take_try(target, 2) for _ in range(3)] == [True, True, False]
     assert targets.challenge(target)
@@ -103,7 +113,7 @@ def test_a_code_has_so_many_tries_and_another_has_as_many_again(targets: Targets
     assert targets.take_try(now(targets, target), 2)
 
 
-def test_many_guesses_at_once_have_no_more_tries(targets: Targets) -> None:
+def test_many_guesses_at_once_have_no_more_tries(targets: NotificationTargets) -> None:
     target, start = added(targets), Barrier(8)
 
     def guess(_: int) -> bool:
@@ -114,7 +124,7 @@ def test_many_guesses_at_once_have_no_more_tries(targets: Targets) -> None:
         assert sum(pool.map(guess, range(8))) == 5
 
 
-def test_whoever_is_verified_is_verified_once_and_has_no_code_any_more(targets: Targets) -> None:
+def test_whoever_is_verified_is_verified_once_and_has_no_code_any_more(targets: NotificationTargets) -> None:
     target = added(targets)
     assert targets.verify(target)
     assert now(targets, target).state is TargetState.ACTIVE
@@ -133,14 +143,16 @@ def test_so_many_codes_a_day_are_sent_for_a_mailbox(deployed: Deployed) -> None:
 # --- secrets ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_secret_is_one_of_standard_webhooks_and_each_target_has_its_own(targets: Targets, keys: WebhookKeys) -> None:
+def test_a_secret_is_one_of_standard_webhooks_and_each_target_has_its_own(
+    targets: NotificationTargets, keys: WebhookKeys
+) -> None:
     one, two = added(targets, 1), added(targets, 2)
     assert keys.secret(one) == keys.secret(one) != keys.secret(two)
     assert keys.secret(one).startswith("whsec_")
     assert len(base64.b64decode(keys.secret(one).removeprefix("whsec_"), validate=True)) == 32
 
 
-def test_after_a_rotation_both_secrets_sign_for_a_day(targets: Targets, keys: WebhookKeys) -> None:
+def test_after_a_rotation_both_secrets_sign_for_a_day(targets: NotificationTargets, keys: WebhookKeys) -> None:
     target = added(targets)
     old = keys.secret(target)
     assert keys.signing(target, NOW * 1000) == [old]
@@ -153,7 +165,9 @@ def test_after_a_rotation_both_secrets_sign_for_a_day(targets: Targets, keys: We
     assert keys.signing(rotated, over_ms) == [keys.secret(rotated)]
 
 
-def test_no_two_codes_of_a_target_are_alike_nor_are_those_of_two(targets: Targets, keys: WebhookKeys) -> None:
+def test_no_two_codes_of_a_target_are_alike_nor_are_those_of_two(
+    targets: NotificationTargets, keys: WebhookKeys
+) -> None:
     one, two = added(targets, 1), added(targets, 2)
     assert targets.challenge(one)
     codes = {keys.code(one), keys.code(now(targets, one)), keys.code(two)}
@@ -161,14 +175,16 @@ def test_no_two_codes_of_a_target_are_alike_nor_are_those_of_two(targets: Target
     assert all(len(code) == 8 and code.isalnum() for code in codes)
 
 
-def test_neither_secret_nor_code_is_stored(deployed: Deployed, targets: Targets, keys: WebhookKeys) -> None:
+def test_neither_secret_nor_code_is_stored(deployed: Deployed, targets: NotificationTargets, keys: WebhookKeys) -> None:
     target = added(targets)
     stored = str(deployed.rows("DirectoryTable"))
     assert keys.secret(target) not in stored
     assert keys.code(target) not in stored
 
 
-def test_another_deployment_derives_other_secrets(deployed: Deployed, targets: Targets, keys: WebhookKeys) -> None:
+def test_another_deployment_derives_other_secrets(
+    deployed: Deployed, targets: NotificationTargets, keys: WebhookKeys
+) -> None:
     target = added(targets)
     before = keys.secret(target), keys.code(target)
     deployed.clients.secrets.put_secret_value(SecretId=deployed.secrets["WebhookKeys"], SecretString='{"0": "other"}')
@@ -177,7 +193,7 @@ def test_another_deployment_derives_other_secrets(deployed: Deployed, targets: T
 
 
 @pytest.mark.parametrize("stored", ["{}", "[]", '{"0": 1}'])
-def test_without_a_secret_nothing_is_derived(deployed: Deployed, targets: Targets, stored: str) -> None:
+def test_without_a_secret_nothing_is_derived(deployed: Deployed, targets: NotificationTargets, stored: str) -> None:
     deployed.clients.secrets.put_secret_value(SecretId=deployed.secrets["WebhookKeys"], SecretString=stored)
     keys = WebhookKeys(deployed.clients.secrets, deployed.secrets["WebhookKeys"], lambda: NOW)
     with pytest.raises(NotNowError, match="a secret here is not of the form that it must have"):
@@ -187,13 +203,17 @@ def test_without_a_secret_nothing_is_derived(deployed: Deployed, targets: Target
 # --- what is noted of tries -------------------------------------------------------------------------------------------
 
 
-def test_what_failed_is_noted_and_forgotten_when_it_went_well(targets: Targets) -> None:
+def test_what_failed_is_noted_and_forgotten_when_it_went_well(targets: NotificationTargets) -> None:
     target = added(targets)
     assert targets.verify(target)
     target = now(targets, target)
-    targets.failed(target, "it answered 500", NOW, Retry("n1", NOW + 10))
+    targets.failed(target, "it answered 500", NOW, NotificationRetry("n1", NOW + 10))
     failing = now(targets, target)
-    assert (failing.detail, failing.failing_since_ms, failing.retry) == ("it answered 500", NOW, Retry("n1", NOW + 10))
+    assert (failing.detail, failing.failing_since_ms, failing.retry) == (
+        "it answered 500",
+        NOW,
+        NotificationRetry("n1", NOW + 10),
+    )
     targets.begin_retry(target, "n2")
     assert now(targets, target).retry is not None, "it is another's"
     targets.begin_retry(target, "n1")
@@ -201,30 +221,32 @@ def test_what_failed_is_noted_and_forgotten_when_it_went_well(targets: Targets) 
     assert now(targets, target) == target
 
 
-def test_who_is_paused_stays_so_until_the_owner_says_otherwise(targets: Targets) -> None:
+def test_who_is_paused_stays_so_until_the_owner_says_otherwise(targets: NotificationTargets) -> None:
     target = added(targets)
     targets.pause(target, "early")
     assert now(targets, target).state is TargetState.UNVERIFIED, "nobody is verified by failing"
     assert targets.verify(target)
     active = now(targets, target)
-    targets.failed(active, "it answered 500", NOW, Retry("n1", NOW))
+    targets.failed(active, "it answered 500", NOW, NotificationRetry("n1", NOW))
     targets.pause(active, "it answered 500")
     paused = now(targets, target)
     assert (paused.state, paused.detail, paused.retry) == (TargetState.PAUSED, "it answered 500", None)
-    targets.failed(active, "late", NOW, Retry("n1", NOW))
+    targets.failed(active, "late", NOW, NotificationRetry("n1", NOW))
     targets.went_well(active)
     assert now(targets, target) == paused, "a try that was begun before says nothing of it"
     targets.resume(target)
     assert now(targets, target) == active
 
 
-def test_resuming_verifies_nobody(targets: Targets) -> None:
+def test_resuming_verifies_nobody(targets: NotificationTargets) -> None:
     target = added(targets)
     targets.resume(target)
     assert now(targets, target).state is TargetState.UNVERIFIED
 
 
-def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Deployed, targets: Targets) -> None:
+def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(
+    deployed: Deployed, targets: NotificationTargets
+) -> None:
     clock = Clock(NOW)
     directory = deployed.parts(system=System(clock=clock)).storage.directory
 
@@ -252,7 +274,7 @@ def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(deployed: Depl
 # --- turns ------------------------------------------------------------------------------------------------------------
 
 
-def test_one_turn_is_taken_in_an_interval(turns: Turns) -> None:
+def test_one_turn_is_taken_in_an_interval(turns: Debounce) -> None:
     first = turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a")
     assert (first.at_ms, first.ours) == (1000, True)
     second = turns.take(SHOP, now_ms=60_999, interval_ms=60_000, mark="b")
@@ -261,7 +283,7 @@ def test_one_turn_is_taken_in_an_interval(turns: Turns) -> None:
     assert turns.take("other.com", now_ms=61_000, interval_ms=60_000, mark="d").ours
 
 
-def test_of_many_who_want_a_turn_one_gets_it(turns: Turns) -> None:
+def test_of_many_who_want_a_turn_one_gets_it(turns: Debounce) -> None:
     start = Barrier(8)
 
     def take(number: int) -> bool:
@@ -272,7 +294,7 @@ def test_of_many_who_want_a_turn_one_gets_it(turns: Turns) -> None:
         assert sum(pool.map(take, range(8))) == 1
 
 
-def test_that_a_message_follows_is_said_until_the_next_turn(turns: Turns) -> None:
+def test_that_a_message_follows_is_said_until_the_next_turn(turns: Debounce) -> None:
     first = turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a")
     turns.followed(SHOP, first)
     assert turns.take(SHOP, now_ms=2000, interval_ms=60_000, mark="b").followed
@@ -281,12 +303,12 @@ def test_that_a_message_follows_is_said_until_the_next_turn(turns: Turns) -> Non
     assert not turns.take(SHOP, now_ms=62_000, interval_ms=60_000, mark="d").followed, "it followed another turn"
 
 
-def test_who_asks_again_for_a_turn_that_he_took_has_it(turns: Turns) -> None:
+def test_who_asks_again_for_a_turn_that_he_took_has_it(turns: Debounce) -> None:
     """The SDK's second try of a call whose answer was lost meets its own effect."""
     assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a").ours
     assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a").ours
 
 
-def test_a_clock_that_was_an_hour_ahead_keeps_no_mailbox_silent(turns: Turns) -> None:
+def test_a_clock_that_was_an_hour_ahead_keeps_no_mailbox_silent(turns: Debounce) -> None:
     turns.take(SHOP, now_ms=3_600_000, interval_ms=60_000, mark="a")
     assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="b").ours

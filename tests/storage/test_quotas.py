@@ -9,7 +9,7 @@ from tests.aws import Deployed, gate_calls, new_clients
 
 from postroom.core.errors import NotNowError
 from postroom.storage.directory.domains import Directory
-from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 
 BOX = "shop.com"
@@ -46,7 +46,7 @@ def test_a_message_fits_where_neither_bound_is_passed_by_it(
 def test_what_is_set_for_a_mailbox_goes_before_what_is_set_for_all(
     own: tuple[int | None, int | None], counts: Quota
 ) -> None:
-    assert Quota(5, 50).of(Mailbox(BOX, max_messages=own[0], max_bytes=own[1])) == counts
+    assert Quota(5, 50).of(MailboxRecord(BOX, max_messages=own[0], max_bytes=own[1])) == counts
 
 
 def test_bounds_are_set_each_by_itself(deployed: Deployed) -> None:
@@ -56,10 +56,10 @@ def test_bounds_are_set_each_by_itself(deployed: Deployed) -> None:
     )
     mailboxes.set_keys(BOX, ["key"])
     mailboxes.set_quota(BOX, messages=5)
-    assert directory.mailbox(BOX) == Mailbox(BOX, ("key",), max_messages=5)
+    assert directory.mailbox(BOX) == MailboxRecord(BOX, ("key",), max_messages=5)
     mailboxes.set_quota(BOX, size=0)
     mailboxes.set_quota(BOX)
-    assert directory.mailbox(BOX) == Mailbox(BOX, ("key",), max_messages=5, max_bytes=0)
+    assert directory.mailbox(BOX) == MailboxRecord(BOX, ("key",), max_messages=5, max_bytes=0)
 
 
 def test_a_mailbox_that_nothing_was_counted_for_holds_nothing(usages: Usages) -> None:

@@ -1,7 +1,7 @@
 import pytest
 from tests.aws import Deployed
 
-from postroom.net.aws import RefusedError
+from postroom.net.aws import ConditionFailedError
 from postroom.storage.aws.attributes import ABSENT, PRESENT, TTL, Item, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 
@@ -45,14 +45,14 @@ def test_an_update_says_whether_it_was_made(table: DynamoTable) -> None:
 
 def test_a_change_brings_what_it_is_asked_for_or_what_stands_there(table: DynamoTable) -> None:
     add, one = f"ADD {TRIES} :one", {":one": TRIES.encode(1)}
-    with pytest.raises(RefusedError) as absent:
+    with pytest.raises(ConditionFailedError) as absent:
         table.change(primary_key("a"), add, one, PRESENT)
     assert absent.value.item == {}
     table.put(ROW)
     changed = table.change(primary_key("a"), f"{add} REMOVE {TTL}", one, PRESENT, returned="UPDATED_OLD")
     assert TTL.read(changed) == 7
     assert TRIES.read(table.change(primary_key("a"), add, one, returned="ALL_NEW")) == 2
-    with pytest.raises(RefusedError) as standing:
+    with pytest.raises(ConditionFailedError) as standing:
         table.change(primary_key("a"), add, one, ABSENT)
     assert TRIES.read(standing.value.item) == 2
 

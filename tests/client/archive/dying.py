@@ -15,7 +15,7 @@ from typing import Any
 from tests.protocols.dm3.stored_mail import ALICE, deletion, letter
 
 from postroom.client.archive import FolderHome
-from postroom.client.archive.filing import Filing, run
+from postroom.client.archive.filing import ArchiveFiling, run
 from postroom.protocols.dm3.containers import root_key
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import StoredEnvelope
@@ -29,7 +29,9 @@ BROUGHT = [letter("a", 1), deletion(BEFORE[0], 60), *(letter(text, at) for at, t
 CAROL = "carol.eth"
 FROM_CAROL = [letter("from carol", sender=CAROL)]
 
-filing = Filing(root_key(b"bob's signature"), StorageKey(bytes(32)), partial(os.urandom, 12), 4 * SIZE + 200, True)
+filing = ArchiveFiling(
+    root_key(b"bob's signature"), StorageKey(bytes(32)), partial(os.urandom, 12), 4 * SIZE + 200, True
+)
 
 
 def store(home: FolderHome, brought: list[StoredEnvelope], *, partner: str = ALICE) -> None:

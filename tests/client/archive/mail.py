@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.protocols.dm3.stored_mail import ALICE, BOB
 
-from postroom.client.archive import Archive, MemoryHome, SigningKeys
+from postroom.client.archive import Archive, KnownSigningKeys, MemoryHome
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.envelope import DeliveryInformation, open_message, read_envelope, write_envelope
@@ -25,7 +25,7 @@ SERVICE_NAME = "ds.eth"
 SERVICE, SERVICE_SEALS = UserKeys.random().signing, EncryptionKey.generate()
 STORAGE_KEY = StorageKey(bytes(range(32)))
 SENT_AT = 1_795_253_400_000
-KEYS = SigningKeys({name: [keys.signing.public] for name, keys in USERS.items()}, [SERVICE.public])
+KEYS = KnownSigningKeys({name: [keys.signing.public] for name, keys in USERS.items()}, [SERVICE.public])
 
 
 def archive(home: Any = None, **settings: Any) -> Archive:

@@ -15,9 +15,9 @@ from tests.http.counter import NOW, Counter
 from tests.protocols.dm3.stored_mail import BOB
 
 from postroom.client import Mailbox
-from postroom.client.archive import Archive, Found, Home, MemoryHome, verify
+from postroom.client.archive import Archive, Home, HomeObject, MemoryHome, verify
 from postroom.client.archive.pull import Pulled, pull
-from postroom.client.archive.receiving import Receiver
+from postroom.client.archive.receiving import MailReceiver
 from postroom.names.profiles import Profiles
 from postroom.protocols.dm3.envelope import message_hash, read_envelope
 from postroom.protocols.dm3.stored import Received, Tombstone
@@ -59,7 +59,7 @@ class Watched:
     points: Points
     read: list[str] = field(default_factory=list)
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         self.read.append(key)
         with self.points.around():
             return self.home.get(key)
@@ -119,7 +119,7 @@ class Owner:
         with Mailbox(
             URL, self.name, USERS[BOB], transport=transport, clock=clock, sleep=host.sleep, chance=lambda: 1.0
         ) as mailbox:
-            receiver = Receiver(self.name, keys, Profiles(registry or self.registry, lambda: NOW), older=older)
+            receiver = MailReceiver(self.name, keys, Profiles(registry or self.registry, lambda: NOW), older=older)
             return pull(mailbox, self.archive(at), receiver)
 
     def check_acknowledged(self, request: httpx.Request, _: httpx.Response) -> None:

@@ -7,7 +7,7 @@ from tests.client.archive.mail import HELLO, SENT_AT, STORAGE_KEY, archive, deli
 from tests.protocols.dm3.known import refused
 from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
 
-from postroom.client.archive import ConflictError, Found, MemoryHome
+from postroom.client.archive import ConflictError, HomeObject, MemoryHome
 from postroom.client.archive.filing import MAX_ROUNDS
 from postroom.core.errors import NotNowError, SettingsError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
@@ -116,7 +116,7 @@ class Counting(MemoryHome):
         super().__init__()
         self.got: list[str] = []
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         self.got.append(key)
         return super().get(key)
 

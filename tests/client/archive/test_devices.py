@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
 
 from postroom.client.archive import ConflictError, Home, MemoryHome
-from postroom.client.archive.filing import Call, Filing, Put, Steps, run
+from postroom.client.archive.filing import ArchiveFiling, Call, Put, Steps, run
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key, read_chunk, root_key
 from postroom.protocols.dm3.settling import settle
 from postroom.protocols.dm3.storage_key import StorageKey
@@ -32,9 +32,11 @@ class OpenHome(Home, Protocol):
     def containers(self) -> dict[str, bytes]: ...
 
 
-def filing(messages: int, *, keep_history: bool = True) -> Filing:
+def filing(messages: int, *, keep_history: bool = True) -> ArchiveFiling:
     """Bob's way of filing, with so many messages to a chunk."""
-    return Filing(root_key(b"bob's signature"), STORAGE_KEY, lambda: next(_NONCES), messages * SIZE + 100, keep_history)
+    return ArchiveFiling(
+        root_key(b"bob's signature"), STORAGE_KEY, lambda: next(_NONCES), messages * SIZE + 100, keep_history
+    )
 
 
 def by_partner(envelopes: Iterable[StoredEnvelope]) -> dict[str, list[Entry]]:
@@ -75,7 +77,7 @@ def expected(envelopes: Iterable[StoredEnvelope], *, keep_history: bool) -> dict
     }
 
 
-def opened(home: OpenHome, reading: Filing) -> dict[str, list[str]]:
+def opened(home: OpenHome, reading: ArchiveFiling) -> dict[str, list[str]]:
     return {partner: told(run(reading.open(partner), home)) for partner in run(reading.conversations(), home)}
 
 
@@ -117,7 +119,7 @@ def check_end(home: OpenHome, written: list[StoredEnvelope], *, keep_history: bo
 class Device:
     """`inbox`: what it has not acknowledged yet. `storing`: what it is about to, with the next call to make."""
 
-    filing: Filing
+    filing: ArchiveFiling
     inbox: dict[str, StoredEnvelope] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
     storing: dict[str, StoredEnvelope] = field(default_factory=dict)

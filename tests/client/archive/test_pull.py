@@ -20,8 +20,8 @@ from postroom.client.archive import Archive, MemoryHome, verify
 from postroom.client.archive.deed import NotThisHomeError
 from postroom.client.archive.moving import move
 from postroom.client.archive.pull import Pulled, pull
-from postroom.client.archive.receiving import Receiver
-from postroom.client.archive.verify import SigningKeys
+from postroom.client.archive.receiving import MailReceiver
+from postroom.client.archive.verify import KnownSigningKeys
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_JSON, STORE_UNAVAILABLE
@@ -309,12 +309,12 @@ def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(counter: Counter) 
     home = MemoryHome()
     archive = Archive.of(home, SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey.from_signature(SHOP_KEY.sign(KEY_TEXT)))
     with Host(counter).open() as mailbox:
-        pulled = pull(mailbox, archive, Receiver(SHOP, None, None))
+        pulled = pull(mailbox, archive, MailReceiver(SHOP, None, None))
     assert (pulled.kept, dict(pulled.set_aside)) == (2, {str(HASH_MISMATCH): 1})
     [kept] = archive.open("b.com")
     assert isinstance(kept, Received)
     assert (kept.envelope, json.loads(kept.receipt), kept.timestamp_ms) == (envelope, receipt, SENT_AT + 9)
-    found = verify(archive, SigningKeys())
+    found = verify(archive, KnownSigningKeys())
     assert (found.messages, found.unproven, found.set_aside, found.flaws) == (1, 1, 1, [])
 
 
@@ -324,7 +324,7 @@ def test_conversations_of_feedback_and_of_names_beyond_ascii_are_found_again(cou
         counter.file(signed("hello"), mailbox=SHOP, conversation=partner)
     archive = Archive.of(MemoryHome(), SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey(bytes(32)))
     with Host(counter).open() as mailbox:
-        assert pull(mailbox, archive, Receiver(SHOP, None, None)).kept == 2
+        assert pull(mailbox, archive, MailReceiver(SHOP, None, None)).kept == 2
     assert archive.conversations() == (about, "xn--bcher-kva.example")
     assert [len(archive.open(partner)) for partner in archive.conversations()] == [1, 1]
 
@@ -474,7 +474,7 @@ def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(count
     host.watch = lambda request, _: request.url.path.endswith("/messages") and device.acknowledge(large)
     archive = Archive.of(MemoryHome(), SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey(bytes(32)))
     with host.open() as mailbox:
-        assert pull(mailbox, archive, Receiver(SHOP, None, None)).kept == 1
+        assert pull(mailbox, archive, MailReceiver(SHOP, None, None)).kept == 1
     assert len(archive.open("b.com")) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.client.archive.mail import HELLO, KEYS, SENT_AT, STORAGE_KEY, USERS, archive, delivered, filled
 from tests.protocols.dm3.stored_mail import ALICE, BOB, letter
 
-from postroom.client.archive import Archive, Flaw, MemoryHome, SigningKeys, verify
+from postroom.client.archive import Archive, Flaw, KnownSigningKeys, MemoryHome, verify
 from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key
@@ -29,7 +29,7 @@ def test_without_the_keys_of_a_sender_nothing_is_proven_of_them() -> None:
 
 
 def test_one_of_several_keys_that_a_sender_has_had_is_enough() -> None:
-    keys = SigningKeys({ALICE: [USERS[BOB].signing.public, USERS[ALICE].signing.public]}, KEYS.services)
+    keys = KnownSigningKeys({ALICE: [USERS[BOB].signing.public, USERS[ALICE].signing.public]}, KEYS.services)
     mine = archive()
     mine.store([HELLO])
     assert verify(mine, keys).flaws == []
@@ -146,8 +146,8 @@ def test_mail_of_a_domain_is_held_against_the_key_that_its_receipt_names_while_t
     mine.store([received(), received(signer=OTHER, id="forged")])
     asked: list[str] = []
 
-    def looked_up(key: PrivateKey | None) -> SigningKeys:
-        return SigningKeys(domain=lambda name: asked.append(name) or (key.public if key else None))  # type: ignore[func-returns-value]
+    def looked_up(key: PrivateKey | None) -> KnownSigningKeys:
+        return KnownSigningKeys(domain=lambda name: asked.append(name) or (key.public if key else None))  # type: ignore[func-returns-value]
 
     verified = verify(mine, looked_up(DOMAIN))
     assert verified.unproven == 0

@@ -25,7 +25,7 @@ from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.pipeline.outcomes import Fate
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
-    Envelope,
+    Dm3Envelope,
     check_envelope,
     message_hash,
     open_delivery,
@@ -36,7 +36,7 @@ from postroom.protocols.dm3.envelope import (
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey, UserKeys, wallet_message
 from postroom.protocols.dm3.message import (
     Attachment,
-    Message,
+    Dm3Message,
     MessageMetadata,
     MessageType,
     check_message,
@@ -104,12 +104,12 @@ class Town:
     # ---- ours ------------------------------------------------------------------------------------------------
     def our_message(
         self, text: str | None = "Hello Bob, grüße 👋", kind: MessageType = MessageType.NEW, **more: Any
-    ) -> Message:
+    ) -> Dm3Message:
         reference_hash = None if kind is MessageType.NEW else REFERENCE_HASH
         metadata = MessageMetadata(BOB, ALICE, 1_700_000_000_000, kind, reference_hash)
         return sign_message(text, metadata, self.alice.ours.signing, **more)
 
-    def our_envelope(self, message: Message | None = None, service_key: bytes = b"") -> Envelope:
+    def our_envelope(self, message: Dm3Message | None = None, service_key: bytes = b"") -> Dm3Envelope:
         keys = self.alice.ours
         return write_envelope(
             message or self.our_message(),
@@ -271,7 +271,9 @@ def their_service(reference: Reference) -> TheirService:
     return TheirService(read_service_profile(profile_of_uri(uri)), made["keys"])
 
 
-def handled(town: Town, service: TheirService, sent: Envelope, function: str = "delivery.handleIncomingMessage") -> Any:
+def handled(
+    town: Town, service: TheirService, sent: Dm3Envelope, function: str = "delivery.handleIncomingMessage"
+) -> Any:
     profile = town.bob.signed_profile["profile"]
     return town.reference.call(function, sent.as_json(), service.keys, profile)
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from postroom.protocols.dm3.envelope import Envelope, EnvelopeMetadata
+from postroom.protocols.dm3.envelope import Dm3Envelope, EnvelopeMetadata
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.message import MessageMetadata, MessageType, sign_message
 from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
@@ -32,7 +32,7 @@ def letter(
     """A message of `at` milliseconds after `AT`; the same words are the same message."""
     metadata = MessageMetadata(to, sender, AT + at, kind, about)
     message = sign_message(text, metadata, KEYS.get(sender, KEYS[ALICE]), extra=extra)
-    envelope = Envelope(f"sealed {message.signature}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
+    envelope = Dm3Envelope(f"sealed {message.signature}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
     return store_envelope(envelope, message, None, unverified=SENDER_SIGNATURE_INVALID if unverified else None)
 
 

@@ -16,7 +16,7 @@ from postroom.protocols.dm3.containers import (
     Chunk,
     ChunkIdentifier,
     ContainerError,
-    Conversation,
+    ConversationChunks,
     Root,
     chunk_key,
     conversation_key,
@@ -107,7 +107,7 @@ def test_a_root_is_the_example_of_the_text() -> None:
 
 def test_a_conversation_is_the_example_of_the_text_and_what_is_ours() -> None:
     chunks = (ChunkIdentifier(0, 16759549450000), ChunkIdentifier(1, 16762446650000))
-    conversation = Conversation(chunks, (16762446649999,), (ChunkIdentifier(1, 16762446650001),))
+    conversation = ConversationChunks(chunks, (16762446649999,), (ChunkIdentifier(1, 16762446650001),))
     assert json.loads(conversation.encode()) == {
         "chunks": [{"id": 0, "timestamp": 16759549450000}, {"id": 1, "timestamp": 16762446650000}],
         "ends": [16762446649999],
@@ -119,7 +119,7 @@ def test_a_conversation_is_the_example_of_the_text_and_what_is_ours() -> None:
 def test_of_a_conversation_that_another_program_wrote_any_chunk_may_end_late() -> None:
     written = b'{"chunks":[{"id":0,"timestamp":5},{"id":1,"timestamp":9}]}'
     identifiers = (ChunkIdentifier(0, 5), ChunkIdentifier(1, 9))
-    assert read_conversation(written, KEY) == Conversation(identifiers, (2**53 - 1,))
+    assert read_conversation(written, KEY) == ConversationChunks(identifiers, (2**53 - 1,))
 
 
 def test_a_chunk_holds_envelopes_with_what_was_sealed_in_them_opened() -> None:

@@ -25,7 +25,7 @@ from postroom.core.reason import Reason
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
-    Envelope,
+    Dm3Envelope,
     EnvelopeMetadata,
     check_envelope,
     check_hashes,
@@ -75,7 +75,7 @@ def refusal(value: Any, reason: Reason = ENVELOPE_INVALID) -> str:
     return refused(caught, reason)
 
 
-def written(key: PrivateSigningKey = SECP, **extra: Any) -> Envelope:
+def written(key: PrivateSigningKey = SECP, **extra: Any) -> Dm3Envelope:
     message = sign_message("Hello", MessageMetadata("bob.eth", "alice.eth", 1), key)
     return write_envelope(
         message, delivery=DELIVERY, receiver_key=BOB.public, service_key=SERVICE.public, signing=key, extra=extra
@@ -86,7 +86,7 @@ def written(key: PrivateSigningKey = SECP, **extra: Any) -> Envelope:
 
 
 def test_an_envelope_is_read() -> None:
-    assert read_envelope(envelope({"app.example": {"b": 1}}, postmark="stamped", extra=[1])) == Envelope(
+    assert read_envelope(envelope({"app.example": {"b": 1}}, postmark="stamped", extra=[1])) == Dm3Envelope(
         "sealed too",
         EnvelopeMetadata("1.0", SCHEME, "sealed", "AAAA", {"app.example": {"b": 1}}),
         "stamped",
@@ -175,10 +175,10 @@ def test_delivery_information_keeps_every_member_and_its_names_as_they_stand() -
         lambda: EnvelopeMetadata("2", None, "x", "x"),
         lambda: EnvelopeMetadata("1", None, "", "x"),
         lambda: EnvelopeMetadata("1", None, "x", 5),  # type: ignore[arg-type]
-        lambda: Envelope("", EnvelopeMetadata("1", None, "x", "x")),
-        lambda: Envelope("x", METADATA),  # type: ignore[arg-type]
-        lambda: Envelope("x", EnvelopeMetadata("1", None, "x", "x"), 5),  # type: ignore[arg-type]
-        lambda: Envelope("x", EnvelopeMetadata("1", None, "x", "x"), extra={"a": float("nan")}).encode(),
+        lambda: Dm3Envelope("", EnvelopeMetadata("1", None, "x", "x")),
+        lambda: Dm3Envelope("x", METADATA),  # type: ignore[arg-type]
+        lambda: Dm3Envelope("x", EnvelopeMetadata("1", None, "x", "x"), 5),  # type: ignore[arg-type]
+        lambda: Dm3Envelope("x", EnvelopeMetadata("1", None, "x", "x"), extra={"a": float("nan")}).encode(),
         lambda: written(a=float("nan")),
         lambda: written(a="\ud800"),
     ],

@@ -17,7 +17,13 @@ from postroom.core.reasons import NOT_I_JSON, NOT_JSON
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, message_hash, read_envelope, write_envelope
+from postroom.protocols.dm3.envelope import (
+    DeliveryInformation,
+    Dm3Envelope,
+    message_hash,
+    read_envelope,
+    write_envelope,
+)
 from postroom.protocols.dm3.explain import Opened, explain
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
@@ -70,7 +76,7 @@ def sealed(
     envelope_keys: UserKeys = ALICE,
     service: ServiceKeys = SERVICE,
     extra: dict[str, Any] | None = None,
-) -> Envelope:
+) -> Dm3Envelope:
     """A message from Alice to Bob as it is filed, with whatever is said changed."""
     message = sign_message("hello", MessageMetadata(to, sender, SENT_AT), keys.signing)
     delivery = DeliveryInformation("bob.eth", "alice.eth")
@@ -85,12 +91,12 @@ def sealed(
     return postmarked(written, stamped or delivery, service)
 
 
-def postmarked(envelope: Envelope, delivery: DeliveryInformation, service: ServiceKeys = SERVICE) -> Envelope:
+def postmarked(envelope: Dm3Envelope, delivery: DeliveryInformation, service: ServiceKeys = SERVICE) -> Dm3Envelope:
     stamp = make_postmark(envelope.message, delivery, CAME_AT, service.signing, BOB.encryption.public)
     return replace(envelope, postmark=stamp)
 
 
-def told(envelope: Envelope | bytes, *, keys: UserKeys = BOB, registry: MemoryRegistry | None = None) -> Opened:
+def told(envelope: Dm3Envelope | bytes, *, keys: UserKeys = BOB, registry: MemoryRegistry | None = None) -> Opened:
     data = envelope if isinstance(envelope, bytes) else envelope.encode().encode()
     return explain(data, keys, Profiles(registry or Registry(), lambda: 0.0))
 
@@ -123,7 +129,7 @@ def test_each_check_says_what_it_expected_and_where_that_stands() -> None:
     assert checks["delivery information"].expected == "as the message: alice.eth to bob.eth"
 
 
-BY_MALLORY: dict[str, tuple[Callable[[], Envelope], list[str], Reason]] = {
+BY_MALLORY: dict[str, tuple[Callable[[], Dm3Envelope], list[str], Reason]] = {
     "the message": (lambda: sealed(keys=MALLORY), ["message signature"], SENDER_SIGNATURE_INVALID),
     "the metadata": (lambda: sealed(envelope_keys=MALLORY), ["envelope signature"], SENDER_SIGNATURE_INVALID),
     "both": (
@@ -159,7 +165,7 @@ BY_MALLORY: dict[str, tuple[Callable[[], Envelope], list[str], Reason]] = {
 
 @pytest.mark.parametrize(("make", "bad", "reason"), BY_MALLORY.values(), ids=BY_MALLORY)
 def test_what_is_forged_fails_its_own_check_and_no_other(
-    make: Callable[[], Envelope], bad: list[str], reason: Reason
+    make: Callable[[], Dm3Envelope], bad: list[str], reason: Reason
 ) -> None:
     opened = told(make())
     assert (failed(opened), opened.reason, opened.verdict) == (bad, reason, "refused")
@@ -230,7 +236,7 @@ def test_a_sender_without_a_profile_is_nobody() -> None:
 
 
 # ---- the reference's ---------------------------------------------------------------------------------------------
-def reference(build: dict[str, Any]) -> tuple[Envelope, UserKeys, MemoryRegistry]:
+def reference(build: dict[str, Any]) -> tuple[Dm3Envelope, UserKeys, MemoryRegistry]:
     """The envelope of a build with its postmark, Bob's keys, and the registry its clients saw."""
     stamped = {**build["envelope"]["encryptedEnvelop"], "postmark": build["postmark"]["encrypted"]}
     bob = build["profiles"]["bob"]

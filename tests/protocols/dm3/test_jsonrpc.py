@@ -13,9 +13,9 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.jsonrpc import (
     MAX_BATCH,
     MAX_ID_CHARACTERS,
-    Call,
     Calls,
     RpcError,
+    RpcRequest,
     RpcResult,
     error,
     fault,
@@ -61,7 +61,7 @@ METHODS: dict[str, Callable[[JsonValue], JsonValue]] = {
 """The server of JSON-RPC 2.0 §7."""
 
 
-def answer(item: Call | RpcError) -> RpcResult | RpcError | None:
+def answer(item: RpcRequest | RpcError) -> RpcResult | RpcError | None:
     if isinstance(item, RpcError):
         return item
     method = METHODS.get(item.method)
@@ -172,7 +172,7 @@ def test_an_id_of_another_kind_is_no_id(identity: str) -> None:
 
 def test_null_is_an_id_and_absence_makes_a_notification() -> None:
     calls = read_calls(b'[{"jsonrpc":"2.0","method":"m","id":null},{"jsonrpc":"2.0","method":"m"}]', max_bytes=1000)
-    assert calls.items == (Call(None, False, "m", None), Call(None, True, "m", None))
+    assert calls.items == (RpcRequest(None, False, "m", None), RpcRequest(None, True, "m", None))
 
 
 # --- what is no request ------------------------------------------------------------------------------------------
@@ -257,10 +257,10 @@ def test_parameters_of_another_form_are_wrong(params: str) -> None:
     assert caught.value.reason is RPC_WRONG_PARAMS
 
 
-def call_with(params: str) -> Call:
+def call_with(params: str) -> RpcRequest:
     body = f'{{"jsonrpc":"2.0","method":"m","params":{params},"id":1}}'
     (call,) = read_calls(body.encode(), max_bytes=1000).items
-    assert isinstance(call, Call)
+    assert isinstance(call, RpcRequest)
     return call
 
 
@@ -280,18 +280,18 @@ def call_with(params: str) -> Call:
     ],
 )  # fmt: skip
 def test_an_error_says_the_code_of_the_text_and_our_reason(why: TheirError | NotNowError, said: object) -> None:
-    call = Call("7", False, "m", None)
+    call = RpcRequest("7", False, "m", None)
     refused = error(call, why)
     assert refused is not None
     assert refused.as_json() == {"jsonrpc": "2.0", "error": said, "id": "7"}
-    assert error(Call(None, True, "m", None), why) is None
+    assert error(RpcRequest(None, True, "m", None), why) is None
 
 
 def test_of_a_fault_of_ours_nothing_is_told() -> None:
-    call = Call(3, False, "m", None)
+    call = RpcRequest(3, False, "m", None)
     text = write_answers(Calls((call,), is_batch=False), [fault(call)])
     assert text == b'{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":3}'
-    assert fault(Call(None, True, "m", None)) is None
+    assert fault(RpcRequest(None, True, "m", None)) is None
 
 
 # --- whatever comes, there is a well-formed answer ---------------------------------------------------------------
@@ -338,14 +338,14 @@ def test_all_bytes_get_a_well_formed_answer(body: bytes) -> None:
 
 
 def test_an_id_is_no_longer_than_an_answer_can_bear() -> None:
-    def asked(identity: str) -> Call | RpcError:
+    def asked(identity: str) -> RpcRequest | RpcError:
         [item] = read_calls(
             json.dumps({"jsonrpc": "2.0", "method": "m", "id": identity}).encode(), max_bytes=9999
         ).items
         return item
 
     longest = "x" * MAX_ID_CHARACTERS
-    assert asked(longest) == Call(longest, False, "m", None)
+    assert asked(longest) == RpcRequest(longest, False, "m", None)
     refused = asked(longest + "x")
     assert isinstance(refused, RpcError)
     assert (refused.id, refused.reason) == (None, RPC_NOT_A_REQUEST)

@@ -15,7 +15,7 @@ from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.message import (
     MAX_MESSAGE_BYTES,
     Attachment,
-    Message,
+    Dm3Message,
     MessageMetadata,
     MessageType,
     check_message,
@@ -250,15 +250,15 @@ GOOD = MessageMetadata("bob.eth", "alice.eth", 1)
         lambda: MessageMetadata("bob.eth", "alice.eth", 2**53),
         lambda: MessageMetadata("bob.eth", "alice.eth", 1.0),  # type: ignore[arg-type]
         lambda: MessageMetadata("bob.eth", "alice.eth", 1, "EDIT"),
-        lambda: Message(None, GOOD, "AAAA"),
-        lambda: Message("\ud800", GOOD, "AAAA"),
-        lambda: Message("x", GOOD, ""),
-        lambda: Message("x", METADATA, "AAAA"),  # type: ignore[arg-type]
-        lambda: Message("x", GOOD, "AAAA", ["data:,"]),  # type: ignore[arg-type]
-        lambda: Message("x", GOOD, "AAAA", ("data:,",)),  # type: ignore[arg-type]
-        lambda: Message("x", GOOD, "AAAA", extra={"a": float("inf")}),
-        lambda: Message("x", GOOD, "AAAA", extra={"a": "\ud800"}),
-        lambda: Message("x", MessageMetadata("b", "a", 1, extra={"a": 2**53}), "AAAA"),
+        lambda: Dm3Message(None, GOOD, "AAAA"),
+        lambda: Dm3Message("\ud800", GOOD, "AAAA"),
+        lambda: Dm3Message("x", GOOD, ""),
+        lambda: Dm3Message("x", METADATA, "AAAA"),  # type: ignore[arg-type]
+        lambda: Dm3Message("x", GOOD, "AAAA", ["data:,"]),  # type: ignore[arg-type]
+        lambda: Dm3Message("x", GOOD, "AAAA", ("data:,",)),  # type: ignore[arg-type]
+        lambda: Dm3Message("x", GOOD, "AAAA", extra={"a": float("inf")}),
+        lambda: Dm3Message("x", GOOD, "AAAA", extra={"a": "\ud800"}),
+        lambda: Dm3Message("x", MessageMetadata("b", "a", 1, extra={"a": 2**53}), "AAAA"),
         lambda: Attachment("a.txt"),
         lambda: Attachment("data:,", "a.txt"),
         lambda: Attachment("data:,", extra={"a": 1}),

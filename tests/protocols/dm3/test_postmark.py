@@ -13,7 +13,7 @@ from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.dialect import sign_postmark
-from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, EnvelopeMetadata, read_envelope
+from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, EnvelopeMetadata, read_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.postmark import Postmark, check_postmark, make_postmark, read_postmark
 from postroom.protocols.dm3.reasons import POSTMARK_INVALID, PROFILE_INVALID, SEALED_VALUE_INVALID
@@ -26,7 +26,7 @@ BOB = EncryptionKey.generate()
 DELIVERY = DeliveryInformation("bob.eth", "alice.eth", "topic 7", {"app.example": [1, None]})
 RECEIVED_AT = 1700000005000
 SEALED_MESSAGE = '{"ciphertext":"é"}'
-ENVELOPE = Envelope(SEALED_MESSAGE, EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
+ENVELOPE = Dm3Envelope(SEALED_MESSAGE, EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
 
 
 def stamped(key: PrivateSigningKey = SECP) -> Any:
@@ -38,7 +38,7 @@ def read(value: Any) -> Postmark:
     return read_postmark(json.dumps(value).encode())
 
 
-def refusal(value: Any, key: PrivateSigningKey = SECP, envelope: Envelope = ENVELOPE) -> str:
+def refusal(value: Any, key: PrivateSigningKey = SECP, envelope: Dm3Envelope = ENVELOPE) -> str:
     with pytest.raises(TheirError) as caught:
         check_postmark(read(value), envelope, key.public)
     return refused(caught, POSTMARK_INVALID)
@@ -111,7 +111,7 @@ def test_the_copy_of_the_delivery_information_cannot_be_changed(key: PrivateSign
 
 
 def test_a_postmark_is_of_one_envelope() -> None:
-    other = Envelope("another", ENVELOPE.metadata)
+    other = Dm3Envelope("another", ENVELOPE.metadata)
     assert "messageHash" in refusal(stamped(), envelope=other)
 
 

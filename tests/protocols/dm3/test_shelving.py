@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.stored_mail import AT, deletion, edit, letter, told
 
 from postroom.core.errors import SettingsError
-from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, Conversation
-from postroom.protocols.dm3.shelving import DEFAULT_LIMIT_BYTES, Shelving, batches, check_limit, is_dead, shelve
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ConversationChunks
+from postroom.protocols.dm3.shelving import (
+    DEFAULT_LIMIT_BYTES,
+    ConversationUpdate,
+    batches,
+    check_limit,
+    is_dead,
+    shelve,
+)
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, place
 
 SIZE = len(letter("a").encode())
@@ -32,10 +39,10 @@ class Shelves:
 
     limit: int = THREE
     keep_history: bool = True
-    conversation: Conversation = field(default_factory=Conversation)
+    conversation: ConversationChunks = field(default_factory=ConversationChunks)
     chunks: dict[ChunkIdentifier, Chunk] = field(default_factory=dict)
 
-    def bring(self, *entries: Entry, read_all: bool = True) -> Shelving:
+    def bring(self, *entries: Entry, read_all: bool = True) -> ConversationUpdate:
         last = self.conversation.chunks[-1:]
         read = self.chunks if read_all else {identifier: self.chunks[identifier] for identifier in last}
         shelving = shelve(self.conversation, read, entries, limit_bytes=self.limit, keep_history=self.keep_history)
@@ -130,7 +137,7 @@ def test_the_same_message_twice_is_one() -> None:
 def test_to_a_chunk_that_somebody_else_filled_nothing_is_added() -> None:
     identifier = ChunkIdentifier(4, AT + 1)
     chunk = Chunk((letter("a", 1), letter("b", 2)), is_full=True)
-    shelves = Shelves(conversation=Conversation((identifier,)), chunks={identifier: chunk})
+    shelves = Shelves(conversation=ConversationChunks((identifier,)), chunks={identifier: chunk})
     shelves.bring(letter("late", 0))
     assert shelves.told() == [["a", "b"], ["late"]]
     assert shelves.identifiers() == [(4, 1), (5, 0)]
@@ -163,7 +170,7 @@ def test_nothing_that_was_brought_is_forgotten_where_it_is_the_request_that_was_
 
 def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
     others = {ChunkIdentifier(0, AT + 5), ChunkIdentifier(1, AT + 5)}
-    shelving = shelve(Conversation(), {}, [letter("a", 5)], taken=others, limit_bytes=THREE, keep_history=True)
+    shelving = shelve(ConversationChunks(), {}, [letter("a", 5)], taken=others, limit_bytes=THREE, keep_history=True)
     assert shelving.conversation.chunks == (ChunkIdentifier(2, AT + 5),)
 
 
@@ -173,9 +180,9 @@ def test_a_chunk_that_somebody_else_is_moving_is_filled_instead() -> None:
     chunk = Chunk((letter("b", 5),))
     brought = [letter("late", 1), letter("c", 6)]
     shelving = shelve(
-        Conversation((last,)), {last: chunk}, brought, taken={moved}, limit_bytes=THREE, keep_history=True
+        ConversationChunks((last,)), {last: chunk}, brought, taken={moved}, limit_bytes=THREE, keep_history=True
     )
-    assert shelving.conversation == Conversation((last, ChunkIdentifier(1, AT + 1)), (AT + 6,))
+    assert shelving.conversation == ConversationChunks((last, ChunkIdentifier(1, AT + 1)), (AT + 6,))
     assert [(told(chunk.entries), chunk.is_full) for chunk in shelving.chunks.values()] == [
         (["b", "c"], True),
         (["late"], False),
@@ -203,7 +210,7 @@ def test_a_chunk_is_moved_or_filled_but_not_both_at_once() -> None:
     ],
 )
 def test_a_chunk_is_dead_if_it_can_never_be_listed_again(identifier: tuple[int, int], dead: bool) -> None:
-    conversation = Conversation((ChunkIdentifier(0, 5), ChunkIdentifier(2, 7)), (6,))
+    conversation = ConversationChunks((ChunkIdentifier(0, 5), ChunkIdentifier(2, 7)), (6,))
     assert is_dead(ChunkIdentifier(*identifier), conversation) is dead
 
 

@@ -16,7 +16,7 @@ from postroom.core.reasons import NOT_I_JSON
 from postroom.protocols.nlweb.envelope import (
     MAX_SIGNATURE,
     MAX_SUBJECT,
-    Envelope,
+    NlwebEnvelope,
     check_hash,
     check_receiver,
     digest_of,
@@ -68,7 +68,7 @@ def wrong_shape(value: JsonValue) -> str:
 
 def test_the_specifications_example_is_read() -> None:
     read = read_envelope(envelope())
-    assert read == Envelope(
+    assert read == NlwebEnvelope(
         dialect=NLWEB,
         sender="any-sender.com",
         receiver="any-receiver.com",

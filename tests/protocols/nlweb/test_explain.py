@@ -34,7 +34,7 @@ from postroom.protocols.nlweb.reasons import (
 )
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.sign import Draft, seal, sign
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
@@ -71,7 +71,7 @@ def told(
     max_bytes: int = MAX_BYTES,
 ) -> Explanation:
     data = envelope if isinstance(envelope, bytes) else json.dumps(envelope).encode()
-    return explain(data, ours=ours, now_ms=now_ms, window=Window(), max_bytes=max_bytes, find_key=find_key)
+    return explain(data, ours=ours, now_ms=now_ms, window=TimestampWindow(), max_bytes=max_bytes, find_key=find_key)
 
 
 def with_header(**members: JsonValue) -> dict[str, JsonValue]:
@@ -309,7 +309,11 @@ def flow(data: bytes, find_key: FindKey) -> Reason | None:
     """What the door and the worker would say."""
     try:
         envelope = check_at_door(
-            data, is_ours=lambda name: name in OURS, received_at_ms=NOW_MS, window=Window(), max_bytes=MAX_BYTES
+            data,
+            is_ours=lambda name: name in OURS,
+            received_at_ms=NOW_MS,
+            window=TimestampWindow(),
+            max_bytes=MAX_BYTES,
         )
         key, _ = find_key(envelope.key_name or envelope.sender)
         check_signature(envelope, key)

@@ -10,7 +10,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind, Reason
 from postroom.protocols.nlweb.feedback import (
-    Feedback,
+    ReceivedFeedback,
     body_of,
     is_due,
     line_of,
@@ -85,7 +85,7 @@ def test_the_same_discards_make_the_same_summary_in_whatever_order_they_were_cou
 
 def test_what_we_say_as_receiver_we_understand_as_buffer() -> None:
     body = body_of("any-sender.com", UUID, KEY_REVOKED)
-    assert read_feedback(body) == Feedback("any-sender.com", UUID, "KeyRevoked", KEY_REVOKED.sentence)
+    assert read_feedback(body) == ReceivedFeedback("any-sender.com", UUID, "KeyRevoked", KEY_REVOKED.sentence)
 
 
 @given(st.text(max_size=500), st.integers(0, 80))
@@ -116,16 +116,18 @@ def test_a_refusal_says_its_code_and_its_sentence(problem: JsonValue, told: tupl
 
 
 def test_a_summary_is_about_no_single_message() -> None:
-    assert read_feedback(summary_of("any-sender.com", 0, HOUR_MS, {"A": 1})) == Feedback("any-sender.com", None)
+    assert read_feedback(summary_of("any-sender.com", 0, HOUR_MS, {"A": 1})) == ReceivedFeedback("any-sender.com", None)
 
 
 def test_a_feedback_is_filed_under_lower_case_names() -> None:
-    assert read_feedback({"Sender": "Any-Sender.COM", "Correlation": UUID.upper()}) == Feedback("any-sender.com", UUID)
+    assert read_feedback({"Sender": "Any-Sender.COM", "Correlation": UUID.upper()}) == ReceivedFeedback(
+        "any-sender.com", UUID
+    )
 
 
 def test_further_members_of_a_feedback_are_no_concern() -> None:
     body: JsonValue = {"Sender": "any-sender.com", "Correlation": UUID, "Note": 1, "Count": 2}
-    assert read_feedback(body) == Feedback("any-sender.com", UUID)
+    assert read_feedback(body) == ReceivedFeedback("any-sender.com", UUID)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
 from postroom.core.reason import Reason
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.core.timestamps import write_timestamp
 from postroom.protocols.nlweb.reasons import TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD, WRONG_SHAPE
-from postroom.protocols.nlweb.timestamp import Window, read_timestamp
+from postroom.protocols.nlweb.timestamp import TimestampWindow, read_timestamp
 
 NOW_MS = 1_795_253_400_000
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
@@ -140,15 +140,15 @@ def test_only_what_the_calendar_and_the_clock_have_is_a_time(parts: tuple[int, i
 
 
 def test_the_window_is_24_hours_back_and_120_seconds_ahead() -> None:
-    assert Window() == Window(max_age_seconds=24 * 3600, max_skew_seconds=120)
+    assert TimestampWindow() == TimestampWindow(max_age_seconds=24 * 3600, max_skew_seconds=120)
 
 
 @pytest.mark.parametrize("age_ms", [DAY_MS - 1, 1, 0, -1, -119_999])
 def test_what_is_between_the_ends_of_the_window_is_inside(age_ms: int) -> None:
-    Window().check(NOW_MS - age_ms, NOW_MS)
+    TimestampWindow().check(NOW_MS - age_ms, NOW_MS)
 
 
-AT = Settings()
+AT = DeploymentSettings()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ AT = Settings()
 def test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside(
     end_ms: int, step_ms: int, reason: Reason
 ) -> None:
-    window = Window(AT.nlweb_max_age_seconds, AT.nlweb_max_skew_seconds)
+    window = TimestampWindow(AT.nlweb_max_age_seconds, AT.nlweb_max_skew_seconds)
     window.check(NOW_MS - end_ms, NOW_MS)
     with pytest.raises(TheirError) as caught:
         window.check(NOW_MS - end_ms - step_ms, NOW_MS)
@@ -175,12 +175,12 @@ def test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside(
 )
 def test_what_is_far_beyond_is_outside(age_ms: int, reason: Reason) -> None:
     with pytest.raises(TheirError) as caught:
-        Window().check(NOW_MS - age_ms, NOW_MS)
+        TimestampWindow().check(NOW_MS - age_ms, NOW_MS)
     assert caught.value.reason is reason
 
 
 def test_the_window_is_a_setting() -> None:
-    narrow = Window(max_age_seconds=1, max_skew_seconds=0)
+    narrow = TimestampWindow(max_age_seconds=1, max_skew_seconds=0)
     narrow.check(NOW_MS - 1000, NOW_MS)
     narrow.check(NOW_MS, NOW_MS)
     for outside in (NOW_MS - 1001, NOW_MS + 1):
@@ -190,8 +190,8 @@ def test_the_window_is_a_setting() -> None:
 
 def test_a_refusal_says_how_far_outside_and_how_much_is_accepted() -> None:
     with pytest.raises(TheirError) as old:
-        Window().check(NOW_MS - 100_000_000, NOW_MS)
+        TimestampWindow().check(NOW_MS - 100_000_000, NOW_MS)
     assert old.value.detail == "Header.Timestamp is 100000 s ago; at most 86400 s are accepted"
     with pytest.raises(TheirError) as new:
-        Window().check(NOW_MS + 121_500, NOW_MS)
+        TimestampWindow().check(NOW_MS + 121_500, NOW_MS)
     assert new.value.detail == "Header.Timestamp is 121 s ahead; at most 120 s are accepted"

@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import public_key_from_spki
-from postroom.protocols.nlweb.envelope import Envelope, read_envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.reasons import HASH_MISMATCH, SIGNATURE_INVALID, TIMESTAMP_TOO_OLD, UNSUPPORTED_VERSION
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 
@@ -48,8 +48,10 @@ def rebuilt(vector: Vector, claimed: str | None = None) -> bytes:
     return json.dumps({**content, "Hash": claimed or vector["Hash"], "Signature": vector["Signature"]}).encode()
 
 
-def at_door(data: bytes, now_ms: int) -> Envelope:
-    return check_at_door(data, is_ours=lambda _: True, received_at_ms=now_ms, window=Window(), max_bytes=1 << 20)
+def at_door(data: bytes, now_ms: int) -> NlwebEnvelope:
+    return check_at_door(
+        data, is_ours=lambda _: True, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=1 << 20
+    )
 
 
 def own_time(vector: Vector) -> int:

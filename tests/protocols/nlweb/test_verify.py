@@ -21,7 +21,7 @@ from postroom.core.reason import Kind, Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey, ed25519_from_raw
-from postroom.protocols.nlweb.envelope import Envelope, hash_of, signed_text_of
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, hash_of, signed_text_of
 from postroom.protocols.nlweb.reasons import (
     HASH_MISMATCH,
     NOT_OURS,
@@ -33,7 +33,7 @@ from postroom.protocols.nlweb.reasons import (
 )
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.sign import Draft, seal, sign
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 KEY, OTHER, RSA = (PrivateKey.generate(kind) for kind in ("ed25519", "ed25519", "rsa"))
@@ -50,8 +50,8 @@ def is_ours(name: str) -> bool:
     return name == "any-receiver.com"
 
 
-def at_door(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> Envelope:
-    return check_at_door(data, is_ours=is_ours, received_at_ms=now_ms, window=Window(), max_bytes=max_bytes)
+def at_door(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> NlwebEnvelope:
+    return check_at_door(data, is_ours=is_ours, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=max_bytes)
 
 
 def reason_for(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> Reason:

@@ -10,12 +10,12 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
-from postroom.cli.office import Office
+from postroom.cli.office import OpenDeployment
 from postroom.cli.output import note, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.storage.audit.findings import End, Findings
+    from postroom.storage.audit.findings import AuditOutcome, Findings
 
 _SHOWN: Final = 20
 """Of the findings of one problem; --json shows all."""
@@ -72,7 +72,7 @@ def audit(
         raise typer.Exit(Exit.PROBLEMS)
 
 
-def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
+def _audit(office: OpenDeployment, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
     from postroom.storage.audit.audit import audit as judge
     from postroom.storage.audit.collection import gather
     from postroom.storage.mail.ledger import read_ledger
@@ -91,7 +91,7 @@ def _audit(office: Office, ledger: BinaryIO | None, since: float | None, *, read
 
 
 def _described(findings: "Findings") -> JsonValue:
-    from postroom.storage.audit.problems import Problem
+    from postroom.storage.audit.problems import AuditProblem
 
     evidence = findings.evidence
     return {
@@ -104,22 +104,22 @@ def _described(findings: "Findings") -> JsonValue:
         "queued": {"claims": evidence.claims_waiting, "notices": evidence.notices_waiting},
         "untold": findings.untold,
         "orphans": {"objects": evidence.orphans, "bytes": evidence.orphan_bytes},
-        "problems": {str(problem): findings.count(problem) for problem in Problem},
+        "problems": {str(problem): findings.count(problem) for problem in AuditProblem},
         "findings": [
             {"problem": str(each.problem), "where": each.where, "detail": each.detail} for each in findings.problems
         ],
     }
 
 
-def _by_end(counted: "Mapping[End, int]") -> dict[str, JsonValue]:
-    from postroom.storage.audit.findings import End
+def _by_end(counted: "Mapping[AuditOutcome, int]") -> dict[str, JsonValue]:
+    from postroom.storage.audit.findings import AuditOutcome
 
-    return {str(end): counted.get(end, 0) for end in End}
+    return {str(end): counted.get(end, 0) for end in AuditOutcome}
 
 
 def _print(findings: "Findings") -> None:
-    from postroom.storage.audit.findings import ENDS_OF_ROWS, End
-    from postroom.storage.audit.problems import Problem
+    from postroom.storage.audit.findings import ENDS_OF_ROWS, AuditOutcome
+    from postroom.storage.audit.problems import AuditProblem
 
     accepted, evidence = findings.accepted, findings.evidence
     print_table(
@@ -131,7 +131,7 @@ def _print(findings: "Findings") -> None:
                 str(findings.rows.get(end, 0)) if end in ENDS_OF_ROWS else "",
                 _MEANING[end],
             )
-            for end in End
+            for end in AuditOutcome
         ],
     )
     print()
@@ -142,7 +142,7 @@ def _print(findings: "Findings") -> None:
     print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     if accepted is not None:
-        noted = findings.count(Problem.NOT_IN_LEDGER)
+        noted = findings.count(AuditProblem.NOT_IN_LEDGER)
         print(f"rows that the ledger does not tell of: {findings.untold}, {noted} of them of its time")
     print()
     _print_problems(findings)
@@ -151,13 +151,13 @@ def _print(findings: "Findings") -> None:
 
 
 def _print_problems(findings: "Findings") -> None:
-    from postroom.storage.audit.problems import Problem
+    from postroom.storage.audit.problems import AuditProblem
 
     print_table(
         ("problem", "found", ""),
-        [(str(problem), str(findings.count(problem)), problem.sentence) for problem in Problem],
+        [(str(problem), str(findings.count(problem)), problem.sentence) for problem in AuditProblem],
     )
-    for problem in Problem:
+    for problem in AuditProblem:
         those = [finding for finding in findings.problems if finding.problem is problem]
         if those:
             print(f"\n{problem}: {problem.remedy}")

@@ -7,21 +7,21 @@ from postroom.cli.exits import Exit
 from postroom.cli.output import console, styled
 
 if TYPE_CHECKING:
-    from postroom.doctor import Check, Status
+    from postroom.doctor import CheckStatus, DoctorCheck
 
 
-def print_check(check: "Check") -> None:
+def print_check(check: "DoctorCheck") -> None:
     """A line of what was found, and one of what to do."""
-    from postroom.doctor import Status
+    from postroom.doctor import CheckStatus
 
-    marks = {Status.GOOD: ("✓", "green"), Status.WARNING: ("!", "yellow"), Status.BAD: ("✗", "bold red")}
+    marks = {CheckStatus.GOOD: ("✓", "green"), CheckStatus.WARNING: ("!", "yellow"), CheckStatus.BAD: ("✗", "bold red")}
     mark, style = marks.get(check.status, ("?", "yellow"))
     console().print(styled(f"{mark} ", style) + styled(check.name, "bold") + styled(f": {check.found}"))
     if check.next:
         console().print(styled(f"  → {check.next}"))
 
 
-def shown(checks: Iterable["Check"], *, quietly: bool) -> list["Check"]:
+def shown(checks: Iterable["DoctorCheck"], *, quietly: bool) -> list["DoctorCheck"]:
     """All checks; each was printed as soon as it was made, unless `quietly`."""
     made = []
     for check in checks:
@@ -31,8 +31,8 @@ def shown(checks: Iterable["Check"], *, quietly: bool) -> list["Check"]:
     return made
 
 
-def exit_of(status: "Status") -> Exit:
+def exit_of(status: "CheckStatus") -> Exit:
     """0 good, or good with warnings; 1 something is bad; 3 nothing is, but something could not be found out."""
-    from postroom.doctor import Status
+    from postroom.doctor import CheckStatus
 
-    return {Status.BAD: Exit.REFUSED, Status.NOT_CHECKED: Exit.UNAVAILABLE}.get(status, Exit.GOOD)
+    return {CheckStatus.BAD: Exit.REFUSED, CheckStatus.NOT_CHECKED: Exit.UNAVAILABLE}.get(status, Exit.GOOD)

@@ -11,7 +11,7 @@ from postroom.cli.output import print_json, print_table
 from postroom.cost import counted
 
 if TYPE_CHECKING:
-    from postroom.cost.model import Item, Mail
+    from postroom.cost.model import Item, MailLoad
     from postroom.cost.prices import Prices
 
 _LONGEST_MS: Final = 900_000
@@ -84,7 +84,7 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """Estimate what a month's mail costs on AWS, line by line."""
-    from postroom.cost.model import Front, Mail, bill, gathered, largest_batch
+    from postroom.cost.model import Front, MailLoad, bill, gathered, largest_batch
     from postroom.cost.nights import LEFT, Nights
     from postroom.cost.prices import OURS, read_prices
 
@@ -98,7 +98,7 @@ def cost(
     if left is not None and left < never:
         raise UsageFault(f"--left is {left}; what is never fetched (--acknowledged) is left, too: at least {never:g}")
     come = batch or gathered(messages, window or counted.WINDOW_SECONDS)
-    mail = Mail(
+    mail = MailLoad(
         messages=messages,
         size=size,
         batch=min(largest_batch(size), come),
@@ -126,7 +126,7 @@ def cost(
         _print(mail, known, region, items)
 
 
-def _print_json(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> None:
+def _print_json(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]") -> None:
     print_json({
         "messages": mail.messages,
         "size": mail.size,
@@ -148,7 +148,7 @@ def _print_json(mail: "Mail", prices: "Prices", region: str, items: "list[Item]"
     })  # fmt: skip
 
 
-def _print(mail: "Mail", prices: "Prices", region: str, items: "list[Item]") -> None:
+def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]") -> None:
     print(
         f"{mail.messages:,} messages of {mail.size:,} bytes a month, {mail.batch:.1f} in a batch, in {region}; "
         f"US dollars, prices of {prices.noted}"
@@ -172,12 +172,12 @@ def _at_once(items: "list[Item]") -> "list[Item]":
     return [item for item in items if not (item.standing or item.sent or item.jobs)]
 
 
-def _rows_by_message(mail: "Mail", items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
+def _rows_by_message(mail: "MailLoad", items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
     rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in items]
     return [*rows, (total, "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}")] if items else []
 
 
-def _rows_of_sent(mail: "Mail", items: "list[Item]") -> list[tuple[str, str, str, str]]:
+def _rows_of_sent(mail: "MailLoad", items: "list[Item]") -> list[tuple[str, str, str, str]]:
     """What is calculated by a million messages sent."""
     if not items:
         return []
@@ -193,5 +193,5 @@ def _sum(items: "list[Item]") -> float:
     return sum(item.usd for item in items)
 
 
-def _per_million(mail: "Mail", usd: float) -> float:
+def _per_million(mail: "MailLoad", usd: float) -> float:
     return usd / mail.messages * 1_000_000

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from postroom.cli.output import print_table
 from postroom.demo.scenes import Story
-from postroom.demo.told import Told
-from postroom.demo.town import RECEIVER, SENDER, Town
+from postroom.demo.told import DemoRow
+from postroom.demo.town import RECEIVER, SENDER, DemoStack
 from postroom.local.stack import LocalStack
 
 
@@ -17,10 +17,10 @@ def demo(template: Path) -> None:
     """Play the story, and end with a table of what happened."""
     console = Console(highlight=False, soft_wrap=True)
     begun = time.monotonic()
-    told: list[Told] = []
+    told: list[DemoRow] = []
     with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template) as stack:
         console.print("[bold]postroom[/bold]: the template is deployed twice, in an AWS that runs on this machine …")
-        town = Town(stack, Path(folder))
+        town = DemoStack(stack, Path(folder))
         console.print(f"ready after {time.monotonic() - begun:.1f} s: {SENDER} writes to {RECEIVER}\n")
         story = Story(town, lambda line: console.print(f"   {line}", markup=False))
         for number, (title, play) in enumerate(story.scenes(), 1):

@@ -9,7 +9,7 @@ import typer
 from postroom.cli.descriptor import DEFAULT_PATH
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.office import Office, open_office
+from postroom.cli.office import OpenDeployment, open_office
 from postroom.cli.options import OptionGroup
 
 DeploymentName = Annotated[
@@ -40,7 +40,7 @@ class DeploymentOptions(OptionGroup):
     local: LocalOptions
     deployment: DeploymentName = None
 
-    def open(self) -> Office:
+    def open(self) -> OpenDeployment:
         """The deployment. An option goes before an environment variable, and that before `.postroom` here.
 
         Raises UsageFault, UnavailableFault.

@@ -25,7 +25,7 @@ DEFAULT_PATH = Path(".postroom") / FILE_NAME
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class DescribedDeployment:
     """One deployment of the template: its AWS account, and the outputs of its stack by name."""
 
     account: str
@@ -41,7 +41,7 @@ class Descriptor:
     ca_file: str
     port: int
     endpoint: str
-    deployments: Mapping[str, Deployment]
+    deployments: Mapping[str, DescribedDeployment]
 
     def write(self, path: Path) -> None:
         """Write the file; its folder is made if need be."""
@@ -64,7 +64,7 @@ def read_descriptor(path: Path) -> Descriptor:
     try:
         value: dict[str, Any] = json.loads(file.read_bytes())
         deployments = {
-            str(name): Deployment(str(entry["account"]), {str(k): str(v) for k, v in entry["outputs"].items()})
+            str(name): DescribedDeployment(str(entry["account"]), {str(k): str(v) for k, v in entry["outputs"].items()})
             for name, entry in value["deployments"].items()
         }
         return Descriptor(

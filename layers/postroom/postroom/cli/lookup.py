@@ -100,7 +100,7 @@ class _Asked:
         return answer
 
 
-class _Told(NamedTuple):
+class _ShownVerdict(NamedTuple):
     """A verdict as people and programs are told. `records`: as in a zone file."""
 
     status: str
@@ -152,7 +152,7 @@ class _Told(NamedTuple):
                 yield from proof_lines(self.proof)
 
 
-def _told(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _Told:
+def _told(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _ShownVerdict:
     import dns.rcode
 
     from postroom.names.dnssec import Absent, EndlessAlias, Indeterminate, Insecure, Secure
@@ -163,18 +163,18 @@ def _told(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", asked:
         case Secure(records, ttl, evidence):
             owner = evidence.aliases[-1].target if evidence.aliases else name
             shown = [f"{owner} {ttl} IN {rdtype.name} {record.to_text()}" for record in records]
-            return _Told("secure", None, shown, "NOERROR", ttl, queries, evidence)
+            return _ShownVerdict("secure", None, shown, "NOERROR", ttl, queries, evidence)
         case Absent(kind, ttl, evidence):
             there = "no such name" if kind == "nxdomain" else f"no {rdtype.name} there"
             code = "NXDOMAIN" if kind == "nxdomain" else "NOERROR"
-            return _Told("secure", f"{evidence.owner}: {there}", [], code, ttl, queries, evidence)
+            return _ShownVerdict("secure", f"{evidence.owner}: {there}", [], code, ttl, queries, evidence)
         case EndlessAlias(why):
-            return _Told("secure", why, [], rcode, None, queries, None)
+            return _ShownVerdict("secure", why, [], rcode, None, queries, None)
         case Insecure(why, ttl, insecure_evidence):
-            return _Told("insecure", why, _unproven(rdtype, asked), rcode, ttl, queries, insecure_evidence)
+            return _ShownVerdict("insecure", why, _unproven(rdtype, asked), rcode, ttl, queries, insecure_evidence)
         case Indeterminate(reason, why):
-            return _Told("indeterminate", f"{reason}: {why}", [], rcode, None, queries, None)
-    return _Told("bogus", verdict.why, [], rcode, None, queries, verdict)
+            return _ShownVerdict("indeterminate", f"{reason}: {why}", [], rcode, None, queries, None)
+    return _ShownVerdict("bogus", verdict.why, [], rcode, None, queries, verdict)
 
 
 def _unproven(rdtype: "RdataType", asked: _Asked) -> list[str]:

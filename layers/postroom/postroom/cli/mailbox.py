@@ -11,7 +11,7 @@ from postroom.cli import notify
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
-from postroom.cli.office import Office
+from postroom.cli.office import OpenDeployment
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.cli.preferences import settings
@@ -20,7 +20,7 @@ from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.storage.directory.mailboxes import Mailbox
+    from postroom.storage.directory.mailboxes import MailboxRecord
 
 app = CommandTyper(help="Manage mailboxes: owners, limits, legal holds.", no_args_is_help=True)
 app.command("register")(register)
@@ -248,31 +248,31 @@ def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
     return keys
 
 
-def _raise_shards(office: Office, name: str, count: int) -> None:
+def _raise_shards(office: OpenDeployment, name: str, count: int) -> None:
     if not office.mailboxes().raise_shards(name, count):
         stands = office.directory().shards(name)
         if stands != count:
             raise UsageFault(f"{name} has {stands} shards already; the count can only be raised")
 
 
-def _open_one(office: Office, name: str) -> "Mailbox":
+def _open_one(office: OpenDeployment, name: str) -> "MailboxRecord":
     mailbox = office.directory().mailbox(name)
     if mailbox.closed or not _has_owner(office, mailbox):
         raise NotFoundFault(f"{name} has no owner here", hint="`postroom mailbox open` gives it one")
     return mailbox
 
 
-def _is_known(office: Office, name: str) -> bool:
+def _is_known(office: OpenDeployment, name: str) -> bool:
     mailbox = office.directory().mailbox(name)
     waiting = office.reader().list(name, mailbox.shards, now=int(time.time()))
     return mailbox.closed or _has_owner(office, mailbox) or any(True for _ in waiting)
 
 
-def _has_owner(office: Office, mailbox: "Mailbox") -> bool:
+def _has_owner(office: OpenDeployment, mailbox: "MailboxRecord") -> bool:
     return bool(mailbox.keys or office.directory().dm3_mailbox(mailbox.name))
 
 
-def _count(office: Office, name: str) -> tuple[int, int]:
+def _count(office: OpenDeployment, name: str) -> tuple[int, int]:
     """How many messages wait, of how many bytes; the stored count is corrected."""
     counting = office.counting()
     begun = counting.begin(name)
@@ -289,7 +289,7 @@ def _most(bound: JsonValue, things: str) -> str:
     return f"at most {bound} {things}" if bound else f"as many {things} as come"
 
 
-def _kept(office: Office, name: str) -> str:
+def _kept(office: OpenDeployment, name: str) -> str:
     """How long messages stay, in words."""
     from postroom.storage.mail.expiry import days_kept
 
@@ -303,7 +303,7 @@ def _kept(office: Office, name: str) -> str:
     return stay
 
 
-def _describe(office: Office, name: str) -> dict[str, JsonValue]:
+def _describe(office: OpenDeployment, name: str) -> dict[str, JsonValue]:
     from postroom.http.owner_keys import read_owner_key
 
     directory, quota = office.directory(), office.counting().quota(name)
@@ -323,7 +323,7 @@ def _describe(office: Office, name: str) -> dict[str, JsonValue]:
     }
 
 
-def _print_one(office: Office, name: str, *, as_json: bool) -> None:
+def _print_one(office: OpenDeployment, name: str, *, as_json: bool) -> None:
     described = _describe(office, name)
     print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_told(described)}")
 

@@ -12,13 +12,13 @@ from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.protocols.dm3.keys import UserKeys
-    from postroom.protocols.dm3.message import Message
+    from postroom.protocols.dm3.message import Dm3Message
 
 _LONGEST_BODY = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class MailView:
     """A message as it is mail. `received_at`: RFC 3339; `envelope`: as it came in, bit for bit."""
 
     id: str
@@ -29,7 +29,7 @@ class Mail:
     envelope: str
 
 
-def describe(mail: Mail, keys: "UserKeys | None" = None) -> dict[str, JsonValue]:
+def describe(mail: MailView, keys: "UserKeys | None" = None) -> dict[str, JsonValue]:
     """All of it, for programs. `keys`: of its receiver, by which a message of dm3 is opened."""
     return {
         "id": mail.id,
@@ -41,7 +41,7 @@ def describe(mail: Mail, keys: "UserKeys | None" = None) -> dict[str, JsonValue]
     }
 
 
-def _sealed(mail: Mail, keys: "UserKeys | None") -> dict[str, JsonValue]:
+def _sealed(mail: MailView, keys: "UserKeys | None") -> dict[str, JsonValue]:
     """What anybody may see of a dm3 message, and to whoever has the keys what is in it."""
     outside: dict[str, JsonValue] = {
         "from": mail.conversation,
@@ -56,7 +56,7 @@ def _sealed(mail: Mail, keys: "UserKeys | None") -> dict[str, JsonValue]:
         return {**outside, "not_opened": str(error)}
 
 
-def _open(envelope: str, keys: "UserKeys") -> "Message":
+def _open(envelope: str, keys: "UserKeys") -> "Dm3Message":
     from postroom.core.ijson import parse
     from postroom.protocols.dm3.envelope import open_message, read_envelope
 
@@ -64,7 +64,7 @@ def _open(envelope: str, keys: "UserKeys") -> "Message":
     return open_message(read_envelope(parse(data, max_bytes=len(data))), [keys.encryption])
 
 
-def _told(mail: Mail) -> dict[str, JsonValue]:
+def _told(mail: MailView) -> dict[str, JsonValue]:
     """What an NLWeb message says."""
     from postroom.core.ijson import parse
     from postroom.core.timestamps import write_timestamp

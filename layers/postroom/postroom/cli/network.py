@@ -11,7 +11,7 @@ from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.options import OptionGroup
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
@@ -57,7 +57,7 @@ def choose_network(
 ) -> Network:
     """The local stack's network where one is named, else the Internet's; an option replaces one setting."""
     there = read_descriptor(local) if local else None
-    defaults = Settings()
+    defaults = DeploymentSettings()
     return Network(
         resolvers=",".join(resolvers or ()) or (there.resolvers if there else defaults.resolvers),
         trust_anchors=_read_anchor(trust_anchor) if trust_anchor else there.trust_anchors if there else "",
@@ -120,7 +120,7 @@ def open_resolvers(network: Network) -> "Resolvers":
     """The resolvers; to be closed. Raises SettingsError."""
     from postroom.names.dns import Resolvers
 
-    defaults = Settings()
+    defaults = DeploymentSettings()
     return Resolvers(
         network.resolvers, try_seconds=defaults.dns_try_seconds, budget_seconds=defaults.dns_budget_seconds
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from postroom.api.schemas import Target
-    from postroom.http.notifications import TargetDesk
+    from postroom.http.notifications import NotificationTargetSettings
 
 T = TypeVar("T")
 KindName: TypeAlias = Literal["webhook", "sns"]
@@ -62,7 +62,7 @@ class TargetActions(Protocol):
 class _OperatorsActions:
     """The mailbox API's own, for one mailbox; what it refuses is a wrong use."""
 
-    targets_of: "TargetDesk"
+    targets_of: "NotificationTargetSettings"
     mailbox: str
 
     def targets(self) -> "list[Target]":

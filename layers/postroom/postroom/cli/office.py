@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
-    from postroom.http.notifications import TargetDesk
+    from postroom.http.notifications import NotificationTargetSettings
     from postroom.http.usage import Counting
     from postroom.runtime.deployment import Deployment
     from postroom.runtime.storage_parts import StorageParts
-    from postroom.storage.audit.collection import Premises
+    from postroom.storage.audit.collection import AuditedStore
     from postroom.storage.directory.domains import Directory
     from postroom.storage.directory.mailboxes import Mailboxes
     from postroom.storage.directory.operators import Operators
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Office:
+class OpenDeployment:
     """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS.
 
     `name`: of its stack. `clients`: of any service, for what only an operator looks at.
@@ -119,7 +119,7 @@ class Office:
         """What signs owners' tokens."""
         return self._storage("TokenKeysSecret").token_keys
 
-    def targets(self) -> "TargetDesk":
+    def targets(self) -> "NotificationTargetSettings":
         """Who is told that something waits: what the mailbox API does for owners."""
         self._storage(
             "DirectoryTable", "LimitsTable", "WebhookKeysSecret", "CourierQueueUrl", "OutboundPort", "NotifyTopicArn"
@@ -130,7 +130,7 @@ class Office:
         """The private keys of the dm3 delivery service, as they are stored; empty: it has none."""
         return self._storage("DeliveryServiceKeysSecret").delivery_service_secret
 
-    def premises(self) -> "Premises":
+    def premises(self) -> "AuditedStore":
         """The store, as an audit looks at it."""
         queues = ("Claims", "Retry", "Suspects", "DeadLetter", "Courier", "CourierDeadLetter")
         return self._storage("PostTable", "SeenTable", "Bucket", *(f"{name}QueueUrl" for name in queues)).premises
@@ -160,7 +160,7 @@ class Office:
         return self.outputs[name]
 
 
-def open_office(stack_name: str | None, local: Path | None, deployment: str | None) -> Office:
+def open_office(stack_name: str | None, local: Path | None, deployment: str | None) -> OpenDeployment:
     """The deployment that the options name; without any, that of the local stack started in this folder.
 
     Raises UsageFault, NotFoundFault or UnavailableFault.
@@ -177,7 +177,7 @@ def open_office(stack_name: str | None, local: Path | None, deployment: str | No
     return _in_local_stack(local or DEFAULT_PATH, deployment)
 
 
-def _on_aws(stack_name: str) -> Office:
+def _on_aws(stack_name: str) -> OpenDeployment:
     import boto3
     from botocore.exceptions import ClientError
 
@@ -194,10 +194,10 @@ def _on_aws(stack_name: str) -> Office:
             ) from None
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
-    return Office(outputs, stacks[0]["StackName"], cast("Callable[[str], Any]", session.client))
+    return OpenDeployment(outputs, stacks[0]["StackName"], cast("Callable[[str], Any]", session.client))
 
 
-def _in_local_stack(path: Path, name: str | None) -> Office:
+def _in_local_stack(path: Path, name: str | None) -> OpenDeployment:
     from postroom.local.clients import Clients
 
     stack = read_descriptor(path)
@@ -210,7 +210,7 @@ def _in_local_stack(path: Path, name: str | None) -> Office:
         raise UnavailableFault(f"the local stack of {path} does not run", hint="`postroom up` starts it")
     deployment = stack.deployments[chosen]
     clients = Clients(stack.endpoint, deployment.account)
-    return Office(
+    return OpenDeployment(
         deployment.outputs,
         chosen,
         cast("Callable[[str], Any]", clients),

@@ -15,7 +15,7 @@ from postroom.cli.options import OptionGroup
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import Way, load_owners_key, open_mailbox
 from postroom.core.ijson import JsonValue
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.api.schemas import SentMessage
@@ -116,7 +116,7 @@ def _exit_of(state: "State", *, waited: bool) -> Exit:
 def _read_body(data: bytes) -> JsonValue:
     from postroom.core.ijson import parse
 
-    return parse(data, max_bytes=Settings().nlweb_max_body_bytes)
+    return parse(data, max_bytes=DeploymentSettings().nlweb_max_body_bytes)
 
 
 def _needed(option: str, value: T | None) -> T:

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from postroom.cli.exits import NotFoundFault, UsageFault
-from postroom.cli.messages import Mail, describe, is_shown_whole, print_message, print_proof
+from postroom.cli.messages import MailView, describe, is_shown_whole, print_message, print_proof
 from postroom.cli.output import note, print_json_line, safe
 from postroom.cli.owner import ATTEMPTS, OwnerOptions, load_owners_key
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from postroom.client import Mailbox
-    from postroom.client.mailbox import Message
+    from postroom.client.mailbox import MailboxMessage
     from postroom.protocols.dm3.keys import UserKeys
 
 LIMIT: Final = 20
@@ -88,7 +88,7 @@ def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: 
         raise NotFoundFault(f"there is no message {', '.join(map(safe, done.unknown))} in {name}")
 
 
-def _find(mailbox: "Mailbox", wanted: Wanted) -> "Message":
+def _find(mailbox: "Mailbox", wanted: Wanted) -> "MailboxMessage":
     """The one that is named, or the only one that waits."""
     if wanted.message:
         return mailbox.message(wanted.message)
@@ -99,7 +99,7 @@ def _find(mailbox: "Mailbox", wanted: Wanted) -> "Message":
     return some[0]
 
 
-def _unread(mailbox: "Mailbox", wanted: Wanted) -> "Iterator[Message]":
+def _unread(mailbox: "Mailbox", wanted: Wanted) -> "Iterator[MailboxMessage]":
     from postroom.protocols.nlweb.feedback import conversation_about
 
     return mailbox.unread(wait=wanted.wait, conversation=conversation_about(wanted.about) if wanted.about else "")
@@ -112,7 +112,7 @@ def _show_all(mailbox: "Mailbox", name: str, wanted: Wanted, limit: float) -> in
     unread = _unread(mailbox, wanted)
     at_once = 1 if wanted.wait else _ACKNOWLEDGED_AT_ONCE
     shown: list[str] = []
-    held: Message | None = None
+    held: MailboxMessage | None = None
     count = 0
     while True:
         try:
@@ -141,7 +141,7 @@ def _acknowledge_shown(mailbox: "Mailbox", shown: list[str], wanted: Wanted) -> 
     shown.clear()
 
 
-def _show(message: "Message", name: str, wanted: Wanted) -> bool:
+def _show(message: "MailboxMessage", name: str, wanted: Wanted) -> bool:
     """Write a message out; whether it was the whole of it, and so may be acknowledged: nobody else has it."""
     from postroom.core.timestamps import write_timestamp
 
@@ -150,7 +150,7 @@ def _show(message: "Message", name: str, wanted: Wanted) -> bool:
         sys.stdout.buffer.flush()
         return True
     received_at = write_timestamp(round(message.received_at.timestamp() * 1000))
-    mail = Mail(message.id, name, message.partner, received_at, message.receipt, message.envelope)
+    mail = MailView(message.id, name, message.partner, received_at, message.receipt, message.envelope)
     described = describe(mail, wanted.keys)
     if wanted.as_json:
         print_json_line(described)

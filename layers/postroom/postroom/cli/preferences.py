@@ -12,7 +12,7 @@ from postroom.cli.owner import OwnerOptions
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.client.mailbox import Settings
+    from postroom.client.mailbox import OwnerSettings
 
 
 def settings(
@@ -79,7 +79,7 @@ def _joined(one: JsonValue, other: JsonValue, text: str) -> JsonValue:
     }
 
 
-def _members(found: "Settings") -> dict[str, JsonValue]:
+def _members(found: "OwnerSettings") -> dict[str, JsonValue]:
     from msgspec import to_builtins
 
     return {name: value for name, value in to_builtins(found).items() if name != "etag" and value is not None}

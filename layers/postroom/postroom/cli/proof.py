@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from postroom.names.dnssec import Bogus, Evidence, Link
-    from postroom.names.dnssec.evidence import Window
+    from postroom.names.dnssec.evidence import SignatureWindow
 
 
 def proof_lines(evidence: "Evidence") -> Iterator[str]:
@@ -37,7 +37,7 @@ def _chain_lines(chain: Sequence["Link"]) -> Iterator[str]:
         yield f"{place}  DNSKEY signed by {_window(link.keys)}"
 
 
-def _window(window: "Window") -> str:
+def _window(window: "SignatureWindow") -> str:
     from postroom.names.dnssec.evidence import algorithm_name
 
     days = f"{_moment(window.inception)} to {_moment(window.expiration)} UTC"

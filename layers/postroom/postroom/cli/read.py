@@ -9,8 +9,8 @@ import typer
 
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
-from postroom.cli.messages import Mail, describe, print_message, print_proof
-from postroom.cli.office import Office
+from postroom.cli.messages import MailView, describe, print_message, print_proof
+from postroom.cli.office import OpenDeployment
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import OptionalOwnerOptions
 from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
@@ -105,7 +105,7 @@ def _row(text: str, mailbox: str, option: str) -> "RowKey":
 
 
 def _fetch(
-    office: Office, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
+    office: OpenDeployment, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
 ) -> "list[Filed]":
     from postroom.protocols.nlweb.feedback import conversation_about
 
@@ -130,7 +130,7 @@ def _fetch(
     return filed
 
 
-def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool) -> None:
+def _acknowledge(office: OpenDeployment, mailbox: str, ids: list[str], *, as_json: bool) -> None:
     keys = [_row(each, mailbox, "--ack") for each in ids]
     register = office.register()
     # The longest any deployment may be set to remember: a tombstone that stays longer does no harm.
@@ -151,12 +151,12 @@ def _acknowledge(office: Office, mailbox: str, ids: list[str], *, as_json: bool)
             print(f"acknowledged {each}")
 
 
-def _mail(filed: "Filed") -> Mail:
+def _mail(filed: "Filed") -> MailView:
     from postroom.core.timestamps import write_timestamp
     from postroom.storage.mail.ids import id_of
 
     row, line = filed.row, filed.line
-    return Mail(
+    return MailView(
         id_of(row.key),
         row.key.mailbox,
         row.conversation,

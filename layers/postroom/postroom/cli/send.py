@@ -11,7 +11,7 @@ from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.outbox import OutboxOptions, send_via
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import find_way
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 
 
 def send(
@@ -33,7 +33,7 @@ def send(
 
     Exit code 0: accepted (with --wait: delivered); 1: refused; 3: not now.
     """
-    from postroom.client import Fate, deliver
+    from postroom.client import SendOutcome, deliver
 
     if outbox.via is None and outbox.given:
         raise UsageFault(
@@ -56,7 +56,7 @@ def send(
         })  # fmt: skip
     else:
         _print(url, sent.status, str(sent.fate), sent.reply)
-    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.REFUSED, Fate.NOT_NOW: Exit.UNAVAILABLE}
+    exits = {SendOutcome.TAKEN: Exit.GOOD, SendOutcome.REFUSED: Exit.REFUSED, SendOutcome.NOT_NOW: Exit.UNAVAILABLE}
     raise typer.Exit(exits[sent.fate])
 
 
@@ -75,7 +75,7 @@ def _inbox_of(envelope: bytes) -> str:
     from postroom.protocols.nlweb.envelope import read_dialect, read_frame, text_of
     from postroom.protocols.nlweb.names import read_receiver
 
-    frame, header = read_frame(parse(envelope, max_bytes=Settings().nlweb_max_body_bytes))
+    frame, header = read_frame(parse(envelope, max_bytes=DeploymentSettings().nlweb_max_body_bytes))
     return read_dialect(frame, header).inbox_url(read_receiver(text_of(header, "To", "Header.")))
 
 

@@ -11,7 +11,7 @@ import typer
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import dialect_called, domain_name, load_private_key, read_input
 from postroom.cli.output import print_json
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.protocols.nlweb.sign import Draft
@@ -44,7 +44,7 @@ def sign(
         subject=subject,
         correlation=_given("--correlation", correlation, read_correlation) if correlation else str(uuid.uuid4()),
         timestamp_ms=_given("--timestamp", timestamp, read_timestamp) if timestamp else int(time.time() * 1000),
-        body=None if no_body else parse(read_input(file), max_bytes=Settings().nlweb_max_body_bytes),
+        body=None if no_body else parse(read_input(file), max_bytes=DeploymentSettings().nlweb_max_body_bytes),
         has_body=not no_body,
         selector=selector,
         dialect=dialect_called(dialect),

@@ -8,7 +8,7 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name
-from postroom.cli.office import Office
+from postroom.cli.office import OpenDeployment
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.core.errors import TheirError
@@ -137,7 +137,7 @@ def _mailbox(domain: str, text: str) -> str:
         raise UsageFault(f"--mailbox is {text!r}; it must be a name such as orders.{domain}, or {domain}") from None
 
 
-def _look_into(office: Office, mailbox: str) -> None:
+def _look_into(office: OpenDeployment, mailbox: str) -> None:
     """Refuse a mailbox of dm3; note one without an owner."""
     if office.directory().dm3_mailbox(mailbox) is not None:
         raise UsageFault(f"{mailbox} receives dm3 messages: a mailbox has one protocol")
@@ -146,7 +146,7 @@ def _look_into(office: Office, mailbox: str) -> None:
         note(f"{mailbox} has no owner yet: its mail waits until `postroom mailbox open {mailbox}` gives it one")
 
 
-def _find(office: Office, domain: str) -> "Domain":
+def _find(office: OpenDeployment, domain: str) -> "Domain":
     found = office.directory().domain(domain)
     if found is None:
         raise NotFoundFault(f"{domain} is not in the directory", hint=f"`postroom domain add {domain}` adds it")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, Deployment, Descriptor
+from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, DescribedDeployment, Descriptor
 from postroom.cli.exits import UsageFault
 
 if TYPE_CHECKING:
-    from postroom.demo.town import Town
+    from postroom.demo.town import DemoStack
     from postroom.local.stack import LocalStack
 
 _LOOK_SECONDS = 2.0
@@ -59,7 +59,7 @@ def up(
 
     template = template_path()
     require("the local stack", "local")
-    from postroom.demo.town import Town
+    from postroom.demo.town import DemoStack
     from postroom.local.emulator import Processes
     from postroom.local.stack import LocalStack
 
@@ -79,7 +79,7 @@ def up(
             aws_port=aws_port,
             processes=Processes(queue_processes or usual.queue, http_processes or usual.http),
         ) as stack:
-            town = Town(stack, folder / "keys")
+            town = DemoStack(stack, folder / "keys")
             descriptor = describe_stack(stack)
             descriptor.write(file)
             with suppress(KeyboardInterrupt):
@@ -137,7 +137,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
         ca_file=str(stack.authority.pem.resolve()),
         port=stack.door.port,
         endpoint=stack.emulator.endpoint,
-        deployments={d.name: Deployment(d.account, d.outputs) for d in stack.deployments.values()},
+        deployments={d.name: DescribedDeployment(d.account, d.outputs) for d in stack.deployments.values()},
     )
 
 
@@ -157,7 +157,7 @@ def _keep(stack: "LocalStack") -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _print(descriptor: Descriptor, town: "Town", file: Path) -> None:
+def _print(descriptor: Descriptor, town: "DemoStack", file: Path) -> None:
     from postroom.demo.names import ALICE, BOB
     from postroom.demo.town import RECEIVER, SENDER, SUBJECT
     from postroom.protocols.nlweb.schema import NLWEB

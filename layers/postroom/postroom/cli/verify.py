@@ -12,7 +12,7 @@ from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
 from postroom.cli.office import open_office
 from postroom.cli.output import print_json
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
@@ -55,11 +55,11 @@ def verify(
     which messages it has seen before.
     """
     from postroom.protocols.nlweb.explain import explain
-    from postroom.protocols.nlweb.timestamp import Window
+    from postroom.protocols.nlweb.timestamp import TimestampWindow
 
     if now is not None and not 0 <= now < _YEAR_9999:
         raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
-    rules = Settings()
+    rules = DeploymentSettings()
     data = read_input(file)
     preshared = load_public_key(public_key) if public_key else None
     network = lookups.network()
@@ -68,7 +68,7 @@ def verify(
             data,
             ours=to or (),
             now_ms=int((time.time() if now is None else now) * 1000),
-            window=Window(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
+            window=TimestampWindow(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
             max_bytes=rules.nlweb_max_body_bytes,
             find_key=_finder(build_key_directory(network, resolvers), preshared, lookups.stack),
         )

@@ -12,12 +12,12 @@ with Mailbox("https://nlweb.receiver.example", "receiver.example", "receiver.exa
 
 from typing import TYPE_CHECKING
 
-from postroom.client.sending import Fate, Sender, Sent, deliver
+from postroom.client.sending import Sender, SendOutcome, Sent, deliver
 
 if TYPE_CHECKING:
     from postroom.client.mailbox import AsyncMailbox, Mailbox
 
-__all__ = ["AsyncMailbox", "Fate", "Mailbox", "Sender", "Sent", "deliver"]
+__all__ = ["AsyncMailbox", "Mailbox", "SendOutcome", "Sender", "Sent", "deliver"]
 
 
 def __getattr__(name: str) -> object:

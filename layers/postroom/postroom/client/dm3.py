@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.client.dm3_answers import NoResultError, read_result
-from postroom.client.sending import Fate
+from postroom.client.sending import SendOutcome
 from postroom.core.canonical import stringify
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import TOO_LARGE
 from postroom.core.steps import drive
-from postroom.net.https import HttpsClient, Response
+from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.dialect import rpc_url
-from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, message_hash, write_envelope
-from postroom.protocols.dm3.explain import ProfileSource
+from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, message_hash, write_envelope
+from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.extension import check_sender, read_extension, read_size_limit
 from postroom.protocols.dm3.jsonrpc import VERSION
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import Attachment, Message, MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType, sign_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPORTED
 
@@ -37,7 +37,7 @@ _DATA: Final = "data:"
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Dm3Draft:
     """What somebody wants to tell `to`. Raises TheirError(MESSAGE_INVALID).
 
     `text`: UTF-8, perhaps Markdown; None where the type needs none. `encodings`: the same text in other forms, each
@@ -62,19 +62,19 @@ class Letter:
 
 
 def reply(
-    original: Message,
+    original: Dm3Message,
     original_hash: str,
     text: str | None,
     *,
     type: MessageType = MessageType.REPLY,  # noqa: A002 - what it is called everywhere
     attachments: tuple[Attachment, ...] = (),
-) -> Letter:
+) -> Dm3Draft:
     """A letter back to who wrote `original`, with its instruction for answers unchanged (dm3 §2.2.3).
 
-    `original_hash`: lower-case hex SHA-256 of it as it was sealed, as `Opened.message_hash` and `Sent` have it.
+    `original_hash`: lower-case hex SHA-256 of it as it was sealed, as `Opened.message_hash` and `Dm3Sent` have it.
     """
     metadata = original.metadata
-    return Letter(
+    return Dm3Draft(
         metadata.sender,
         text,
         type,
@@ -99,24 +99,24 @@ class Attempt:
 
     service: str
     url: str
-    fate: Fate
+    fate: SendOutcome
     detail: str = ""
     code: int | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class Dm3Sent:
     """What became of a letter: the delivery services that were asked, in their order, the last of which decided.
 
     `envelope`: as it went out last; None where none was sealed.
     """
 
-    envelope: Envelope | None
+    envelope: Dm3Envelope | None
     attempts: tuple[Attempt, ...]
 
     @property
-    def fate(self) -> Fate:
+    def fate(self) -> SendOutcome:
         """Whether it was taken, refused for good, or may be sent again."""
         return self.attempts[-1].fate
 
@@ -134,12 +134,12 @@ class Post:
     body: bytes
 
 
-Answer = Response | NotNowError
+Answer = HttpsResponse | NotNowError
 """What came of a request: the answer, or why there is none."""
-Delivering = Generator[Post, Answer, Sent]
+Delivering = Generator[Post, Answer, Dm3Sent]
 
 
-def delivering(letter: Letter, sender: str, keys: UserKeys, profiles: ProfileSource, now_ms: int) -> Delivering:
+def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: ExplainedProfiles, now_ms: int) -> Delivering:
     """Deliver a letter: yields the requests to make, is sent what came of each, returns what became of the letter.
 
     The next delivery service is asked only where the one before is unavailable, never after a refusal (settlement
@@ -151,7 +151,7 @@ def delivering(letter: Letter, sender: str, keys: UserKeys, profiles: ProfileSou
     delivery = DeliveryInformation(normalize(letter.to), normalize(sender), letter.delivery_instruction)
     receiver = profiles.user(delivery.to)
     message = _sign(letter, delivery, keys, now_ms)
-    envelope: Envelope | None = None
+    envelope: Dm3Envelope | None = None
     attempts: list[Attempt] = []
     for name in receiver.delivery_services:
         url = ""
@@ -175,17 +175,17 @@ def delivering(letter: Letter, sender: str, keys: UserKeys, profiles: ProfileSou
                 continue
         except (TheirError, NotNowError) as error:
             # A delivery service that cannot be found is not available; one that was asked has said no.
-            fate = Fate.REFUSED if url else Fate.NOT_NOW
+            fate = SendOutcome.REFUSED if url else SendOutcome.NOT_NOW
             attempts.append(Attempt(name, url, fate, error.detail or error.reason.sentence, reason=str(error.reason)))
             if not url:
                 continue
         else:
-            attempts.append(Attempt(name, url, Fate.TAKEN))
+            attempts.append(Attempt(name, url, SendOutcome.TAKEN))
         break
-    return Sent(envelope, tuple(attempts))
+    return Dm3Sent(envelope, tuple(attempts))
 
 
-def _sign(letter: Letter, delivery: DeliveryInformation, keys: UserKeys, now_ms: int) -> Message:
+def _sign(letter: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_ms: int) -> Dm3Message:
     metadata = MessageMetadata(
         to=delivery.to,
         sender=delivery.sender,
@@ -198,7 +198,7 @@ def _sign(letter: Letter, delivery: DeliveryInformation, keys: UserKeys, now_ms:
     return sign_message(letter.text, metadata, keys.signing, attachments=attachments or None)
 
 
-def _ask(url: str, delivery: DeliveryInformation, message: Message) -> Generator[Post, Answer, int | None]:
+def _ask(url: str, delivery: DeliveryInformation, message: Dm3Message) -> Generator[Post, Answer, int | None]:
     """Ask what the receiver takes and what the service; how large an envelope may be. Raises what forbids to send."""
     extension_told = yield from _call(url, "dm3_getProfileExtension", delivery.to)
     properties_told = yield from _call(url, "dm3_getDeliveryServiceProperties")
@@ -206,7 +206,7 @@ def _ask(url: str, delivery: DeliveryInformation, message: Message) -> Generator
         extension, size_limit = read_extension(extension_told), read_size_limit(properties_told)
     except TheirError as error:
         # Nobody has refused anything: what the delivery service told makes no sense.
-        raise NoResultError(Fate.NOT_NOW, error.detail, reason=str(error.reason)) from None
+        raise NoResultError(SendOutcome.NOT_NOW, error.detail, reason=str(error.reason)) from None
     wanted = str(message.metadata.type)
     if wanted not in extension.message_types:
         taken = ", ".join(extension.message_types)
@@ -216,7 +216,7 @@ def _ask(url: str, delivery: DeliveryInformation, message: Message) -> Generator
     return size_limit
 
 
-def _check_size(envelope: Envelope, size_limit: int | None) -> None:
+def _check_size(envelope: Dm3Envelope, size_limit: int | None) -> None:
     size = len(envelope.encode().encode())
     if size_limit is not None and size > size_limit:
         raise TheirError(TOO_LARGE, f"the envelope has {size} bytes; the delivery service takes at most {size_limit}")
@@ -235,7 +235,7 @@ class Dm3Sender:
         self,
         name: str,
         keys: UserKeys,
-        profiles: ProfileSource,
+        profiles: ExplainedProfiles,
         https: HttpsClient,
         *,
         clock: Callable[[], float] = time.time,
@@ -246,11 +246,11 @@ class Dm3Sender:
         self._https = https
         self._clock = clock
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Dm3Draft) -> Dm3Sent:
         """Deliver a letter. Raises as `delivering` does."""
         return drive(self._begin(letter), self._make)
 
-    async def send_async(self, letter: Letter) -> Sent:
+    async def send_async(self, letter: Dm3Draft) -> Dm3Sent:
         """The same in a thread: looking up, sealing and asking take time. Where it is cancelled, no request follows."""
         ended = False
 
@@ -264,7 +264,7 @@ class Dm3Sender:
         finally:
             ended = True
 
-    def _begin(self, letter: Letter) -> Delivering:
+    def _begin(self, letter: Dm3Draft) -> Delivering:
         return delivering(letter, self._name, self._keys, self._profiles, int(self._clock() * 1000))
 
     def _make(self, post: Post) -> Answer:

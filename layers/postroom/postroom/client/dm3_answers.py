@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from postroom.client.sending import Fate, fate_of, text_or_empty
+from postroom.client.sending import SendOutcome, fate_of, text_or_empty
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
-from postroom.net.https import Response
+from postroom.net.https import HttpsResponse
 from postroom.protocols.dm3.codes import INTERNAL_ERROR, UNAVAILABLE
 
 _LONGEST_SHOWN: Final = 200
@@ -19,7 +19,7 @@ class NoResultError(Exception):
     """
 
     def __init__(
-        self, fate: Fate, detail: str, *, code: int | None = None, reason: str = "", is_unavailable: bool = False
+        self, fate: SendOutcome, detail: str, *, code: int | None = None, reason: str = "", is_unavailable: bool = False
     ) -> None:
         super().__init__(detail)
         self.fate = fate
@@ -29,21 +29,21 @@ class NoResultError(Exception):
         self.is_unavailable = is_unavailable
 
 
-def read_result(answer: Response | NotNowError) -> JsonValue:
+def read_result(answer: HttpsResponse | NotNowError) -> JsonValue:
     """The result of a call; `answer`: what came back, or why nothing did. Raises NoResultError."""
     if isinstance(answer, NotNowError):
         detail = answer.detail or answer.reason.sentence
-        raise NoResultError(Fate.NOT_NOW, detail, reason=str(answer.reason), is_unavailable=True)
+        raise NoResultError(SendOutcome.NOT_NOW, detail, reason=str(answer.reason), is_unavailable=True)
     if answer.status >= 500:
-        raise NoResultError(Fate.NOT_NOW, f"HTTP {answer.status}", is_unavailable=True)
+        raise NoResultError(SendOutcome.NOT_NOW, f"HTTP {answer.status}", is_unavailable=True)
     value = _json(answer)
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         raise _refusal(value["error"])
     if isinstance(value, dict) and "result" in value and 200 <= answer.status < 300:
         return value["result"]
     detail = f"HTTP {answer.status} with no JSON-RPC answer: {answer.body[:_LONGEST_SHOWN].decode(errors='replace')!r}"
-    refused = fate_of(answer.status) is Fate.REFUSED
-    raise NoResultError(Fate.REFUSED if refused else Fate.NOT_NOW, detail)
+    refused = fate_of(answer.status) is SendOutcome.REFUSED
+    raise NoResultError(SendOutcome.REFUSED if refused else SendOutcome.NOT_NOW, detail)
 
 
 def _refusal(error: JsonValue) -> NoResultError:
@@ -54,7 +54,7 @@ def _refusal(error: JsonValue) -> NoResultError:
     detail = text_or_empty(said.get("detail")) or text_or_empty(members.get("message")) or "no reason was given"
     number = code if type(code) is int else None
     return NoResultError(
-        Fate.NOT_NOW if number in (UNAVAILABLE, INTERNAL_ERROR) else Fate.REFUSED,
+        SendOutcome.NOT_NOW if number in (UNAVAILABLE, INTERNAL_ERROR) else SendOutcome.REFUSED,
         detail,
         code=number,
         reason=text_or_empty(said.get("reason")),
@@ -62,7 +62,7 @@ def _refusal(error: JsonValue) -> NoResultError:
     )
 
 
-def _json(answer: Response) -> JsonValue:
+def _json(answer: HttpsResponse) -> JsonValue:
     try:
         return parse(answer.body, max_bytes=len(answer.body))
     except TheirError:

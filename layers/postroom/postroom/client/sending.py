@@ -16,7 +16,7 @@ from typing import Final
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.net.https import HttpsClient, Response
+from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.nlweb.names import read_receiver
 from postroom.protocols.nlweb.schema import Dialect
 from postroom.protocols.nlweb.sign import Draft, sign
@@ -25,7 +25,7 @@ _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, H
 """4xx that say nothing of the message (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
 
 
-class Fate(StrEnum):
+class SendOutcome(StrEnum):
     """What an answer means for the sender."""
 
     TAKEN = "taken"
@@ -36,13 +36,13 @@ class Fate(StrEnum):
     """Anything else: the same message may be sent again later."""
 
 
-def fate_of(status: int) -> Fate:
+def fate_of(status: int) -> SendOutcome:
     """What a status of HTTP means for the sender."""
     if 200 <= status < 300:
-        return Fate.TAKEN
+        return SendOutcome.TAKEN
     if 400 <= status < 500 and status not in _PASSING:
-        return Fate.REFUSED
-    return Fate.NOT_NOW
+        return SendOutcome.REFUSED
+    return SendOutcome.NOT_NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Sent:
     detail: str = ""
 
     @property
-    def fate(self) -> Fate:
+    def fate(self) -> SendOutcome:
         """Whether the message was taken, refused for good, or may be sent again."""
         return fate_of(self.status)
 
@@ -115,7 +115,7 @@ def deliver(https: HttpsClient, url: str, envelope: bytes, correlation: str = ""
     return read_answer(https.post(url, envelope, "application/json"), correlation)
 
 
-def read_answer(response: Response, correlation: str = "") -> Sent:
+def read_answer(response: HttpsResponse, correlation: str = "") -> Sent:
     """What a post office answered."""
     reply = _read(response)
     if 200 <= response.status < 300 or not isinstance(reply, dict):
@@ -125,7 +125,7 @@ def read_answer(response: Response, correlation: str = "") -> Sent:
     )
 
 
-def _read(response: Response) -> JsonValue:
+def _read(response: HttpsResponse) -> JsonValue:
     if not response.body:
         return None
     try:

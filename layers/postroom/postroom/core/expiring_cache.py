@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 V = TypeVar("V")
 
 
-class Kept(NamedTuple, Generic[V]):
+class CacheEntry(NamedTuple, Generic[V]):
     """A value, when it was fetched and when it ends (epoch seconds)."""
 
     value: V
@@ -26,9 +26,9 @@ class Cache(Generic[V]):
         self._most = most
         self._most_weight = most_weight
         self._weight = 0
-        self._kept: OrderedDict[Hashable, tuple[Kept[V], int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[CacheEntry[V], int]] = OrderedDict()
 
-    def get(self, key: Hashable, now: float) -> Kept[V] | None:
+    def get(self, key: Hashable, now: float) -> CacheEntry[V] | None:
         """The entry, if it has not ended at `now`."""
         found = self._kept.get(key)
         if found is None:
@@ -40,7 +40,7 @@ class Cache(Generic[V]):
         self._kept.move_to_end(key)
         return kept
 
-    def put(self, key: Hashable, kept: Kept[V], weight: int = 0) -> None:
+    def put(self, key: Hashable, kept: CacheEntry[V], weight: int = 0) -> None:
         """Remember an entry; one that outweighs the whole cache is not kept."""
         self.drop(key)
         if weight > self._most_weight:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Final, Generic, TypeVar
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.expiring_cache import Cache, CacheEntry
 
 V = TypeVar("V")
 E = TypeVar("E", bound=BaseException)
@@ -87,7 +87,7 @@ class LoadingCache(Generic[V]):
             loading.set_exception(_anew(error))
             raise
         with self._lock:
-            self._values.put(key, Kept(value, now, now + seconds), weight)
+            self._values.put(key, CacheEntry(value, now, now + seconds), weight)
             del self._loading[key, max_age]
         loading.set_result(value)
         return value
@@ -96,7 +96,7 @@ class LoadingCache(Generic[V]):
         for kind, seconds in self._error_seconds.items():
             if isinstance(error, kind):
                 now = self._clock()
-                self._errors.put(key, Kept(_anew(error), now, now + seconds))
+                self._errors.put(key, CacheEntry(_anew(error), now, now + seconds))
 
 
 def _anew(error: E) -> E:

@@ -30,7 +30,7 @@ _MAY_BE_ZERO: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DeploymentSettings:
     """Every setting, by the name of its environment variable in lower case.
 
     Tables, bucket, queues and secret are names, URLs and ARNs that the template fills in for the functions that
@@ -155,10 +155,10 @@ class Settings:
         return value
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
+def read_settings(environment: Mapping[str, str]) -> DeploymentSettings:
     """The settings in `environment`; what is absent or empty takes its default. Raises SettingsError."""
     given: dict[str, Any] = {}
-    for field in fields(Settings):
+    for field in fields(DeploymentSettings):
         text = environment.get(field.name.upper(), "").strip()
         if not text:
             continue
@@ -167,15 +167,17 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             given[field.name] = read(text)
         except (ValueError, KeyError):
             raise SettingsError(f"{field.name.upper()} is {text[:80]!r}; it must be {form}") from None
-    return Settings(**given)
+    return DeploymentSettings(**given)
 
 
-def read_outputs(outputs: Mapping[str, str]) -> Settings:
+def read_outputs(outputs: Mapping[str, str]) -> DeploymentSettings:
     """The settings that a stack's outputs tell; others take their defaults. Raises SettingsError.
 
     An output is called as the parameter, or the resource, that the setting comes from.
     """
-    return read_settings({field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(Settings)})
+    return read_settings(
+        {field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(DeploymentSettings)}
+    )
 
 
 def _output_of(setting: str) -> str:

@@ -58,7 +58,7 @@ class Front(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class MailLoad:
     """The mail of a month, and how it comes. `sent`: messages of owners that go out, of `size` bytes, too.
 
     `messages`: that the door takes in. `size`: bytes of an envelope. `batch`: messages in one batch of the worker's.
@@ -109,14 +109,14 @@ def parts(batch: float, size: int) -> float:
     return min(batch, math.ceil(batch / in_a_part))
 
 
-def bill(mail: Mail, prices: Prices) -> list[Item]:
+def bill(mail: MailLoad, prices: Prices) -> list[Item]:
     """Every line of a month's bill, without what was not counted or is under a cent a month (docs/operate/cost.md)."""
     return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
             *_told(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
             *_standing(mail, prices)]  # fmt: skip
 
 
-def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _door(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     posted = mail.messages * (mail.size + _HEADER_BYTES) / GB
     answered = mail.messages * (counted.ANSWER_BYTES + _HEADER_BYTES) / GB
     out = prices.out_per_gb
@@ -139,7 +139,7 @@ def _door(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield from _function("door", mail.messages, milliseconds, counted.DOOR_MEMORY_MB, prices)
 
 
-def _queue(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _queue(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     claim = _claim_bytes(mail.size)
     at_once = min(_RECEIVED_AT_ONCE, mail.batch)
     sends = mail.messages * _sqs_requests(claim)
@@ -148,7 +148,7 @@ def _queue(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield Item("SQS: receive, delete", received, "requests", received / MILLION * prices.sqs_per_million)
 
 
-def _worker(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _worker(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     if mail.worker_ms is not None:
         milliseconds = mail.worker_ms * mail.batch
     else:
@@ -158,7 +158,7 @@ def _worker(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield from _function("worker", batches, milliseconds, counted.WORKER_MEMORY_MB, prices)
 
 
-def _store(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     filed = _filed(mail)
     repeated, refused = mail.messages * mail.duplicates, mail.messages * mail.discarded
     write = prices.dynamodb_writes_per_million / MILLION
@@ -191,7 +191,7 @@ def _store(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield Item("S3: a month's mail kept for a month", lines, "GB", lines * prices.s3_per_gb_month)
 
 
-def _told(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _told(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     """The courier's, if every sender of what is discarded has a buffer."""
     notices = mail.messages * mail.discarded
     requests = notices * (counted.DISCARD_SENDS + 2 / counted.COURIER_BATCH)
@@ -203,7 +203,7 @@ def _told(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield from _function("courier", batches, counted.COURIER_BATCH * _TELL_MS, counted.DOOR_MEMORY_MB, prices)
 
 
-def _logs(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _logs(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     batches = mail.messages / mail.batch
     refused = mail.messages * mail.discarded
     own = _filed(mail) * counted.FILED_LOG_BYTES
@@ -219,7 +219,7 @@ def _logs(mail: Mail, prices: Prices) -> Iterator[Item]:
         yield Item(name, size / GB, "GB", size / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
 
 
-def _compacted(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _compacted(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     """What compaction costs beyond that it runs, and what it saves. Of chunks, what their first month asks for."""
     filed, runs = _filed(mail), mail.nights.runs_a_day * _MONTH_DAYS
     if not filed:
@@ -242,21 +242,21 @@ def _compacted(mail: Mail, prices: Prices) -> Iterator[Item]:
         yield Item(f"compaction: {name}", amount, unit, usd, jobs=True)
 
 
-def _sent(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _sent(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     """What owners send: taken in by the counter, carried by the courier, taken by its receiver at the first try."""
     of_each = (*_sent_through_counter(mail, prices), *_sent_by_courier(mail, prices), *_sent_kept(mail, prices))
     for item in of_each:
         yield replace(item, sent=True)
 
 
-def _sent_through_counter(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _sent_through_counter(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     requests = mail.sent * max(1, math.ceil(mail.size / _HTTP_API_REQUEST_BYTES))
     yield Item("outbox: HTTP API", requests, "requests", requests / MILLION * prices.http_api_per_million)
     milliseconds = _SEND_WAIT_MS + _billed(counted.SENT_CPU_MS, counted.DOOR_MEMORY_MB)
     yield from _function("counter, sending", mail.sent, milliseconds, counted.DOOR_MEMORY_MB, prices)
 
 
-def _sent_by_courier(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _sent_by_courier(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     queued = mail.size + counted.SENT_BYTES_BESIDE
     at_once = counted.COURIER_BATCH
     requests: float = mail.sent * counted.SENT_SENDS * _sqs_requests(queued)
@@ -268,7 +268,7 @@ def _sent_by_courier(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield Item("outbox: going out", out, "GB", out * prices.out_per_gb)
 
 
-def _sent_kept(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _sent_kept(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     per_message = counted.SENT_WRITES * prices.dynamodb_writes_per_million
     per_message += counted.SENT_READS * prices.dynamodb_reads_per_million
     units = mail.sent * (counted.SENT_WRITES + counted.SENT_READS)
@@ -285,7 +285,7 @@ def _sent_kept(mail: Mail, prices: Prices) -> Iterator[Item]:
     yield Item("outbox: logs", logs / GB, "GB", logs / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
 
 
-def _standing(mail: Mail, prices: Prices) -> Iterator[Item]:
+def _standing(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     polls = counted.QUEUES_POLLED * _POLLERS * _MONTH_SECONDS / _POLL_SECONDS
     yield Item("SQS: polls of empty queues", polls, "requests", polls / MILLION * prices.sqs_per_million, standing=True)
     rounds = _MONTH_DAYS * 24 * 60 / counted.KEEPER_ROUND_MINUTES
@@ -311,7 +311,7 @@ def _function(name: str, invocations: float, milliseconds: float, memory_mb: int
     yield Item(f"Lambda: {name}, running", seconds, "GB s", seconds * prices.lambda_per_gb_second)
 
 
-def _filed(mail: Mail) -> float:
+def _filed(mail: MailLoad) -> float:
     return mail.messages * (1 - mail.discarded - mail.duplicates)
 
 

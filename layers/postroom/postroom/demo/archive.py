@@ -10,19 +10,19 @@ from typing import Final
 from postroom.client.archive import Archive, FolderHome, MemoryHome, export_record, import_record
 from postroom.client.archive.index import Hit, Index
 from postroom.client.archive.pull import pull
-from postroom.client.archive.receiving import Receiver
+from postroom.client.archive.receiving import MailReceiver
 from postroom.demo.names import ALICE, BOB
 from postroom.demo.office import until
 from postroom.demo.owners import bobs_device
-from postroom.demo.told import Say, Told, expect
-from postroom.demo.town import Town
+from postroom.demo.told import DemoRow, Say, expect
+from postroom.demo.town import DemoStack
 from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 
 _TEXT: Final = "The plans are in the blue folder"
 _LOOKED_FOR: Final = "blue folder"
 
 
-def kept_at_home(town: Town, write: Callable[[str], None], say: Say) -> list[Told]:
+def kept_at_home(town: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
     """A letter comes home, is found there, and goes to a third device in a file. `write`: alice.eth to him."""
     signing = town.names.users[BOB].signing
     storage_key = StorageKey.from_signature(signing.sign(KEY_TEXT))
@@ -30,7 +30,7 @@ def kept_at_home(town: Town, write: Callable[[str], None], say: Say) -> list[Tol
     with TemporaryDirectory() as folder, bobs_device(town) as mailbox:
         home = FolderHome(Path(folder, "mail"))
         archive = Archive.of(home, BOB, signing.sign(BOB.encode()), storage_key)
-        receiver = Receiver(BOB, town.names.users[BOB], town.names.profiles)
+        receiver = MailReceiver(BOB, town.names.users[BOB], town.names.profiles)
         index = Index(archive, Path(folder, "index"))
 
         def found() -> list[Hit]:
@@ -52,4 +52,4 @@ def kept_at_home(town: Town, write: Callable[[str], None], say: Say) -> list[Tol
         import_record(file.getvalue(), tablet)
         expect(tablet.open(ALICE) == archive.open(ALICE), "the third device has the same", tablet.conversations())
         say(f"exported into a file of {file.tell()} bytes, sealed as well; a third device reads the same from it")
-    return [Told("11", "mail at home", "kept, then acknowledged", "found by its words; carried in a file")]
+    return [DemoRow("11", "mail at home", "kept, then acknowledged", "found by its words; carried in a file")]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from postroom.core.errors import NotNowError
-from postroom.core.settings import Settings
-from postroom.demo.office import Office
+from postroom.core.settings import DeploymentSettings
+from postroom.demo.office import DemoDeployment
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
-from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, write_envelope
+from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys, read_user_keys
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
@@ -30,7 +30,7 @@ SERVICE: Final = "ds.eth"
 class Names:
     """Everybody with a wallet name. `host`: where the delivery service answers. `keys`: a folder for users' keys."""
 
-    def __init__(self, office: Office, host: str, keys: Path) -> None:
+    def __init__(self, office: DemoDeployment, host: str, keys: Path) -> None:
         self.office = office
         self._keys = keys
         self.users = {name: self._settle(name) for name in (ALICE, BOB, MALLORY)}
@@ -46,13 +46,15 @@ class Names:
 
     def _has_registry(self) -> bool:
         try:
-            self.office.objects.get(Settings().dm3_registry)
+            self.office.objects.get(DeploymentSettings().dm3_registry)
         except KeyError:
             return False
         return True
 
     def _open(self) -> None:
-        self.office.objects.replace(Settings().dm3_registry, self.registry_file.read_bytes(), "application/json")
+        self.office.objects.replace(
+            DeploymentSettings().dm3_registry, self.registry_file.read_bytes(), "application/json"
+        )
         rules = FilterRules(block=(MALLORY,))
         extension = ProfileExtension(message_types=("NEW", "REPLY", "REACTION"), rules=rules)
         self.office.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
@@ -61,7 +63,7 @@ class Names:
         """Where the private keys of a name are kept."""
         return self._keys / f"{name}.json"
 
-    def forgery(self, text: str, now_ms: int) -> Envelope:
+    def forgery(self, text: str, now_ms: int) -> Dm3Envelope:
         """An envelope from alice.eth to bob.eth, as it says; but mallory.eth wrote and signed it."""
         keys, bob = self.users[MALLORY], self.profiles.user(BOB)
         metadata = MessageMetadata(BOB, ALICE, now_ms)

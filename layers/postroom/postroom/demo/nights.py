@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from postroom.demo.office import Office
-from postroom.demo.told import Say, Told, expect
+from postroom.demo.office import DemoDeployment
+from postroom.demo.told import DemoRow, Say, expect
 from postroom.local.account import LocalAccount
 from postroom.local.job_runs import run
 from postroom.storage.keys import CHUNKS, SEGMENTS
@@ -14,7 +14,7 @@ _OBJECTS: Final = 5
 """That the conversation lies in at least, before."""
 
 
-def compacted(office: Office, conversation: str, write: Callable[[], None], say: Say) -> list[Told]:
+def compacted(office: DemoDeployment, conversation: str, write: Callable[[], None], say: Say) -> list[DemoRow]:
     """The job of the night, without its lag. `write`: one more message of the conversation, filed by itself."""
     while len({filed.row.place for filed in office.filed(office.domain, conversation)}) < _OBJECTS:
         write()
@@ -36,7 +36,9 @@ def compacted(office: Office, conversation: str, write: Callable[[], None], say:
     say(f"now: {left} segments ({left_size:,} bytes), {written} chunk ({written_size:,} bytes)")
     say(f"the same messages in the same order; requests to S3 to read the conversation: {asks}")
     return [
-        Told("13", "the job of the night", f"{segments} segments, {left} left", f"requests to read: {asked} → {asks}")
+        DemoRow(
+            "13", "the job of the night", f"{segments} segments, {left} left", f"requests to read: {asked} → {asks}"
+        )
     ]
 
 
@@ -44,7 +46,7 @@ def _shown(filed: Sequence[Filed]) -> list[object]:
     return [(each.row.key, each.line.envelope, each.line.receipt) for each in filed]
 
 
-def _objects(office: Office, prefix: str) -> tuple[int, int]:
+def _objects(office: DemoDeployment, prefix: str) -> tuple[int, int]:
     """How many there are of a kind, and their bytes."""
     pages = (
         office.deployment.client("s3")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from postroom.core.errors import OurError
 from postroom.core.settings import read_outputs
-from postroom.local.stack import Deployment
+from postroom.local.stack import LocalDeployment
 from postroom.runtime import deployment as composition
 from postroom.runtime.storage_parts import StorageParts
 from postroom.storage.directory.mailboxes import Mailboxes
@@ -33,11 +33,11 @@ _WORK_QUEUES = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQ
 
 
 @dataclass(frozen=True)
-class Office:
+class DemoDeployment:
     """A deployment and its domain."""
 
     domain: str
-    deployment: Deployment
+    deployment: LocalDeployment
 
     @cached_property
     def storage(self) -> StorageParts:

@@ -6,13 +6,13 @@ from postroom.client import Mailbox
 from postroom.client.mailbox import MessageGoneError
 from postroom.demo.names import ALICE, BOB
 from postroom.demo.office import until
-from postroom.demo.told import Say, Told, expect
-from postroom.demo.town import DM3_HOST, Town
+from postroom.demo.told import DemoRow, Say, expect
+from postroom.demo.town import DM3_HOST, DemoStack
 from postroom.protocols.dm3.envelope import open_message, read_envelope
 from postroom.storage.mail.ids import id_of
 
 
-def two_devices(town: Town, write: Callable[[str], None], say: Say) -> list[Told]:
+def two_devices(town: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
     """Both of Bob's devices see a letter; one acknowledges it, and it is gone for both. `write`: alice.eth to him."""
     keys = town.names.users[BOB]
     with bobs_device(town) as laptop, bobs_device(town) as phone:
@@ -38,10 +38,10 @@ def two_devices(town: Town, write: Callable[[str], None], say: Say) -> list[Told
         say("and acknowledges it as well, which does no harm")
         [row] = [row for row in town.receiver.rows() if id_of(row.key) == letter.id]
         expect(row.why == "acked", "its row is a tombstone", row)
-    return [Told("10", f"{ALICE}'s letter, on two devices", "acknowledged on one", f"gone on both ({told})")]
+    return [DemoRow("10", f"{ALICE}'s letter, on two devices", "acknowledged on one", f"gone on both ({told})")]
 
 
-def bobs_device(town: Town) -> Mailbox:
+def bobs_device(town: DemoStack) -> Mailbox:
     """The client of Bob's mailbox, as a device of his has it."""
     door = ("127.0.0.1", town.stack.door.port)
     return Mailbox(f"https://{DM3_HOST}", BOB, town.names.users[BOB], ca_file=town.stack.authority.pem, connect=door)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from postroom.client import Fate
-from postroom.client.dm3 import Dm3Sender, Letter
+from postroom.client import SendOutcome
+from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
@@ -19,9 +19,9 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo import archive, nights, owners, webhooks
 from postroom.demo.lookups import why_not_believed
 from postroom.demo.names import ALICE, BOB, MALLORY
-from postroom.demo.office import Office, envelope_of, until
-from postroom.demo.told import Say, Told, expect
-from postroom.demo.town import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, Town
+from postroom.demo.office import DemoDeployment, envelope_of, until
+from postroom.demo.told import DemoRow, Say, expect
+from postroom.demo.town import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, DemoStack
 from postroom.local import pollyweb
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.explain import explain
@@ -49,7 +49,7 @@ KEY_FLOOR_SECONDS: Final = 2.5
 class Story:
     """Plays the scenes in a town. `say` is handed each step as it happens."""
 
-    def __init__(self, town: Town, say: Say) -> None:
+    def __init__(self, town: DemoStack, say: Say) -> None:
         self.town = town
         self._say = say
         # The story knows where the door is: its own posting must not depend on the resolver it switches off.
@@ -62,7 +62,7 @@ class Story:
         self._first: dict[str, JsonValue] = {}
         self._known_rows: set[RowKey] = {row.key for row in town.receiver.rows()}
 
-    def scenes(self) -> Iterator[tuple[str, Callable[[], list[Told]]]]:
+    def scenes(self) -> Iterator[tuple[str, Callable[[], list[DemoRow]]]]:
         """Title and play of each scene, in order."""
         yield "A signed message is queued, verified and filed", self.filed
         yield "A forged signature: discarded, and the sender's buffer is told", self.forged
@@ -78,7 +78,7 @@ class Story:
         yield "An order comes in, and the owner's webhook is told that something waits", self.told
         yield "The night: what is still unread moves into a chunk (Spark), and nobody notices", self.compacted
 
-    def filed(self) -> list[Told]:
+    def filed(self) -> list[DemoRow]:
         """Scene 1."""
         who = self.town.sender
         self._say(f"{who.domain} publishes the key {who.key.public.fingerprint} at {_key_name(who)}")
@@ -90,9 +90,9 @@ class Story:
         message = self.find_filed(self.town.receiver, RECEIVER, envelope)
         for line in describe(message):
             self._say(line)
-        return [Told("1", "a signed message", "200 Queued", "filed")]
+        return [DemoRow("1", "a signed message", "200 Queued", "filed")]
 
-    def forged(self) -> list[Told]:
+    def forged(self) -> list[DemoRow]:
         """Scene 2."""
         envelope = self.forgery()
         status, _ = self.post(envelope)
@@ -106,9 +106,11 @@ class Story:
         self._say(f"  {told['Body']['Status']}: {told['Body']['Reason']} ({told['Body']['Code']})")
         for line in describe(feedback):
             self._say(line)
-        return [Told("2", "a forged signature", f"{status} Queued", "SignatureInvalid, Feedback filed at the buffer")]
+        return [
+            DemoRow("2", "a forged signature", f"{status} Queued", "SignatureInvalid, Feedback filed at the buffer")
+        ]
 
-    def replayed(self) -> list[Told]:
+    def replayed(self) -> list[DemoRow]:
         """Scene 3."""
         if not self._first:
             self.filed()
@@ -124,11 +126,11 @@ class Story:
         row = self.discarded(CORRELATION_REUSED)
         self._say(f"the same Correlation with other content: discarded: {row.discarded}")
         return [
-            Told("3", "the same message again", f"{status} Queued", "acknowledged, not executed"),
-            Told("3", "its Correlation, other content", "200 Queued", "CorrelationReused"),
+            DemoRow("3", "the same message again", f"{status} Queued", "acknowledged, not executed"),
+            DemoRow("3", "its Correlation, other content", "200 Queued", "CorrelationReused"),
         ]
 
-    def refused(self) -> list[Told]:
+    def refused(self) -> list[DemoRow]:
         """Scene 4."""
         town, now = self.town, now_ms()
         late: list[tuple[str, Correspondent, str, Reason]] = [
@@ -154,7 +156,7 @@ class Story:
             status, answer = self.post(envelope)
             expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
             self._say(f"{what}: {status} {answer['reason']}")
-            told.append(Told("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
+            told.append(DemoRow("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
         for what, who, subject, reason in late:
             status, _ = self.post(self.envelope(who, subject=subject))
             row = self.discarded(reason)
@@ -162,10 +164,10 @@ class Story:
             if who is not town.sender:
                 for line in why_not_believed(town.stack, _key_name(who)):
                     self._say(f"  {line}")
-            told.append(Told("4", what, f"{status} Queued", str(reason)))
+            told.append(DemoRow("4", what, f"{status} Queued", str(reason)))
         return told
 
-    def rotated(self) -> list[Told]:
+    def rotated(self) -> list[DemoRow]:
         """Scene 5."""
         town, name = self.town, _key_name(self.town.sender)
         time.sleep(KEY_FLOOR_SECONDS)
@@ -180,9 +182,9 @@ class Story:
         expect(looked_up == 1, "the key was fetched exactly once", looked_up)
         expect(message.line.receipt["key_fingerprint"] == town.sender.key.public.fingerprint, "by the new key", message)
         self._say(f"filed, verified by the new key; questions for the key record meanwhile: {looked_up}")
-        return [Told("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
+        return [DemoRow("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
-    def answered(self) -> list[Told]:
+    def answered(self) -> list[DemoRow]:
         """Scene 6."""
         town = self.town
         request = self.envelope(town.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
@@ -200,12 +202,12 @@ class Story:
         expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
         self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, no DNS asked")
         return [
-            Told("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered at once"),
-            Told("6", "GET /manifest", f"{answer.status}", f"Feedback: {BUFFER}"),
-            Told("6", "a wallet's message", f"{posted} Queued", "filed, by its pre-shared key"),
+            DemoRow("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered at once"),
+            DemoRow("6", "GET /manifest", f"{answer.status}", f"Feedback: {BUFFER}"),
+            DemoRow("6", "a wallet's message", f"{posted} Queued", "filed, by its pre-shared key"),
         ]
 
-    def polly(self) -> list[Told]:
+    def polly(self) -> list[DemoRow]:
         """Scene 7."""
         who, stack = self.town.polly, self.town.stack
         sent = pollyweb.send(
@@ -224,9 +226,9 @@ class Story:
         for line in describe(message):
             self._say(line)
         dialect = message.line.receipt["dialect"]
-        return [Told("7", "pollyweb's own message", f"{sent.status} Queued", f"filed ({dialect})")]
+        return [DemoRow("7", "pollyweb's own message", f"{sent.status} Queued", f"filed ({dialect})")]
 
-    def waited(self) -> list[Told]:
+    def waited(self) -> list[DemoRow]:
         """Scene 8."""
         town, envelope = self.town, self.envelope(self.town.quiet)
         before = len(town.receiver.rows())
@@ -244,11 +246,11 @@ class Story:
         self._say("the resolver answers again")
         self.find_filed(town.receiver, RECEIVER, envelope)
         self._say("filed")
-        return [Told("8", "while the resolver is off", f"{status} Queued", "waits; filed once it answers")]
+        return [DemoRow("8", "while the resolver is off", f"{status} Queued", "waits; filed once it answers")]
 
     # --- what the scenes do ---------------------------------------------------------------------------------
 
-    def sealed(self) -> list[Told]:
+    def sealed(self) -> list[DemoRow]:
         """Scene 9."""
         names = self.town.names
         bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
@@ -273,13 +275,13 @@ class Story:
         expect(error["data"]["reason"] == str(SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
         self._say(f"{MALLORY} writes in the name of {ALICE}: {error['code']} {error['data']['reason']}")
         [blocked] = (
-            Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Letter(BOB, "?")).attempts
+            Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Dm3Draft(BOB, "?")).attempts
         )
         expect(blocked.reason == str(SENDER_NOT_WANTED), "who is blocked is told so", blocked)
         self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
         return [
-            Told("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
-            Told(
+            DemoRow("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
+            DemoRow(
                 "9",
                 "a letter in alice.eth's name",
                 f"{error['code']} {error['data']['reason']}",
@@ -287,15 +289,15 @@ class Story:
             ),
         ]
 
-    def picked_up(self) -> list[Told]:
+    def picked_up(self) -> list[DemoRow]:
         """Scene 10."""
         return owners.two_devices(self.town, self.write_to_bob, self._say)
 
-    def kept(self) -> list[Told]:
+    def kept(self) -> list[DemoRow]:
         """Scene 11."""
         return archive.kept_at_home(self.town, self.write_to_bob, self._say)
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[DemoRow]:
         """Scene 12."""
 
         def order() -> dict[str, JsonValue]:
@@ -305,7 +307,7 @@ class Story:
 
         return webhooks.told_of_an_order(self.town, order, self._say)
 
-    def compacted(self) -> list[Told]:
+    def compacted(self) -> list[DemoRow]:
         """Scene 13."""
 
         def write() -> None:
@@ -320,7 +322,7 @@ class Story:
         names = self.town.names
         alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
         # A look-up at the door has a second; on a busy machine the first of them may take longer.
-        until("it is taken", lambda: alice.send(Letter(BOB, text)).fate is Fate.TAKEN or None)
+        until("it is taken", lambda: alice.send(Dm3Draft(BOB, text)).fate is SendOutcome.TAKEN or None)
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
         """Post an envelope; status and JSON answer."""
@@ -332,7 +334,7 @@ class Story:
         """An envelope in the sender's name, signed by another key."""
         return self.envelope(replace(self.town.sender, key=PrivateKey.generate("rsa")), {"Text": "Transfer everything"})
 
-    def find_filed(self, office: Office, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
+    def find_filed(self, office: DemoDeployment, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
         """Wait until a message with this envelope's Hash is filed."""
 
         def look() -> Filed | None:

@@ -11,7 +11,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Told:
+class DemoRow:
     """One line of the table at the end: what was done, what the door said, what became of it."""
 
     scene: str

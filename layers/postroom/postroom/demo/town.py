@@ -17,7 +17,7 @@ from typing import Final
 
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
 from postroom.demo.names import SERVICE, Names
-from postroom.demo.office import Office
+from postroom.demo.office import DemoDeployment
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
 from postroom.protocols.nlweb.key_record import record_text, zone_line
@@ -53,14 +53,14 @@ class Correspondent:
     dialect: Dialect = NLWEB
 
 
-class Town:
+class DemoStack:
     """Everybody in it. `keys`: a folder for the private keys; those that are there already are used again."""
 
     def __init__(self, stack: LocalStack, keys: Path) -> None:
         self.stack = stack
         self._keys = keys
-        self.receiver = Office(RECEIVER, stack.deploy("receiver", {"Dm3SelfRegistration": SERVICE}))
-        self.buffer = Office(BUFFER, stack.deploy("buffer"))
+        self.receiver = DemoDeployment(RECEIVER, stack.deploy("receiver", {"Dm3SelfRegistration": SERVICE}))
+        self.buffer = DemoDeployment(BUFFER, stack.deploy("buffer"))
         self.sender = self._settle(SENDER, "rsa")
         self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)
         self.bogus = self._settle(BOGUS, "ed25519", mode=Mode.BOGUS)
@@ -114,6 +114,6 @@ class Town:
         self.publish(who, mode)
         return who
 
-    def _open(self, office: Office, domain: str) -> None:
+    def _open(self, office: DemoDeployment, domain: str) -> None:
         for dialect in (NLWEB, POLLYWEB):
             office.deployment.serve_host(dialect.host(domain))

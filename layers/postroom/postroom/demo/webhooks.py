@@ -12,37 +12,37 @@ from postroom.client import Mailbox
 from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.office import until
-from postroom.demo.told import Say, Told, expect
-from postroom.demo.town import ORDERS, RECEIVER, Town
-from postroom.local.gateway import Answer, Request
+from postroom.demo.told import DemoRow, Say, expect
+from postroom.demo.town import ORDERS, RECEIVER, DemoStack
+from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.protocols.nlweb.schema import NLWEB
 
 HOOK: Final = "hook.example"
 
 
-class Receiver:
+class WebhookReceiver:
     """A webhook's receiver, as anybody would write one. `secret`: what it was given; `told`: what it took for ours."""
 
     def __init__(self) -> None:
         self.secret = ""
         self.told: list[dict[str, Any]] = []
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: GatewayRequest) -> GatewayResponse:
         """Takes what is signed by its secret (Standard Webhooks), and nothing else."""
         try:
             self.told.append(Webhook(self.secret).verify(request.body, dict(request.headers)))
         except WebhookVerificationError:
-            return Answer(HTTPStatus.UNAUTHORIZED, (), b"")
-        return Answer(HTTPStatus.NO_CONTENT, (), b"")
+            return GatewayResponse(HTTPStatus.UNAUTHORIZED, (), b"")
+        return GatewayResponse(HTTPStatus.NO_CONTENT, (), b"")
 
     def first(self, kind: str) -> dict[str, Any] | None:
         """The first of a type."""
         return next((each for each in self.told if each["type"] == kind), None)
 
 
-def told_of_an_order(town: Town, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[Told]:
+def told_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[DemoRow]:
     """A webhook is verified, and told once an order came in. `order`: sends one."""
-    key, receiver = PrivateKey.generate("ed25519"), Receiver()
+    key, receiver = PrivateKey.generate("ed25519"), WebhookReceiver()
     town.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])
     town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
     town.stack.door.serve_handler(HOOK, receiver)
@@ -67,4 +67,4 @@ def told_of_an_order(town: Town, order: Callable[[], dict[str, JsonValue]], say:
             say(f"so the owner looks, and picks it up: {message.partner}, {sent['Body']}")
     finally:
         town.stack.door.drop_host(HOOK)
-    return [Told("12", "an order", "200 Queued", "the owner's webhook is told; picked up")]
+    return [DemoRow("12", "an order", "200 Queued", "the owner's webhook is told; picked up")]

@@ -3,8 +3,8 @@
 `examine` asks and hands on; what it finds is judged by rules without I/O, a module for each thing that is looked at.
 """
 
-from postroom.doctor.checks import Check, Status, overall
+from postroom.doctor.checks import CheckStatus, DoctorCheck, overall
 from postroom.doctor.examine import Patient, examine
 from postroom.doctor.outside import Outside
 
-__all__ = ["Check", "Outside", "Patient", "Status", "examine", "overall"]
+__all__ = ["CheckStatus", "DoctorCheck", "Outside", "Patient", "examine", "overall"]

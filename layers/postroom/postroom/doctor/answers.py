@@ -1,13 +1,13 @@
 """The answers of a post office: its inbox, its manifest, and a message from the domain to itself."""
 
-from postroom.client import Fate, Sent
+from postroom.client import SendOutcome, Sent
 from postroom.client.sending import fate_of
 from postroom.core.errors import NotNowError
 from postroom.core.reason import Reason
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.doctor.checks import Check, bad, good, not_found_out, quoted, warning
-from postroom.names.manifest import NO_FEEDBACK, Feedback
-from postroom.net.https import Response
+from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, quoted, warning
+from postroom.names.manifest import NO_FEEDBACK, FeedbackAddress
+from postroom.net.https import HttpsResponse
 from postroom.protocols.nlweb.subjects import IDENTITY
 from postroom.reasons import reason_of
 
@@ -15,20 +15,20 @@ SUBJECT = IDENTITY[0]
 """What a domain asks itself: it is answered at once, after the signature was verified, and files nothing."""
 
 
-def judge_inbox(host: str, answer: Response) -> Check:
+def judge_inbox(host: str, answer: HttpsResponse) -> DoctorCheck:
     """The check `inbox`, from the answer to GET /inbox (settlement NLWeb 8)."""
     name, told = "inbox", f"{host} answered {answer.status} to GET /inbox"
     match fate_of(answer.status):
-        case Fate.TAKEN:
+        case SendOutcome.TAKEN:
             return good(name, told)
-        case Fate.NOT_NOW if answer.status >= 400:
+        case SendOutcome.NOT_NOW if answer.status >= 400:
             return not_found_out(name, NotNowError(OUTBOUND_FAILED, told))
     if answer.status == 405:
         return warning(name, f"{told}; it may take messages all the same", "let a message show that: --sign-with KEY")
     return bad(name, OUTBOUND_FAILED, told, f"have {host} hand /inbox to the post office, without a redirect")
 
 
-def judge_manifest(feedback: Feedback) -> Check:
+def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
     """The check `manifest`, from what receivers of the domain's messages read in it."""
     name = "manifest"
     if feedback.domain:
@@ -40,11 +40,11 @@ def judge_manifest(feedback: Feedback) -> Check:
     return bad(name, None, feedback.why, todo)
 
 
-def judge_round_trip(domain: str, selector: str, sent: Sent) -> Check:
+def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:
     """The check `round trip`, from what `domain` answered to its own `Identity@Graph`."""
     name = "round trip"
     told = f"a message from {domain} to itself, signed with the key of {selector}, was {sent.fate}: {sent.status}"
-    if sent.fate is Fate.TAKEN:
+    if sent.fate is SendOutcome.TAKEN:
         if isinstance(sent.reply, dict) and "Domain" in sent.reply:
             return good(name, f"{told}, and answered")
         return warning(
@@ -53,7 +53,7 @@ def judge_round_trip(domain: str, selector: str, sent: Sent) -> Check:
         )  # fmt: skip
     said = ", ".join(quoted(text) for text in (sent.reason, sent.detail) if text)
     told = f"{told} {said}".rstrip()
-    if sent.fate is Fate.NOT_NOW:
+    if sent.fate is SendOutcome.NOT_NOW:
         return not_found_out(name, NotNowError(OUTBOUND_FAILED, told))
     return bad(
         name, _known(sent.reason), told, "do as the post office says; docs/reference/reasons.md lists its reasons"

@@ -13,7 +13,7 @@ LONGEST_QUOTED: Final = 200
 """Characters shown of what a stranger's host says."""
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """How it stands with one thing, or with all of them."""
 
     GOOD = "good"
@@ -24,11 +24,11 @@ class Status(StrEnum):
     """It could not be found out just now (then there is a reason), or rests on something that is not good itself."""
 
 
-_WORST_FIRST: Final = (Status.BAD, Status.NOT_CHECKED, Status.WARNING)
+_WORST_FIRST: Final = (CheckStatus.BAD, CheckStatus.NOT_CHECKED, CheckStatus.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One thing that was looked at.
 
     `found` and `next` (what to do; empty where it is good) are sentences for people, with names from strangers in
@@ -36,7 +36,7 @@ class Check:
     """
 
     name: str
-    status: Status
+    status: CheckStatus
     found: str
     next: str = ""
     reason: Reason | None = None
@@ -44,7 +44,7 @@ class Check:
     @property
     def is_good(self) -> bool:
         """Whether what rests on it can be checked."""
-        return self.status in (Status.GOOD, Status.WARNING)
+        return self.status in (CheckStatus.GOOD, CheckStatus.WARNING)
 
     def as_json(self) -> dict[str, JsonValue]:
         """`{name, status, found, next, reason}`."""
@@ -57,35 +57,37 @@ class Check:
         }
 
 
-def good(name: str, found: str) -> Check:
+def good(name: str, found: str) -> DoctorCheck:
     """It is as it must be."""
-    return Check(name, Status.GOOD, found)
+    return DoctorCheck(name, CheckStatus.GOOD, found)
 
 
-def warning(name: str, found: str, todo: str) -> Check:
+def warning(name: str, found: str, todo: str) -> DoctorCheck:
     """It is, for now."""
-    return Check(name, Status.WARNING, found, todo)
+    return DoctorCheck(name, CheckStatus.WARNING, found, todo)
 
 
-def bad(name: str, reason: Reason | None, found: str, todo: str) -> Check:
+def bad(name: str, reason: Reason | None, found: str, todo: str) -> DoctorCheck:
     """It is not as it must be."""
-    return Check(name, Status.BAD, found, todo, reason)
+    return DoctorCheck(name, CheckStatus.BAD, found, todo, reason)
 
 
-def not_found_out(name: str, error: NotNowError) -> Check:
+def not_found_out(name: str, error: NotNowError) -> DoctorCheck:
     """Nobody answered, or not in time: nothing is known of it."""
-    return Check(name, Status.NOT_CHECKED, f"could not be found out: {error.detail}", "try again later", error.reason)
+    return DoctorCheck(
+        name, CheckStatus.NOT_CHECKED, f"could not be found out: {error.detail}", "try again later", error.reason
+    )
 
 
-def skipped(name: str, because: str) -> Check:
+def skipped(name: str, because: str) -> DoctorCheck:
     """It rests on something that is not good, or not known."""
-    return Check(name, Status.NOT_CHECKED, f"not checked: {because}")
+    return DoctorCheck(name, CheckStatus.NOT_CHECKED, f"not checked: {because}")
 
 
-def overall(checks: Iterable[Check]) -> Status:
+def overall(checks: Iterable[DoctorCheck]) -> CheckStatus:
     """The worst of all; something bad is worse than something that is not known."""
     there = {check.status for check in checks}
-    return next((status for status in _WORST_FIRST if status in there), Status.GOOD)
+    return next((status for status in _WORST_FIRST if status in there), CheckStatus.GOOD)
 
 
 def quoted(text: str) -> str:

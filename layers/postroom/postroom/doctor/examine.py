@@ -10,7 +10,7 @@ from dns.rdatatype import DNSKEY, DS, SOA, TXT
 from postroom.client import Sender
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.answers import SUBJECT, judge_round_trip
-from postroom.doctor.checks import Check, bad, skipped
+from postroom.doctor.checks import DoctorCheck, bad, skipped
 from postroom.doctor.keys import KeyFound, judge_key, unknown
 from postroom.doctor.outside import Outside
 from postroom.doctor.post_office import PostOffice, attempt
@@ -32,7 +32,7 @@ class Patient:
     signing: PrivateKey | None = None
 
 
-def examine(patient: Patient, outside: Outside) -> Iterator[Check]:
+def examine(patient: Patient, outside: Outside) -> Iterator[DoctorCheck]:
     """All checks, as they are made. Whatever others have set up, nothing is raised."""
     keys = yield from _names(patient, outside)
     office = PostOffice(patient.dialect.host(patient.domain), outside)
@@ -47,7 +47,7 @@ def examine(patient: Patient, outside: Outside) -> Iterator[Check]:
         yield _round_trip(patient, patient.signing, keys, outside, inbox)
 
 
-def _names(patient: Patient, outside: Outside) -> Generator[Check, None, list[KeyFound]]:
+def _names(patient: Patient, outside: Outside) -> Generator[DoctorCheck, None, list[KeyFound]]:
     """The zone, and the key records in it."""
     place = dns.name.from_text(patient.domain)
     zone = ZoneFound(patient.domain, outside.look_up(place, SOA))
@@ -63,7 +63,7 @@ def _names(patient: Patient, outside: Outside) -> Generator[Check, None, list[Ke
     return keys
 
 
-def _buffer(host: str, outside: Outside) -> Check:
+def _buffer(host: str, outside: Outside) -> DoctorCheck:
     """The check `feedback buffer`. It is a post office: the first thing wrong with it, or else its inbox."""
     office = PostOffice(host, outside)
     wrong = next((check for check in office.reach() if not check.is_good), None)
@@ -71,8 +71,8 @@ def _buffer(host: str, outside: Outside) -> Check:
 
 
 def _round_trip(
-    patient: Patient, signing: PrivateKey, keys: Sequence[KeyFound], outside: Outside, inbox: Check
-) -> Check:
+    patient: Patient, signing: PrivateKey, keys: Sequence[KeyFound], outside: Outside, inbox: DoctorCheck
+) -> DoctorCheck:
     """The check `round trip`: a message is posted, if it can be hoped to be taken."""
     name = "round trip"
     if not inbox.is_good:

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.doctor.checks import Check, bad, good, quoted, warning
+from postroom.doctor.checks import DoctorCheck, bad, good, quoted, warning
 from postroom.doctor.terms import Term, runs_out, time_left
 from postroom.net.https import is_public
 
@@ -21,7 +21,7 @@ HOST_MISMATCH: Final = 62
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class CertificateFacts:
     """What a certificate says: the names it is for, and its time."""
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class NotBelieved:
 
     code: int
     why: str
-    shown: Shown | None
+    shown: CertificateFacts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ Certificate = Believed | NotBelieved | NoTls
 """What senders meet at a host."""
 
 
-def judge_host(host: str, addresses: Sequence[str]) -> Check:
+def judge_host(host: str, addresses: Sequence[str]) -> DoctorCheck:
     """The check `host`."""
     if addresses:
         return good("host", f"{host} is at {quoted(', '.join(addresses))}")
     return bad("host", OUTBOUND_FAILED, f"there is no host {host}", f"give {host} an A or AAAA record")
 
 
-def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[Check, list[str]]:
+def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[DoctorCheck, list[str]]:
     """The check `addresses`, and those that senders connect to."""
     name = "addresses"
     private = [] if allow_private else [text for text in addresses if not is_public(ip_address(text))]
@@ -75,7 +75,7 @@ def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[C
     return bad(name, OUTBOUND_FAILED, f"none is public: {told}", todo), used
 
 
-def judge_certificate(host: str, found: Certificate, now: float) -> Check:
+def judge_certificate(host: str, found: Certificate, now: float) -> DoctorCheck:
     """The check `certificate`."""
     name = "certificate"
     match found:
@@ -91,7 +91,7 @@ def judge_certificate(host: str, found: Certificate, now: float) -> Check:
             return good(name, told)
 
 
-def _said(shown: Shown) -> str:
+def _said(shown: CertificateFacts) -> str:
     names = quoted(", ".join(shown.names)) or "no name"
     return f"for {names}, from {_date(shown.term.begins)} to {_date(shown.term.ends)}"
 

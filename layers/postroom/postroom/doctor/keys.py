@@ -8,7 +8,7 @@ import dns.name
 from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.doctor.checks import Check, bad, good, not_found_out, skipped
+from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dnssec import Indeterminate, Secure, Verdict
 from postroom.names.keys import discard_of
@@ -31,8 +31,8 @@ class KeyFound:
     """The two checks of a selector, and the key where both are good."""
 
     selector: str
-    record: Check
-    strength: Check
+    record: DoctorCheck
+    strength: DoctorCheck
     key: PublicKey | None = None
 
 

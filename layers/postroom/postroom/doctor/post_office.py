@@ -4,16 +4,16 @@ from collections.abc import Callable, Generator, Sequence
 
 from postroom.core.errors import NotNowError
 from postroom.doctor.answers import judge_inbox, judge_manifest
-from postroom.doctor.checks import Check, not_found_out, skipped
+from postroom.doctor.checks import DoctorCheck, not_found_out, skipped
 from postroom.doctor.host import judge_addresses, judge_certificate, judge_host
 from postroom.doctor.outside import Outside
 from postroom.names.manifest import read_manifest
-from postroom.net.https import Response
+from postroom.net.https import HttpsResponse
 
-Step = Callable[[], Check]
+Step = Callable[[], DoctorCheck]
 
 
-def attempt(name: str, step: Step) -> Check:
+def attempt(name: str, step: Step) -> DoctorCheck:
     """One check, or why it could not be made just now."""
     try:
         return step()
@@ -33,7 +33,7 @@ class PostOffice:
         self.buffer: str | None = None
         """The domain that its manifest names, once that was read."""
 
-    def reach(self) -> Generator[Check, None, bool]:
+    def reach(self) -> Generator[DoctorCheck, None, bool]:
         """The checks on the way to it, each resting on those before; whether senders get through."""
         steps = {"host": self._find, "addresses": self._choose, "certificate": self._knock}
         gets_through = True
@@ -43,39 +43,39 @@ class PostOffice:
             gets_through = check.is_good
         return gets_through
 
-    def unreached(self, name: str) -> Check:
+    def unreached(self, name: str) -> DoctorCheck:
         """A check that cannot be made where senders do not get through."""
         return skipped(name, f"senders do not get through to {self._host}")
 
-    def inbox(self) -> Check:
+    def inbox(self) -> DoctorCheck:
         """The check `inbox`."""
         return attempt("inbox", self._ask)
 
-    def manifest(self) -> Check:
+    def manifest(self) -> DoctorCheck:
         """The check `manifest`."""
         return attempt("manifest", self._read)
 
-    def _find(self) -> Check:
+    def _find(self) -> DoctorCheck:
         self._addresses = self._outside.addresses(self._host)
         return judge_host(self._host, self._addresses)
 
-    def _choose(self) -> Check:
+    def _choose(self) -> DoctorCheck:
         check, self._addresses = judge_addresses(self._addresses, allow_private=self._outside.allow_private)
         return check
 
-    def _knock(self) -> Check:
+    def _knock(self) -> DoctorCheck:
         found = self._outside.certificate(self._host, self._addresses)
         return judge_certificate(self._host, found, self._outside.clock())
 
-    def _ask(self) -> Check:
+    def _ask(self) -> DoctorCheck:
         answer = self._get("/inbox", "*/*")
         self.answered = answer.status
         return judge_inbox(self._host, answer)
 
-    def _read(self) -> Check:
+    def _read(self) -> DoctorCheck:
         feedback = read_manifest(self._get("/manifest", "application/yaml, */*"), self._host)
         self.buffer = feedback.domain
         return judge_manifest(feedback)
 
-    def _get(self, path: str, accept: str) -> Response:
+    def _get(self, path: str, accept: str) -> HttpsResponse:
         return self._outside.https.get(f"https://{self._host}{path}", accept)

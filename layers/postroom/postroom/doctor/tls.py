@@ -11,7 +11,7 @@ from cryptography.utils import CryptographyDeprecationWarning
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.doctor.host import Believed, Certificate, NotBelieved, NoTls, Shown
+from postroom.doctor.host import Believed, Certificate, CertificateFacts, NotBelieved, NoTls
 from postroom.doctor.terms import Term
 from postroom.net.https import MAX_ADDRESSES
 
@@ -54,7 +54,7 @@ def _look(believing: ssl.SSLContext, host: str, address: str, port: int) -> Beli
     return Believed(Term(begins, ends))
 
 
-def _shown(host: str, address: str, port: int) -> Shown | None:
+def _shown(host: str, address: str, port: int) -> CertificateFacts | None:
     """What a certificate says that is not believed; None where it is not shown a second time, or cannot be read."""
     curious = ssl.create_default_context()
     curious.check_hostname = False
@@ -67,7 +67,7 @@ def _shown(host: str, address: str, port: int) -> Shown | None:
         return None
 
 
-def read_certificate(der: bytes) -> Shown | None:
+def read_certificate(der: bytes) -> CertificateFacts | None:
     """The names and the time of a stranger's certificate (X.509 in DER); None: it cannot be read."""
     try:
         # It warns of what a later release of it will refuse to read: nobody here can do anything about that.
@@ -76,10 +76,10 @@ def read_certificate(der: bytes) -> Shown | None:
         term = Term(found.not_valid_before_utc.timestamp(), found.not_valid_after_utc.timestamp())
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return Shown((), term)
+        return CertificateFacts((), term)
     except (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
         return None
-    return Shown(tuple(names.get_values_for_type(x509.DNSName)), term)
+    return CertificateFacts(tuple(names.get_values_for_type(x509.DNSName)), term)
 
 
 def _connect(context: ssl.SSLContext, host: str, address: str, port: int) -> ssl.SSLSocket:

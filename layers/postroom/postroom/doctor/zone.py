@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from postroom.core.errors import NotNowError
 from postroom.crypto.reasons import KEY_RECORD_INVALID
-from postroom.doctor.checks import Check, bad, good, not_found_out, skipped, warning
+from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped, warning
 from postroom.doctor.terms import Term, runs_out, time_left
 from postroom.names.dnssec import Absent, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Secure, Verdict
-from postroom.names.dnssec.evidence import Window, algorithm_name, digest_name, zones
+from postroom.names.dnssec.evidence import SignatureWindow, algorithm_name, digest_name, zones
 from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 FEW_DAYS: Final = 2
@@ -46,7 +46,7 @@ class _Lasting(NamedTuple):
     term: Term
 
 
-def judge_zone(found: ZoneFound, others: Iterable[Verdict], now: float) -> Iterator[Check]:
+def judge_zone(found: ZoneFound, others: Iterable[Verdict], now: float) -> Iterator[DoctorCheck]:
     """The checks `delegation`, `ds`, and `signatures`: of the zone, and of `others` that were looked up in it."""
     delegation = _delegation(found)
     yield delegation
@@ -58,7 +58,7 @@ def judge_zone(found: ZoneFound, others: Iterable[Verdict], now: float) -> Itera
         yield skipped("signatures", "its keys are not known to be good")
 
 
-def _delegation(found: ZoneFound) -> Check:
+def _delegation(found: ZoneFound) -> DoctorCheck:
     name, domain = "delegation", found.domain
     # A proven DS shows the delegation sound though the zone below is not.
     if isinstance(found.soa, Bogus) and isinstance(found.ds, Secure):
@@ -79,7 +79,7 @@ def _delegation(found: ZoneFound) -> Check:
             return bad(name, DNSSEC_BOGUS, why, f"tell those who run the zone above it; {_ELSEWHERE}")
 
 
-def _keys(found: ZoneFound) -> Check:
+def _keys(found: ZoneFound) -> DoctorCheck:
     name = "ds"
     match found.dnskey if isinstance(found.soa, Bogus) and found.dnskey else found.soa:
         case Secure(evidence=evidence) | Absent(evidence=evidence):
@@ -94,7 +94,7 @@ def _keys(found: ZoneFound) -> Check:
             return bad(name, DNSSEC_BOGUS, why, todo)
 
 
-def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> Check:
+def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> DoctorCheck:
     name = "signatures"
     if isinstance(found.soa, Bogus):
         return bad(name, DNSSEC_BOGUS, found.soa.why, f"sign the zone anew; {_ELSEWHERE}")
@@ -117,7 +117,7 @@ def _lasting(verdict: Verdict, now: float) -> Iterator[_Lasting]:
     yield _Lasting(f"{absence}{evidence.owner} {evidence.rdtype}", _term(evidence.signed, now))
 
 
-def _term(window: Window, now: float) -> Term:
+def _term(window: SignatureWindow, now: float) -> Term:
     """Of a signature, by serial number arithmetic (RFC 1982 §3.2)."""
     ends = now + (window.expiration - int(now) + _TIMES // 2) % _TIMES - _TIMES // 2
     return Term(ends - (window.expiration - window.inception) % _TIMES, ends)

@@ -131,19 +131,19 @@ class Storing:
         check_match(headers, _etag(found))
         self._storage.delete(found)
 
-    def _find(self, mailbox: str, key: str) -> store.Container:
+    def _find(self, mailbox: str, key: str) -> store.StoredContainer:
         found = self._storage.find(mailbox, _check_key(key))
         if found is None:
             raise TheirError(CONTAINER_UNKNOWN)
         return found
 
-    def _read(self, found: store.Container, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
+    def _read(self, found: store.StoredContainer, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
         def part(first: int, end: int, more: Mapping[str, str], status: int) -> HttpResponse:
             return respond_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
 
         return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
 
-    def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> store.Container | None:
+    def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> store.StoredContainer | None:
         """What is under a key, if it may be written over."""
         old = self._storage.find(mailbox, _check_key(key))
         check_write(headers, _etag(old) if old else None)
@@ -184,9 +184,9 @@ def _sealed(request: HttpRequest) -> bytes:
     return request.body
 
 
-def _etag(container: store.Container) -> str:
+def _etag(container: store.StoredContainer) -> str:
     return f'"{container.version}"'
 
 
-def _told(container: store.Container) -> Container:
+def _told(container: store.StoredContainer) -> Container:
     return Container(container.key, container.size, _etag(container))

@@ -36,8 +36,15 @@ from postroom.core.timestamps import write_timestamp
 from postroom.http import by_hash
 from postroom.http.containers import Storing
 from postroom.http.cors import Cors
-from postroom.http.message_listing import ANOTHER_PASS, MAX_MESSAGE_BYTES, NOTHING_WAITS, Shelves, Shown, encoded
-from postroom.http.notifications import TargetDesk
+from postroom.http.message_listing import (
+    ANOTHER_PASS,
+    MAX_MESSAGE_BYTES,
+    NOTHING_WAITS,
+    ListedPage,
+    MessageListing,
+    encoded,
+)
+from postroom.http.notifications import NotificationTargetSettings
 from postroom.http.outbox import Sending
 from postroom.http.preferences import Preferences
 from postroom.http.private_responses import not_modified, refuse, respond, respond_json
@@ -46,7 +53,7 @@ from postroom.http.rate_limit import Rate
 from postroom.http.registration import Opening
 from postroom.http.request_parts import is_known, read_body, read_query
 from postroom.http.response import HttpResponse
-from postroom.http.router import Call, Handler, Route, Router
+from postroom.http.router import Handler, Route, RoutedRequest, Router
 from postroom.http.sign_in import SignIn
 from postroom.http.usage import Counting
 from postroom.storage.directory.mailboxes import Mailboxes
@@ -97,7 +104,7 @@ class BearerTokens:
         self._sign_in = sign_in
         self._rate = rate
 
-    def check(self, call: Call) -> None:
+    def check(self, call: RoutedRequest) -> None:
         """Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS), NotNowError."""
         if not call.request.bearer:
             raise TheirError(TOKEN_INVALID)
@@ -124,27 +131,27 @@ class SignInHandlers:
             "sign_out": self.sign_out,
         }
 
-    def challenge(self, call: Call) -> HttpResponse:
+    def challenge(self, call: RoutedRequest) -> HttpResponse:
         """A JSON string, as dm3's reference has it."""
         purpose = read_query(call.request.query, ChallengeQuery).purpose
         return respond(self._sign_in.challenge(call.mailbox, call.request.host, purpose))
 
-    def token(self, call: Call) -> HttpResponse:
+    def token(self, call: RoutedRequest) -> HttpResponse:
         """The same."""
         signed = read_body(call.request, "application/json", SignedChallenge)
         return respond(self._sign_in.token(call.mailbox, call.request.host, signed.challenge, signed.signature))
 
-    def open(self, call: Call) -> HttpResponse:
+    def open(self, call: RoutedRequest) -> HttpResponse:
         """The same, where there was none before."""
         signed = read_body(call.request, "application/json", SignedChallenge)
         return respond(self._opening.open(call.mailbox, call.request.host, signed.challenge, signed.signature))
 
-    def submit_profile(self, call: Call) -> HttpResponse:
+    def submit_profile(self, call: RoutedRequest) -> HttpResponse:
         """A JSON string where dm3's reference has a token: its clients sign in once that is refused."""
         self._opening.open_published(call.mailbox, read_body(call.request, "application/json", SignedProfile).profile)
         return respond("")
 
-    def sign_out(self, call: Call) -> HttpResponse:
+    def sign_out(self, call: RoutedRequest) -> HttpResponse:
         """Of all devices."""
         self._mailboxes.revoke_tokens(call.mailbox)
         return respond(SignedOut(write_timestamp(int(self._clock() * 1000))))
@@ -164,7 +171,7 @@ class MailHandlers:
     def __init__(
         self,
         *,
-        shelves: Shelves,
+        shelves: MessageListing,
         register: Register,
         counting: Counting,
         pool: Executor,
@@ -193,7 +200,7 @@ class MailHandlers:
             "acknowledge_by_hash": self.acknowledge_by_hash,
         }
 
-    def messages(self, call: Call) -> HttpResponse:
+    def messages(self, call: RoutedRequest) -> HttpResponse:
         """A page; where there is none, and it is wished for, the first that comes within some seconds."""
         wanted = read_query(call.request.query, PageQuery)
         whole = not (wanted.after or wanted.conversation)
@@ -203,7 +210,7 @@ class MailHandlers:
             self._counting.end(call.mailbox, begun, 0, 0)
         return self._page(call.mailbox, page, whole=whole)
 
-    def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> Shown:
+    def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> ListedPage:
         """The page, or the first that is not empty within `wait` seconds.
 
         A cursor belongs to one pass, and who waits at its end waits for the next: what is filed behind it ends the wait
@@ -221,7 +228,7 @@ class MailHandlers:
             if stays is not None and self._shelves.came_behind(mailbox, wanted.after, partner, stays):
                 return ANOTHER_PASS
 
-    def message(self, call: Call) -> HttpResponse:
+    def message(self, call: RoutedRequest) -> HttpResponse:
         """One, by its id."""
         filed = self._shelves.filed(call.mailbox, call.id)
         # What an id names never changes.
@@ -230,7 +237,7 @@ class MailHandlers:
             return not_modified(etag)
         return respond_json(encoded(filed), {"ETag": etag})
 
-    def envelope(self, call: Call) -> HttpResponse:
+    def envelope(self, call: RoutedRequest) -> HttpResponse:
         """Bit for bit; where it is larger than an answer may be, part by part."""
         data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
         headers, wanted = {"Accept-Ranges": "bytes"}, call.request.headers.get("range", "")
@@ -243,11 +250,11 @@ class MailHandlers:
 
         return whole_or_part(wanted, len(data), MAX_MESSAGE_BYTES, part)
 
-    def conversations(self, call: Call) -> HttpResponse:
+    def conversations(self, call: RoutedRequest) -> HttpResponse:
         """Whom they are exchanged with."""
         return respond(self._shelves.conversations(call.mailbox))
 
-    def status(self, call: Call) -> HttpResponse:
+    def status(self, call: RoutedRequest) -> HttpResponse:
         """How much there is."""
         begun = self._counting.begin(call.mailbox)
         status = self._shelves.status(call.mailbox)
@@ -256,12 +263,12 @@ class MailHandlers:
         quota = self._counting.quota(call.mailbox)
         return respond(replace(status, max_messages=quota.messages or None, max_bytes=quota.bytes or None))
 
-    def incoming(self, call: Call) -> HttpResponse:
+    def incoming(self, call: RoutedRequest) -> HttpResponse:
         """As dm3's reference asks for it: as many as an answer holds."""
         waiting = self._shelves.all_filed(call.mailbox, self._clock() + FETCH_SECONDS)
         return respond_json(by_hash.joined(waiting, MAX_MESSAGE_BYTES))
 
-    def acknowledge(self, call: Call) -> HttpResponse:
+    def acknowledge(self, call: RoutedRequest) -> HttpResponse:
         """Each by itself: what could be done is done."""
         ids = list(dict.fromkeys(read_body(call.request, "application/json", Acknowledgements).ids))
         done = side_by_side(self._pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
@@ -275,7 +282,7 @@ class MailHandlers:
             )
         )
 
-    def acknowledge_by_hash(self, call: Call) -> HttpResponse:
+    def acknowledge_by_hash(self, call: RoutedRequest) -> HttpResponse:
         """As dm3's reference does; a failure makes it ask again."""
         body = read_body(call.request, "application/json", ReferenceAcknowledgements)
         wanted = by_hash.by_partner(body.acknowledgements)
@@ -297,7 +304,7 @@ class MailHandlers:
             return _End(gone=None)
         return _End(gone=False) if freed is None else _End(gone=True, freed=freed)
 
-    def _page(self, mailbox: str, page: Shown, *, whole: bool) -> HttpResponse:
+    def _page(self, mailbox: str, page: ListedPage, *, whole: bool) -> HttpResponse:
         status = b""
         if not page.messages:
             nothing = whole and not page.more
@@ -322,16 +329,16 @@ class OutboxHandlers:
             "sent_one": self.sent_one,
         }
 
-    def send(self, call: Call) -> HttpResponse:
+    def send(self, call: RoutedRequest) -> HttpResponse:
         """Taken in once it is in the courier's queue."""
         return respond(self._sending.send(call.mailbox, read_body(call.request, "application/json", NewMessage)))
 
-    def sent(self, call: Call) -> HttpResponse:
+    def sent(self, call: RoutedRequest) -> HttpResponse:
         """A page."""
         wanted = read_query(call.request.query, SentQuery)
         return respond(self._sending.page(call.mailbox, wanted.after, wanted.limit))
 
-    def sent_one(self, call: Call) -> HttpResponse:
+    def sent_one(self, call: RoutedRequest) -> HttpResponse:
         """One, by its Correlation."""
         return respond(self._sending.one(call.mailbox, call.id))
 
@@ -339,7 +346,7 @@ class OutboxHandlers:
 class NotificationHandlers:
     """Notification targets."""
 
-    def __init__(self, targets: TargetDesk) -> None:
+    def __init__(self, targets: NotificationTargetSettings) -> None:
         self._targets = targets
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -353,29 +360,29 @@ class NotificationHandlers:
             "resume_target": self.resume_target,
         }
 
-    def targets(self, call: Call) -> HttpResponse:
+    def targets(self, call: RoutedRequest) -> HttpResponse:
         """All of them."""
         return respond(self._targets.all(call.mailbox))
 
-    def add_target(self, call: Call) -> HttpResponse:
+    def add_target(self, call: RoutedRequest) -> HttpResponse:
         """With its secret."""
         return respond(self._targets.add(call.mailbox, read_body(call.request, "application/json", NewTarget)))
 
-    def remove_target(self, call: Call) -> HttpResponse:
+    def remove_target(self, call: RoutedRequest) -> HttpResponse:
         """Nothing is left to say of it."""
         self._targets.remove(call.mailbox, call.id)
         return respond(None)
 
-    def verify_target(self, call: Call) -> HttpResponse:
+    def verify_target(self, call: RoutedRequest) -> HttpResponse:
         """As it stands then."""
         code = read_body(call.request, "application/json", Code).code
         return respond(self._targets.verify(call.mailbox, call.id, code))
 
-    def rotate_target(self, call: Call) -> HttpResponse:
+    def rotate_target(self, call: RoutedRequest) -> HttpResponse:
         """With its new secret."""
         return respond(self._targets.rotate(call.mailbox, call.id))
 
-    def resume_target(self, call: Call) -> HttpResponse:
+    def resume_target(self, call: RoutedRequest) -> HttpResponse:
         """As it stands then."""
         return respond(self._targets.resume(call.mailbox, call.id))
 
@@ -398,36 +405,36 @@ class ContainerHandlers:
             "add_part": self.add_part,
         }
 
-    def storage(self, call: Call) -> HttpResponse:
+    def storage(self, call: RoutedRequest) -> HttpResponse:
         """How much of it is used."""
         return respond(self._storing.use(call.mailbox))
 
-    def containers(self, call: Call) -> HttpResponse:
+    def containers(self, call: RoutedRequest) -> HttpResponse:
         """A page."""
         wanted = read_query(call.request.query, ContainersQuery)
         return respond(self._storing.page(call.mailbox, wanted.after, wanted.limit))
 
-    def container(self, call: Call) -> HttpResponse:
+    def container(self, call: RoutedRequest) -> HttpResponse:
         """One, by its key, or a part of it."""
         return self._storing.container(call.mailbox, call.id, call.request)
 
-    def put_container(self, call: Call) -> HttpResponse:
+    def put_container(self, call: RoutedRequest) -> HttpResponse:
         """As it stands in the body."""
         kept, etag = self._storing.put(call.mailbox, call.id, call.request)
         return respond(kept, {"ETag": etag})
 
-    def join_parts(self, call: Call) -> HttpResponse:
+    def join_parts(self, call: RoutedRequest) -> HttpResponse:
         """The body names them."""
         wanted = read_body(call.request, JSON, Parts)
         kept, etag = self._storing.join(call.mailbox, call.id, call.request.headers, wanted)
         return respond(kept, {"ETag": etag})
 
-    def delete_container(self, call: Call) -> HttpResponse:
+    def delete_container(self, call: RoutedRequest) -> HttpResponse:
         """If nobody changed it meanwhile."""
         self._storing.delete(call.mailbox, call.id, call.request.headers)
         return respond(None)
 
-    def add_part(self, call: Call) -> HttpResponse:
+    def add_part(self, call: RoutedRequest) -> HttpResponse:
         """Of a container to come."""
         return respond(self._storing.add_part(call.mailbox, call.request))
 
@@ -445,12 +452,12 @@ class SettingsHandlers:
             "change_settings": self.change_settings,
         }
 
-    def settings(self, call: Call) -> HttpResponse:
+    def settings(self, call: RoutedRequest) -> HttpResponse:
         """What the owner set, and its ETag."""
         settings, etag = self._preferences.get(call.mailbox)
         return respond(settings, {"ETag": etag})
 
-    def change_settings(self, call: Call) -> HttpResponse:
+    def change_settings(self, call: RoutedRequest) -> HttpResponse:
         """Some of them, if nobody changed them meanwhile."""
         change = read_body(call.request, MERGE_PATCH, SettingsChange)
         settings, etag = self._preferences.change(call.mailbox, change, call.request.headers.get("if-match", ""))
@@ -464,7 +471,7 @@ class AboutHandlers:
         """Each by the id of its operation."""
         return {"openapi": self.openapi}
 
-    def openapi(self, call: Call) -> HttpResponse:
+    def openapi(self, call: RoutedRequest) -> HttpResponse:
         """What all of this looks like."""
         data = document()
         etag = f'"{sha256(data).hexdigest()[:32]}"'

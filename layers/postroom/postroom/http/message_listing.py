@@ -36,7 +36,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ListedPage:
     """A page: each message in JSON. `cursor`: where it ends; `more`: whether there is more now.
 
     `unreadable`: ids of messages that belong here, and cannot be read where they lie.
@@ -53,11 +53,11 @@ class Shown:
         return not (self.messages or self.unreadable or self.more)
 
 
-ANOTHER_PASS: Final = Shown([], "", more=True, unreadable=[])
+ANOTHER_PASS: Final = ListedPage([], "", more=True, unreadable=[])
 """There is something behind the cursor: the next page is the first of a new pass."""
 
 
-class Shelves:
+class MessageListing:
     """Reads; writes nothing. `clock`: epoch seconds. What is fetched, is by `until` at the latest."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Shelves:
 
     def page(
         self, mailbox: str, after: str, limit: int, max_bytes: int, partner: frozenset[str], until: float
-    ) -> Shown:
+    ) -> ListedPage:
         """Messages after a cursor, at least one if there are any; fewer than are wished for, where time is over.
 
         `partner`: how those of one conversation may be filed; empty: of all. Raises TheirError(CURSOR_INVALID),
@@ -107,7 +107,7 @@ class Shelves:
                 messages.append(message)
             # What is gone meanwhile is passed over.
             place, done = row.key.sk, done + 1
-        return Shown(messages, write_cursor(mailbox, place), more or done < len(chosen), unreadable)
+        return ListedPage(messages, write_cursor(mailbox, place), more or done < len(chosen), unreadable)
 
     def behind(self, mailbox: str, after: str, partner: frozenset[str]) -> frozenset[RowKey] | None:
         """What stays in a mailbox up to a cursor; None: more than is watched. Raises as `page` does."""

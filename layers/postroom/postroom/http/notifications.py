@@ -28,7 +28,7 @@ from postroom.core.timestamps import write_timestamp
 from postroom.outbound.notifications import Notification
 from postroom.outbound.ports import Clock, NewId, SendQueue
 from postroom.storage.directory import notification_targets as stored
-from postroom.storage.directory.notification_targets import MAX_TARGETS, Kind, Targets
+from postroom.storage.directory.notification_targets import MAX_TARGETS, NotificationTargets, TargetKind
 from postroom.storage.limits.codes import CodeLimits
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
@@ -49,12 +49,12 @@ class Offer:
     port: int
     topics: str
 
-    def check(self, wanted: NewTarget) -> Kind:
+    def check(self, wanted: NewTarget) -> TargetKind:
         """Of which kind a target is. Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID."""
         match wanted.kind:
             case "webhook":
                 self._check_url(wanted.to)
-                return Kind.WEBHOOK
+                return TargetKind.WEBHOOK
             case "sns":
                 if self.topics == NO_TOPICS:
                     raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment publishes to no topics of SNS")
@@ -62,7 +62,7 @@ class Offer:
                     raise TheirError(TARGET_INVALID, "it is not the ARN of a standard topic of SNS")
                 if not fnmatchcase(wanted.to, self.topics):
                     raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment may not publish to this topic")
-                return Kind.TOPIC
+                return TargetKind.TOPIC
             case "email":
                 raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment sends no e-mail")
 
@@ -76,14 +76,14 @@ class Offer:
             raise TheirError(TARGET_INVALID, error.detail) from None
 
 
-class TargetDesk:
+class NotificationTargetSettings:
     """Takes targets in, verifies them, and shows them. All of it raises NotNowError: STORE_UNAVAILABLE,
     SIGNING_KEY_UNAVAILABLE; what is said of one target, TheirError(TARGET_UNKNOWN)."""
 
     def __init__(
         self,
         *,
-        targets: Targets,
+        targets: NotificationTargets,
         codes: CodeLimits,
         keys: WebhookKeys,
         courier: SendQueue,
@@ -149,7 +149,7 @@ class TargetDesk:
     def rotate(self, mailbox: str, target_id: str) -> Target:
         """Give a webhook a new secret, which the answer alone shows. Raises TheirError(NOT_A_REQUEST) for a topic."""
         target = self._find(mailbox, target_id)
-        if target.kind is not Kind.WEBHOOK:
+        if target.kind is not TargetKind.WEBHOOK:
             raise TheirError(NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
         self._keys.require()
         self._targets.rotate(target, self._now_ms())
@@ -162,16 +162,16 @@ class TargetDesk:
         self._targets.resume(self._find(mailbox, target_id))
         return _told(self._find(mailbox, target_id))
 
-    def _find(self, mailbox: str, target_id: str) -> stored.Target:
+    def _find(self, mailbox: str, target_id: str) -> stored.NotificationTarget:
         target = self._targets.find(mailbox, target_id)
         if target is None:
             raise TheirError(TARGET_UNKNOWN)
         return target
 
-    def _secret(self, target: stored.Target) -> str:
-        return self._keys.secret(target) if target.kind is Kind.WEBHOOK else ""
+    def _secret(self, target: stored.NotificationTarget) -> str:
+        return self._keys.secret(target) if target.kind is TargetKind.WEBHOOK else ""
 
-    def _check_code(self, target: stored.Target, code: str) -> None:
+    def _check_code(self, target: stored.NotificationTarget, code: str) -> None:
         # Counted first: who guesses in many requests at once has no more tries.
         tried = self._targets.take_try(target, MAX_TRIES)
         if not (tried and compare_digest(code.strip().upper().encode(), self._keys.code(target).encode())):
@@ -181,7 +181,7 @@ class TargetDesk:
         if not self._codes.take(mailbox, int(self._clock()), CODES_A_DAY):
             raise NotNowError(TOO_MANY_REQUESTS, f"{CODES_A_DAY} codes are sent for a mailbox in a day (UTC)")
 
-    def _send_code(self, target: stored.Target) -> None:
+    def _send_code(self, target: stored.NotificationTarget) -> None:
         told = Notification(target.mailbox, target.id, self._new_id(), self._now_ms(), target.challenge)
         self._courier.send(told.encode(), group=told.group)
 
@@ -189,7 +189,7 @@ class TargetDesk:
         return int(self._clock() * 1000)
 
 
-def _told(target: stored.Target, secret: str = "") -> Target:
+def _told(target: stored.NotificationTarget, secret: str = "") -> Target:
     return Target(
         id=target.id,
         kind=target.kind.value,

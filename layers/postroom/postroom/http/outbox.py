@@ -19,13 +19,13 @@ from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock, NewId, SendQueue
-from postroom.pipeline.ports import Directory
+from postroom.pipeline.ports import DeploymentRules
 from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
 from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_uuid
 from postroom.protocols.nlweb.schema import BY_NAME
 from postroom.protocols.nlweb.sign import Draft, check_draft, content_of, header_of
 from postroom.storage.keys import ROW_PREFIX
-from postroom.storage.outbox import Identity, Message, Outbox, digest_of_token
+from postroom.storage.outbox import Outbox, OutboxMessage, OutgoingIdentity, digest_of_token
 from postroom.storage.queues import MAX_BODY_BYTES
 
 
@@ -38,7 +38,7 @@ class Sending:
     def __init__(
         self,
         *,
-        directory: Directory,
+        directory: DeploymentRules,
         outbox: Outbox,
         courier: SendQueue,
         max_bytes: int,
@@ -109,14 +109,16 @@ class Sending:
             )
         return outgoing
 
-    def _written(self, draft: Draft, wanted: NewMessage, *, now: int, forget_at: int) -> Message:
+    def _written(self, draft: Draft, wanted: NewMessage, *, now: int, forget_at: int) -> OutboxMessage:
         """The message of this token, as it stands in the outbox from now on, or did before."""
         token = digest_of_token(wanted.token)
         identity = self._outbox.identify(
-            draft.sender, token, _digest(draft, wanted), Identity(draft.correlation, draft.timestamp_ms),
+            draft.sender, token, _digest(draft, wanted), OutgoingIdentity(draft.correlation, draft.timestamp_ms),
             now=now, forget_at=forget_at,
         )  # fmt: skip
-        message = Message(draft.sender, identity.correlation, identity.at_ms, draft.receiver, draft.subject, token)
+        message = OutboxMessage(
+            draft.sender, identity.correlation, identity.at_ms, draft.receiver, draft.subject, token
+        )
         return self._outbox.put(message, now=now, forget_at=forget_at)
 
 
@@ -126,7 +128,7 @@ def _digest(draft: Draft, wanted: NewMessage) -> str:
     return hash_of(signed_text_of(content_of(asked), header_of(asked)))
 
 
-def _told(message: Message) -> SentMessage:
+def _told(message: OutboxMessage) -> SentMessage:
     end, reported = message.end, message.reported
     told = SentMessage(
         message.correlation, message.state, message.receiver, message.subject, write_timestamp(message.at_ms)

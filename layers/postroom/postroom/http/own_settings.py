@@ -18,20 +18,20 @@ from postroom.protocols.nlweb.blocks import read_block
 from postroom.protocols.nlweb.envelope import MAX_SUBJECT
 from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailbox, Mailboxes, OwnSettings, read_own_settings
+from postroom.storage.directory.mailboxes import Mailboxes, MailboxRecord, OwnSettings, read_own_settings
 
 MAX_OWN_BYTES: Final = 32_768
 """As they are stored: the door and the worker read them with the mailbox."""
 
 
-class Directory(Protocol):
+class SettingsDirectory(Protocol):
     """What is known of domains and mailboxes."""
 
     def domain(self, name: str) -> Domain | None:
         """A domain and its operator's rules; None: none is served here under this name."""
         ...
 
-    def mailbox(self, name: str) -> Mailbox:
+    def mailbox(self, name: str) -> MailboxRecord:
         """Who may pick its mail up."""
         ...
 
@@ -43,7 +43,7 @@ class Directory(Protocol):
 class MessageSettings:
     """Reads and changes them."""
 
-    def __init__(self, mailboxes: Mailboxes, directory: Directory) -> None:
+    def __init__(self, mailboxes: Mailboxes, directory: SettingsDirectory) -> None:
         self._mailboxes = mailboxes
         self._directory = directory
 

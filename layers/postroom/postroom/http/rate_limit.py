@@ -9,7 +9,7 @@ from typing import Final
 
 from postroom.api.reasons import TOO_MANY_REQUESTS
 from postroom.core.errors import NotNowError
-from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.expiring_cache import Cache, CacheEntry
 
 MOST_MAILBOXES: Final = 10_000
 BURST_SECONDS: Final = 5
@@ -32,4 +32,4 @@ class Rate:
         empty_at = (kept.value if kept else now) + 1 / self._a_second
         if empty_at > now + BURST_SECONDS:
             raise NotNowError(TOO_MANY_REQUESTS)
-        self._empty_at.put(mailbox, Kept(empty_at, now, empty_at))
+        self._empty_at.put(mailbox, CacheEntry(empty_at, now, empty_at))

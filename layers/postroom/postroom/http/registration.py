@@ -26,7 +26,7 @@ A_SECOND: Final = 4
 """Strangers make us look names up, at each instance of the function."""
 
 
-class Directory(Protocol):
+class RegistrationDirectory(Protocol):
     """What is known of domains, and remembered of mailboxes."""
 
     def domain(self, name: str) -> Domain | None:
@@ -48,7 +48,7 @@ class Opening:
         tokens: Tokens,
         answered: AnsweredChallenges,
         users: Users,
-        directory: Directory,
+        directory: RegistrationDirectory,
         mailboxes: Mailboxes,
         of_a_name: Rate,
         of_all: Rate,

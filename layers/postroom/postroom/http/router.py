@@ -18,7 +18,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RoutedRequest:
     """A request, and the segments of its path that its route leaves open."""
 
     request: HttpRequest
@@ -35,9 +35,9 @@ class Call:
         return self.segments.get(ID) or self.segments.get(KEY, "")
 
 
-Handler = Callable[[Call], HttpResponse]
+Handler = Callable[[RoutedRequest], HttpResponse]
 """Raises TheirError, NotNowError."""
-Authenticator = Callable[[Call], None]
+Authenticator = Callable[[RoutedRequest], None]
 """Raises TheirError, NotNowError."""
 
 
@@ -125,7 +125,7 @@ class Router:
         method = "GET" if request.method == "HEAD" else request.method
         for route, open_ in found:
             if route.method == method:
-                call = Call(request, self._read_segments(open_))
+                call = RoutedRequest(request, self._read_segments(open_))
                 self._authenticators[route.authentication](call)
                 return route.handler(call)
         methods = {route.method for route, _ in found} | ({"OPTIONS"} if self._cors(request.path) else set())
@@ -133,5 +133,5 @@ class Router:
         return self._refuse(TheirError(METHOD_NOT_ALLOWED), {"Allow": allowed})
 
 
-def _admit(_call: Call) -> None:
+def _admit(_call: RoutedRequest) -> None:
     """Anybody."""

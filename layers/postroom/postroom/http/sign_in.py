@@ -17,7 +17,7 @@ from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Token, Tokens
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.directory.mailboxes import Mailbox, Mailboxes
+from postroom.storage.directory.mailboxes import Mailboxes, MailboxRecord
 from postroom.storage.limits.challenges import AnsweredChallenges
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
@@ -27,10 +27,10 @@ NOBODYS: Final = PublicSigningKey.from_bytes(
 )
 
 
-class Directory(Protocol):
+class OwnerDirectory(Protocol):
     """What is known of mailboxes."""
 
-    def mailbox(self, name: str) -> Mailbox:
+    def mailbox(self, name: str) -> MailboxRecord:
         """Who may pick its mail up."""
         ...
 
@@ -54,7 +54,7 @@ class SignIn:
         self,
         *,
         tokens: Tokens,
-        directory: Directory,
+        directory: OwnerDirectory,
         mailboxes: Mailboxes,
         users: Users,
         answered: AnsweredChallenges,

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from postroom.core.errors import OurError
-from postroom.jobs.bucket import Bucket, Found, Share
+from postroom.jobs.bucket import Bucket, BucketObject, Share
 from postroom.jobs.expiring import Went
 from postroom.jobs.patience import Patience
 from postroom.jobs.scanning import Table
 from postroom.jobs.sweeping import deleted
 from postroom.jobs.tally import Tally
-from postroom.storage.containers import PREFIX, Container, Part, Storage, read_kept
+from postroom.storage.containers import PREFIX, Part, Storage, StoredContainer, read_kept
 from postroom.storage.mail.expiry import GARBAGE_MS
 
 UNREADABLE: Final = "containers.unreadable"
@@ -58,7 +58,7 @@ class Archives:
         """All that lies under `box/`."""
         return self._bucket.shares(PREFIX)
 
-    def old(self, share: Share) -> Iterator[Found]:
+    def old(self, share: Share) -> Iterator[BucketObject]:
         """What of it is older than a day: no row comes to name it that does not name it now."""
         return self._bucket.older(share, self._before)
 
@@ -70,7 +70,7 @@ class Archives:
             else:
                 yield from (piece.object for piece in kept.pieces)
 
-    def delete(self, garbage: Iterable[Found]) -> Iterator[Went]:
+    def delete(self, garbage: Iterable[BucketObject]) -> Iterator[Went]:
         """Delete what is old and not named."""
         why = "objects that no row names"
         return deleted(self._bucket, self._tally, PREFIX, why, garbage, dry_run=self._dry_run)
@@ -80,7 +80,7 @@ class Archives:
         self._writes.owe(_TRANSACTION_UNITS - 1)
         return dropped > 0
 
-    def _kept(self, segment: int, segments: int) -> "Iterator[Container | Part | None]":
+    def _kept(self, segment: int, segments: int) -> "Iterator[StoredContainer | Part | None]":
         """What is kept; None: a row that cannot be read."""
         for row in self._table.rows(segment=segment, segments=segments):
             try:

@@ -35,7 +35,7 @@ _DIGITS: Final = "123456789abcdef"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BucketObject:
     """An object, and how many bytes it has."""
 
     name: str
@@ -100,16 +100,16 @@ class Bucket:
         edges = ["", *_DIGITS, ""]
         return [Share(prefix, *edge) for edge in pairwise(edges)]
 
-    def objects(self, share: "Share") -> Iterator[Found]:
+    def objects(self, share: "Share") -> Iterator[BucketObject]:
         """What there is of a share."""
         for entry in self._entries(share):
-            yield Found(entry["Key"], entry["Size"])
+            yield BucketObject(entry["Key"], entry["Size"])
 
-    def older(self, share: "Share", than: int) -> Iterator[Found]:
+    def older(self, share: "Share", than: int) -> Iterator[BucketObject]:
         """What of a share was written before a time (epoch milliseconds)."""
         for entry in self._entries(share):
             if entry["LastModified"].timestamp() * 1000 < than:
-                yield Found(entry["Key"], entry["Size"])
+                yield BucketObject(entry["Key"], entry["Size"])
 
     def unfinished(self, than: int) -> Iterator[Upload]:
         """Uploads in parts that were begun before a time (epoch milliseconds)."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from postroom.jobs.bucket import MOST_DELETED, Bucket
-from postroom.jobs.evidence import Evidence
+from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.tally import Tally
 
 T = TypeVar("T")
@@ -18,16 +18,16 @@ class Collector:
         self._tally = tally
         self._dry_run = dry_run
 
-    def collect(self, known: Iterable[Evidence]) -> None:
+    def collect(self, known: Iterable[ObjectEvidence]) -> None:
         """Delete what is known to be needed by nobody; of each object all evidence is added up before."""
         for _ in self.passed(known):
             self._tally.add("objects.left")
 
-    def passed(self, found: Iterable[T | Evidence]) -> Iterator[T | Evidence]:
+    def passed(self, found: Iterable[T | ObjectEvidence]) -> Iterator[T | ObjectEvidence]:
         """What is found, without what is known by now to be needed by nobody: that is deleted."""
         names: list[str] = []
         for each in found:
-            if not (isinstance(each, Evidence) and each.complete):
+            if not (isinstance(each, ObjectEvidence) and each.complete):
                 yield each
                 continue
             self._tally.add("objects.collected")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ObjectEvidence:
     """Of one object. `lines`: how many it has; 0: that is not known here. `past`: a bit for each line, first line
     first, from the lowest bit of the first byte on. `size`: of the object, in bytes; 0: that is not known here."""
 
@@ -31,10 +31,10 @@ def bits(numbers: Iterable[int]) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
 
 
-def added_up(source: str, parts: Iterable[Evidence]) -> Evidence:
+def added_up(source: str, parts: Iterable[ObjectEvidence]) -> ObjectEvidence:
     """All that is known of an object."""
     value, lines, size = 0, 0, 0
     for part in parts:
         value |= int.from_bytes(part.past, "little")
         lines, size = max(lines, part.lines), max(size, part.size)
-    return Evidence(source, lines, value.to_bytes((value.bit_length() + 7) // 8, "little"), size)
+    return ObjectEvidence(source, lines, value.to_bytes((value.bit_length() + 7) // 8, "little"), size)

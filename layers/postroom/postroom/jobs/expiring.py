@@ -14,7 +14,7 @@ from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Tally
 from postroom.storage.aws.attributes import PK
-from postroom.storage.directory.mailboxes import CLOSED, DM3, TTL_DAYS, Mailbox, Mailboxes
+from postroom.storage.directory.mailboxes import CLOSED, DM3, TTL_DAYS, Mailboxes, MailboxRecord
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
 from postroom.storage.keys import partition
 from postroom.storage.limits.quotas import Usages
@@ -143,10 +143,10 @@ class Expirer:
             self._tally.add("bytes.expired", size)
         return gone
 
-    def _ends(self, mailbox: Mailbox, *, is_dm3: bool) -> Ends:
+    def _ends(self, mailbox: MailboxRecord, *, is_dm3: bool) -> Ends:
         return ends_of(mailbox, is_dm3=is_dm3, periods=self._periods, now=self._now)
 
-    def _find(self, name: str) -> Mailbox | None:
+    def _find(self, name: str) -> MailboxRecord | None:
         """A mailbox as it is now; None: its row is of no form that this release knows."""
         try:
             return self._reads.ask(lambda: self._mailboxes.find(name))

@@ -6,10 +6,10 @@ from concurrent.futures import Executor, Future
 from typing import Final
 
 from postroom.jobs.bucket import Bucket
-from postroom.jobs.evidence import Evidence, bits
+from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.registers import Registers
 from postroom.jobs.tally import Tally
-from postroom.storage.mail.chunks import Kept, cut
+from postroom.storage.mail.chunks import ChunkLine, cut
 from postroom.storage.mail.segments import Place, lay_out_encoded
 
 _JSON_LINES: Final = "application/jsonl"
@@ -40,10 +40,10 @@ class Mover:
         self._new_name = new_name
         self._dry_run = dry_run
 
-    def move(self, lines: Iterable[Kept]) -> Iterator[Evidence]:
+    def move(self, lines: Iterable[ChunkLine]) -> Iterator[ObjectEvidence]:
         """Move lines that come in their order; the evidence is of where they were copied from."""
         # While the rows of one chunk move, the next is written and the one after it gathered.
-        written: tuple[Sequence[Kept], Future[Sequence[Place]]] | None = None
+        written: tuple[Sequence[ChunkLine], Future[Sequence[Place]]] | None = None
         for chunk in cut(lines):
             following = chunk, self._pool.submit(self._write, chunk)
             if written:
@@ -52,7 +52,7 @@ class Mover:
         if written:
             yield from self._swing(written[0], written[1].result())
 
-    def _write(self, chunk: Sequence[Kept]) -> Sequence[Place]:
+    def _write(self, chunk: Sequence[ChunkLine]) -> Sequence[Place]:
         self._tally.add("chunks")
         with self._tally.timed("write"):
             data, places = lay_out_encoded([line.data for line in chunk], self._new_name())
@@ -61,7 +61,7 @@ class Mover:
                 self._bucket.put_new(places[0].object, data, _JSON_LINES)
             return places
 
-    def _swing(self, chunk: Sequence[Kept], places: Sequence[Place]) -> Iterator[Evidence]:
+    def _swing(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
         if not self._dry_run:
             self._swing_all(list(zip(chunk, places, strict=True)))
         # Whether moved or refused, each row has left its line's source, or would have.
@@ -69,14 +69,14 @@ class Mover:
         for line in chunk:
             answered[line.source].append(line.number)
         for source, numbers in answered.items():
-            yield Evidence(source, 0, bits(numbers))
+            yield ObjectEvidence(source, 0, bits(numbers))
 
-    def _swing_all(self, lines: Sequence[tuple[Kept, Place]]) -> None:
+    def _swing_all(self, lines: Sequence[tuple[ChunkLine, Place]]) -> None:
         with self._tally.timed("swing"):
             # In as many parts as there are threads: to hand over one line costs as much as half a request.
             swung = sum(self._pool.map(self._swing_some, [lines[part::_PARTS] for part in range(_PARTS)]))
         self._tally.add("lines.swung", swung)
         self._tally.add("lines.refused", len(lines) - swung)
 
-    def _swing_some(self, lines: Iterable[tuple[Kept, Place]]) -> int:
+    def _swing_some(self, lines: Iterable[tuple[ChunkLine, Place]]) -> int:
         return sum(self._registers.swing(line.row, line.source, place) for line, place in lines)

@@ -15,7 +15,7 @@ REPORTS: Final = "jobs/reports/"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JobReport:
     """Of one run. `job`: `compact` or `expire`. `began`, `ended`: epoch milliseconds. `counts`: of all its tasks.
 
     `lag_ms`: how old the oldest segment was that no run had come to; 0: there was none. `settled`: until when it looked

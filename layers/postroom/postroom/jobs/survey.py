@@ -7,14 +7,14 @@ from typing import Final
 
 from postroom.core.errors import OurError
 from postroom.jobs.ahead import ahead
-from postroom.jobs.bucket import Bucket, Found
-from postroom.jobs.evidence import Evidence, bits
+from postroom.jobs.bucket import Bucket, BucketObject
+from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
 from postroom.storage.keys import SEGMENTS, hour_of
-from postroom.storage.mail.chunks import Kept
+from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.past import PAST, Stand, stand_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.rounds import moves
@@ -39,8 +39,8 @@ class Terms:
 class _Looked:
     """What was found in one object so far; `kept_bytes` as they lie there."""
 
-    found: Found
-    kept: list[Kept] = field(default_factory=list)
+    found: BucketObject
+    kept: list[ChunkLine] = field(default_factory=list)
     kept_bytes: int = 0
     lines: int = 0
     past: list[int] = field(default_factory=list)
@@ -69,12 +69,12 @@ class Survey:
         self._pool = pool
         self._moves = moves
 
-    def survey(self, objects: Iterable[Found]) -> Iterator[Kept | Evidence]:
+    def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | ObjectEvidence]:
         """The lines that are to move, and for each object what is known of its lines."""
         for looked in ahead(self._pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
             yield from looked
 
-    def _look(self, group: Sequence[Found]) -> "list[Kept | Evidence]":
+    def _look(self, group: Sequence[BucketObject]) -> "list[ChunkLine | ObjectEvidence]":
         seen: list[_Looked] = []
         waiting: list[tuple[_Looked, int, Read]] = []
         size = 0
@@ -96,7 +96,7 @@ class Survey:
         self._judge(waiting)
         return [each for looked in seen for each in self._told(looked)]
 
-    def _raw(self, found: Found) -> Iterator[tuple[int, bytes | int]]:
+    def _raw(self, found: BucketObject) -> Iterator[tuple[int, bytes | int]]:
         with self._tally.timed("read"):
             try:
                 pieces = self._bucket.read(found.name)
@@ -116,7 +116,7 @@ class Survey:
         for looked, number, read in waiting:
             stand = self._stand(read, rows[read.copy.row])
             if stand is Stand.HERE:
-                looked.kept.append(Kept(read.copy.row, read.conversation, looked.found.name, number, read.moved))
+                looked.kept.append(ChunkLine(read.copy.row, read.conversation, looked.found.name, number, read.moved))
                 looked.kept_bytes += read.copy.place.length + 1
                 continue
             self._tally.add(f"{'dropped' if stand in PAST else 'left'}.{stand}")
@@ -135,7 +135,7 @@ class Survey:
         held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self._terms.held
         return Stand.HELD if held else stand
 
-    def _told(self, looked: _Looked) -> Iterator[Kept | Evidence]:
+    def _told(self, looked: _Looked) -> Iterator[ChunkLine | ObjectEvidence]:
         found = looked.found
         if looked.damaged:
             self._quarantine.put(found.name, looked.damaged)
@@ -146,11 +146,11 @@ class Survey:
             yield from looked.kept
         else:
             self._tally.add("lines.stay", len(looked.kept))
-        yield Evidence(found.name, looked.lines, bits(looked.past), found.size)
+        yield ObjectEvidence(found.name, looked.lines, bits(looked.past), found.size)
 
 
-def _groups(objects: Iterable[Found]) -> Iterator[list[Found]]:
-    group: list[Found] = []
+def _groups(objects: Iterable[BucketObject]) -> Iterator[list[BucketObject]]:
+    group: list[BucketObject] = []
     for found in objects:
         if group and _bytes(group) + found.size > _GROUP_BYTES:
             yield group
@@ -160,5 +160,5 @@ def _groups(objects: Iterable[Found]) -> Iterator[list[Found]]:
         yield group
 
 
-def _bytes(group: Sequence[Found]) -> int:
+def _bytes(group: Sequence[BucketObject]) -> int:
     return sum(found.size for found in group)

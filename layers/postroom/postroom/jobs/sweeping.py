@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Final
 
-from postroom.jobs.bucket import MOST_DELETED, Bucket, Found, Share
+from postroom.jobs.bucket import MOST_DELETED, Bucket, BucketObject, Share
 from postroom.jobs.expiring import Went
 from postroom.jobs.tally import Tally
 from postroom.storage.containers import PREFIX
@@ -53,7 +53,7 @@ class Sweeper:
 
 
 def deleted(
-    bucket: Bucket, tally: Tally, where: str, why: str, garbage: Iterable[Found], *, dry_run: bool
+    bucket: Bucket, tally: Tally, where: str, why: str, garbage: Iterable[BucketObject], *, dry_run: bool
 ) -> Iterator[Went]:
     """Delete, many at once, and say how much it was. Raises NotNowError(STORE_UNAVAILABLE)."""
     count = size = 0

@@ -39,7 +39,7 @@ class Tally:
         return taken
 
 
-class Adding:
+class CountersAccumulator:
     """How Spark adds counts up: what it calls an accumulator's parameter."""
 
     def zero(self, _value: Counts) -> Counts:

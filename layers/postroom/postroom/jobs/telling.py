@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from postroom.jobs.reach import logs_client, s3_client
-from postroom.jobs.report import REPORTS, Report
+from postroom.jobs.report import REPORTS, JobReport
 from postroom.jobs.settings import JobSettings
 from postroom.net.aws import passing_faults
 from postroom.storage.mail.rounds import Before
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _JSON: Final = "application/json"
 
 
-def tell(report: Report, settings: JobSettings) -> None:
+def tell(report: JobReport, settings: JobSettings) -> None:
     """Print a report, store it, and send it to CloudWatch. Raises NotNowError(STORE_UNAVAILABLE)."""
     told = orjson.dumps(report.as_json())
     sys.stdout.write(told.decode() + "\n")
@@ -52,7 +52,7 @@ def last_told(job: str, objects: Objects) -> Before:
         return Before()
 
 
-def _send(logs: "CloudWatchLogsClient", group: str, report: Report, namespace: str) -> None:
+def _send(logs: "CloudWatchLogsClient", group: str, report: JobReport, namespace: str) -> None:
     stream = f"{report.job}-{report.began}"
     event = orjson.dumps(report.as_emf(namespace)).decode()
     with passing_faults():

@@ -15,7 +15,7 @@ from postroom.names.dns.records import CnameRecord, DnameRecord
 _MAX_CHAIN: Final = 16
 
 
-class Answer(NamedTuple):
+class ZoneAnswer(NamedTuple):
     """The contents of an answer, signatures included."""
 
     rcode: dns.rcode.Rcode
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
     authority: list[dns.rrset.RRset]
 
 
-def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> Answer:
+def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> ZoneAnswer:
     """What the tree says to a question of class IN (RFC 1034 §4.3.2, RFC 4592, RFC 6672 §3.2, RFC 4035 §3.1)."""
     chain: list[dns.rrset.RRset] = []
     # Of each wildcard on the way, and of the absence at its end.
@@ -37,27 +37,27 @@ def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> Answer:
             try:
                 alias = [_renamed(name, renaming[0])]
             except dns.name.NameTooLong:
-                return Answer(dns.rcode.YXDOMAIN, chain, proofs)
+                return ZoneAnswer(dns.rcode.YXDOMAIN, chain, proofs)
         else:
             source = _source(zone, name)
             if source is None:
                 _add(proofs, _denial(zone, origin, name))
-                return Answer(dns.rcode.NXDOMAIN, chain, proofs)
+                return ZoneAnswer(dns.rcode.NXDOMAIN, chain, proofs)
             if source.is_wild() and source != name:
                 # What a wildcard gave needs the proof that the name itself is not there.
                 _add(proofs, _covering(zone, name))
             if found := _signed(zone, source, rdtype, name):
                 _add(chain, found)
-                return Answer(dns.rcode.NOERROR, chain, proofs)
+                return ZoneAnswer(dns.rcode.NOERROR, chain, proofs)
             alias = _signed(zone, source, CNAME, name)
             if not alias:
                 _add(proofs, _denial(zone, origin, name))
-                return Answer(dns.rcode.NOERROR, chain, proofs)
+                return ZoneAnswer(dns.rcode.NOERROR, chain, proofs)
         chain += alias
         if rdtype == CNAME:
             break
         name = next(record.target for record in alias[0] if isinstance(record, CnameRecord))
-    return Answer(dns.rcode.NOERROR, chain, proofs)
+    return ZoneAnswer(dns.rcode.NOERROR, chain, proofs)
 
 
 def zone_of(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> tuple[dns.zone.Zone, dns.name.Name]:

@@ -20,7 +20,7 @@ import dns.opcode
 import dns.rcode
 from dns.rdatatype import NSEC, RRSIG, SOA
 
-from postroom.local.answers import Answer, answer, zone_of
+from postroom.local.answers import ZoneAnswer, answer, zone_of
 from postroom.local.zones import Zones, ZoneTree
 from postroom.names import dns as names_dns
 from postroom.names.dns import Question
@@ -31,7 +31,7 @@ _TCP_PAYLOAD = 65_535
 _BIND_TRIES = 20
 
 
-def _judge(zones: Zones, anchors: TrustAnchors, said: Answer) -> list[Verdict]:
+def _judge(zones: Zones, anchors: TrustAnchors, said: ZoneAnswer) -> list[Verdict]:
     """What a validating resolver finds of an answer: here the signatures of a zone all hold, or none does."""
 
     def ask(question: Question) -> names_dns.Answer:

@@ -28,7 +28,7 @@ from hypercorn.config import Config, Sockets
 from postroom.local import gateway
 from postroom.local.authority import Authority
 from postroom.local.clients import Clients
-from postroom.local.gateway import Answer, Api, Request, Route
+from postroom.local.gateway import Api, GatewayRequest, GatewayResponse, GatewayRoute
 from postroom.local.ports import HOST
 
 log = logging.getLogger(__name__)
@@ -42,18 +42,18 @@ _Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class Target:
+class EdgeTarget:
     """What stands behind a host: an HTTP API, and the clients of the account that its functions live in."""
 
     api: Api
     clients: Clients
 
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[GatewayRequest], GatewayResponse]
 """What stands behind a host that is no deployment's: a webhook's receiver."""
 
 
-def find_target(api_id: str, clients: Clients) -> Target:
+def find_target(api_id: str, clients: Clients) -> EdgeTarget:
     """Ask the embedded AWS for the routes of an API and the functions they lead to."""
     client = clients("apigatewayv2")
     functions = {}
@@ -62,14 +62,14 @@ def find_target(api_id: str, clients: Clients) -> Target:
             arn = integration["IntegrationUri"].split("/functions/", 1)[-1].removesuffix("/invocations")
             functions[integration["IntegrationId"]] = arn
     routes = tuple(
-        Route(route["RouteKey"], functions[route["Target"].removeprefix("integrations/")])
+        GatewayRoute(route["RouteKey"], functions[route["Target"].removeprefix("integrations/")])
         for page in client.get_paginator("get_routes").paginate(ApiId=api_id)
         for route in page["Items"]
     )
-    return Target(Api(clients.account, api_id, routes), clients)
+    return EdgeTarget(Api(clients.account, api_id, routes), clients)
 
 
-class Door:
+class Edge:
     """An HTTPS server on a loopback port, in a thread of its own; a context manager.
 
     `idle_seconds`: how long a client may be silent within a request.
@@ -78,7 +78,7 @@ class Door:
     def __init__(self, authority: Authority, port: int = 0, *, idle_seconds: float = IDLE_SECONDS) -> None:
         self._authority = authority
         self._idle_seconds = idle_seconds
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, EdgeTarget] = {}
         self._handlers: dict[str, Handler] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="door")
@@ -90,7 +90,7 @@ class Door:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="door", daemon=True)
 
-    def __enter__(self) -> "Door":
+    def __enter__(self) -> "Edge":
         self._thread.start()
         self._started.wait()
         return self
@@ -98,7 +98,7 @@ class Door:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def serve_host(self, host: str, target: Target) -> None:
+    def serve_host(self, host: str, target: EdgeTarget) -> None:
         """From now on, requests to `host` go to `target`."""
         self._targets[host.lower()] = target
 
@@ -191,7 +191,7 @@ class Door:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         return b"".join(chunks)
 
-    async def _answer(self, request: Request, request_id: str) -> Answer:
+    async def _answer(self, request: GatewayRequest, request_id: str) -> GatewayResponse:
         if handler := self._handlers.get(request.host):
             return await asyncio.get_running_loop().run_in_executor(self._pool, handler, request)
         target = self._targets.get(request.host)
@@ -211,7 +211,7 @@ class Door:
             return gateway.failure(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-def _invoke(clients: Clients, function: str, payload: bytes) -> Answer:
+def _invoke(clients: Clients, function: str, payload: bytes) -> GatewayResponse:
     client = clients("lambda")
     try:
         result = client.invoke(FunctionName=function, Payload=payload)
@@ -227,12 +227,12 @@ def _invoke(clients: Clients, function: str, payload: bytes) -> Answer:
     return gateway.read_result(answer)
 
 
-def _request(scope: dict[str, Any], body: bytes) -> Request:
+def _request(scope: dict[str, Any], body: bytes) -> GatewayRequest:
     headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"])
     host = next((value for name, value in headers if name in ("host", ":authority")), "")
     query = scope["query_string"].decode("latin-1")
     target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-    return Request(
+    return GatewayRequest(
         method=scope["method"],
         target=target,
         headers=headers,

@@ -40,7 +40,7 @@ _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/jav
 
 
 @dataclass(frozen=True)
-class Request:
+class GatewayRequest:
     """An HTTP request. `target` is path and query as sent; header names are lower-case, in order of arrival."""
 
     method: str
@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class GatewayResponse:
     """An HTTP response."""
 
     status: int
@@ -62,7 +62,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Route:
+class GatewayRoute:
     """A route key (`POST /inbox`, `ANY /x/{proxy+}`, `$default`) and the function it leads to (name or ARN)."""
 
     key: str
@@ -75,16 +75,16 @@ class Api:
 
     account: str
     api_id: str
-    routes: tuple[Route, ...]
+    routes: tuple[GatewayRoute, ...]
 
 
-def find_route(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+def find_route(routes: Iterable[GatewayRoute], method: str, path: str) -> tuple[GatewayRoute, dict[str, str]] | None:
     """Return the route of a request and its path parameters, or None (404).
 
     The most specific wins: full matches before those with a greedy variable before `$default`; a named method
     before ANY; a literal segment before a variable.
     """
-    best: tuple[tuple[bool, tuple[bool, ...], bool], Route, dict[str, str]] | None = None
+    best: tuple[tuple[bool, tuple[bool, ...], bool], GatewayRoute, dict[str, str]] | None = None
     default = None
     for route in routes:
         if route.key == "$default":
@@ -128,7 +128,7 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def build_event(
-    request: Request, api: Api, route: Route, parameters: Mapping[str, str], now: float, request_id: str
+    request: GatewayRequest, api: Api, route: GatewayRoute, parameters: Mapping[str, str], now: float, request_id: str
 ) -> dict[str, Any]:
     """Return the event (payload format 2.0) that the function is given; `now` in epoch seconds."""
     path, query = split_target(request.target)
@@ -173,7 +173,7 @@ def build_event(
     return event
 
 
-def _event_headers(request: Request, now: float, request_id: str) -> tuple[dict[str, str], list[str]]:
+def _event_headers(request: GatewayRequest, now: float, request_id: str) -> tuple[dict[str, str], list[str]]:
     kept: list[tuple[str, str]] = []
     cookies: list[str] = []
     for name, value in request.headers:
@@ -207,7 +207,7 @@ def _as_text(body: bytes, headers: Mapping[str, str]) -> str | None:
         return None
 
 
-def read_result(payload: bytes) -> Answer:
+def read_result(payload: bytes) -> GatewayResponse:
     """Return the HTTP answer that a function's result (JSON) stands for; a wrong result is a 500.
 
     An object with `statusCode` says itself what it is; of anything else the answer is inferred: 200,
@@ -218,14 +218,14 @@ def read_result(payload: bytes) -> Answer:
     result = json.loads(payload)
     if not isinstance(result, dict) or "statusCode" not in result:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-        return Answer(HTTPStatus.OK, (("content-type", "application/json"),), text.encode())
+        return GatewayResponse(HTTPStatus.OK, (("content-type", "application/json"),), text.encode())
     try:
         return _stated_answer(result)
     except (ValueError, TypeError, AttributeError, binascii.Error):
         return failure(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _stated_answer(result: Mapping[str, Any]) -> Answer:
+def _stated_answer(result: Mapping[str, Any]) -> GatewayResponse:
     status = result["statusCode"]
     if isinstance(status, bool) or not isinstance(status, int) or not 100 <= status <= 599:
         raise ValueError(status)
@@ -237,13 +237,13 @@ def _stated_answer(result: Mapping[str, Any]) -> Answer:
     body = base64.b64decode(text, validate=True) if result.get("isBase64Encoded") else text.encode()
     headers.setdefault("content-type", "text/plain;charset=UTF-8")
     cookies = [("set-cookie", str(cookie)) for cookie in result.get("cookies") or []]
-    return Answer(status, (*headers.items(), *cookies), body)
+    return GatewayResponse(status, (*headers.items(), *cookies), body)
 
 
-def failure(status: HTTPStatus) -> Answer:
+def failure(status: HTTPStatus) -> GatewayResponse:
     """Return the answer API Gateway gives of its own: `{"message": ...}`."""
     message = _MESSAGES.get(status, status.phrase)
-    return Answer(status, (("content-type", "application/json"),), json.dumps({"message": message}).encode())
+    return GatewayResponse(status, (("content-type", "application/json"),), json.dumps({"message": message}).encode())
 
 
 _MESSAGES = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Request Entity Too Large"}

@@ -47,7 +47,7 @@ _plain_getaddrinfo = socket.getaddrinfo
 _plain_open = io.open
 
 
-class Town(NamedTuple):
+class GuestNetwork(NamedTuple):
     """Where things are: `dns_port` (UDP and TCP) and `https_port`, both of 127.0.0.1."""
 
     dns_port: int
@@ -86,7 +86,7 @@ def run_guest(
         )
 
 
-def enter(town: Town, ca: Path) -> None:
+def enter(town: GuestNetwork, ca: Path) -> None:
     """Make this process, for the rest of its life, one that lives in `town`."""
     os.environ["SSL_CERT_FILE"], os.environ["SSL_CERT_DIR"] = str(ca), os.devnull
     _redirect_sockets(town)
@@ -95,7 +95,7 @@ def enter(town: Town, ca: Path) -> None:
     sys.addaudithook(_refuse)
 
 
-def _redirect_sockets(town: Town) -> None:
+def _redirect_sockets(town: GuestNetwork) -> None:
     asked: WeakKeyDictionary[socket.socket, Any] = WeakKeyDictionary()
 
     def turned(sock: socket.socket, address: Any) -> Any:
@@ -136,7 +136,7 @@ def _redirect_sockets(town: Town) -> None:
         setattr(socket.socket, method.__name__, method)
 
 
-def _redirect_names(town: Town) -> None:
+def _redirect_names(town: GuestNetwork) -> None:
     def getaddrinfo(
         host: Any,
         port: Any,
@@ -229,7 +229,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("script")
     parser.add_argument("arguments", nargs="*")
     said = parser.parse_args(arguments)
-    enter(Town(said.dns, said.https), said.ca)
+    enter(GuestNetwork(said.dns, said.https), said.ca)
     sys.argv = [said.script, *said.arguments]
     sys.path[0] = str(Path(said.script).absolute().parent)
     runpy.run_path(said.script, run_name="__main__")

@@ -31,7 +31,7 @@ Mapping = tuple[str, str, dict[str, Any]]
 """An event source mapping: account, region, and what MiniStack keeps of it."""
 
 
-class Turns:
+class InvocationSlots:
     """How many invocations run, by function; the others wait for their turn, first come, first served.
 
     A function that invokes itself and waits may time out.
@@ -98,7 +98,7 @@ def _mappings_to(key: Key) -> Iterator[dict[str, Any]]:
             yield mapping
 
 
-def bound_processes(turns: Turns) -> None:
+def bound_processes(turns: InvocationSlots) -> None:
     """Put the turns where MiniStack counts invocations, and where it decides whether to take a batch."""
     numbers = itertools.count(1)
     served: Counter[str] = Counter()
@@ -157,7 +157,7 @@ def fail_alone() -> None:
     lambda_runtime.Worker.invoke = invoke_alone
 
 
-def stop_at_once(turns: Turns) -> None:
+def stop_at_once(turns: InvocationSlots) -> None:
     """Let no invocation keep MiniStack from writing its state: who stops it gives it little time for that."""
 
     async def stopped() -> None:
@@ -175,7 +175,7 @@ def stop_at_once(turns: Turns) -> None:
 
 
 if __name__ == "__main__":
-    turns = Turns(*map(int, sys.argv[1:]))
+    turns = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(turns)
     fail_alone()
     stop_at_once(turns)

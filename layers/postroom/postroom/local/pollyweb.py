@@ -26,7 +26,7 @@ json.dump(told, sys.stdout)
 """
 
 
-class Sent(NamedTuple):
+class PollywebExchange(NamedTuple):
     """The envelope posted, the HTTP status (the client tells 200 for all that are no error), the JSON answered."""
 
     envelope: dict[str, JsonValue]
@@ -44,7 +44,7 @@ def send(
     dns_address: str,
     https_port: int,
     ca: Path,
-) -> Sent:
+) -> PollywebExchange:
     """Let the client sign and send one message from the domain `sender`; its own look-ups are part of that.
 
     `key_pem`: PKCS#8, Ed25519, its public half published at `pw1._domainkey.pw.<sender>` (the client counts the
@@ -55,4 +55,4 @@ def send(
     ran = run_guest(_PROGRAM, dns_address=dns_address, https_port=https_port, ca=ca, stdin=json.dumps(asked))
     if ran.returncode != 0:
         raise OurError(f"pollyweb did not send: {ran.stderr.strip().rpartition(chr(10))[2]}")
-    return Sent(**json.loads(ran.stdout))
+    return PollywebExchange(**json.loads(ran.stdout))

@@ -25,7 +25,7 @@ from postroom.local.authority import Authority
 from postroom.local.clients import REGION, Clients
 from postroom.local.deploy import deploy
 from postroom.local.dns import DnsServer
-from postroom.local.door import Door, find_target
+from postroom.local.door import Edge, find_target
 from postroom.local.emulator import Emulator, Processes
 from postroom.local.intrinsics import Resource
 from postroom.local.ports import HOST, free_port, require_free
@@ -44,7 +44,7 @@ class LogLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Deployment:
+class LocalDeployment:
     """One deployment of the template: an AWS account of its own within the embedded AWS."""
 
     name: str
@@ -53,7 +53,7 @@ class Deployment:
     client: Clients
     """`client("sqs")`: a boto3 client of this account."""
     resources: tuple[Resource, ...]
-    door: Door
+    door: Edge
 
     def serve_host(self, host: str) -> None:
         """From now on, HTTPS requests to `host` at the stack's door go to this deployment's HTTP API."""
@@ -98,7 +98,7 @@ class LocalStack:
         processes: Processes | None = None,
     ) -> None:
         self.template = template
-        self.deployments: dict[str, Deployment] = {}
+        self.deployments: dict[str, LocalDeployment] = {}
         self._state_dir = state_dir
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
         self._asked = {"dns": dns_port, "door": door_port, "aws": aws_port}
@@ -130,11 +130,11 @@ class LocalStack:
         self.dns = DnsServer(self.tree, HOST, self._port("dns", "DNS", with_udp=True))
         undo.enter_context(self.dns)
         self.authority = Authority(keep / "ca")
-        self.door = Door(self.authority, self._port("door", "the post offices"))
+        self.door = Edge(self.authority, self._port("door", "the post offices"))
         undo.enter_context(self.door)
         self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "door": self.door.port})
 
-    def deploy(self, name: str, parameters: Mapping[str, str] | None = None) -> Deployment:
+    def deploy(self, name: str, parameters: Mapping[str, str] | None = None) -> LocalDeployment:
         """Bring the template up under `name`, or bring what survived under that name to the template of now.
 
         The stack fills in those of its own parameters that the template declares; `parameters` go before them.
@@ -146,7 +146,7 @@ class LocalStack:
         declared = read(self.template).get("Parameters", {})
         own = {key: value for key, value in (self.parameters() | _everything_of(account)).items() if key in declared}
         deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
-        deployment = Deployment(name, str(account), deployed.outputs, clients, deployed.resources, self.door)
+        deployment = LocalDeployment(name, str(account), deployed.outputs, clients, deployed.resources, self.door)
         self.deployments[name] = deployment
         return deployment
 

@@ -58,7 +58,7 @@ class Mode(StrEnum):
 _ENDINGS = frozenset(mode.value for mode in Mode)
 
 
-class Source(NamedTuple):
+class ZoneSource(NamedTuple):
     """A zone as somebody wrote it. `path`: its file; None: it was put by hand."""
 
     text: str
@@ -93,7 +93,7 @@ class ZoneTree:
         self._clock = clock
         self._lock = threading.RLock()
         self._keys: dict[dns.name.Name, ZoneKey] = {}
-        self._put: dict[dns.name.Name, Source] = {}
+        self._put: dict[dns.name.Name, ZoneSource] = {}
         self._files = self._look()
         self._read = _read_files(self._files)
         self._zones = self._build()
@@ -103,7 +103,7 @@ class ZoneTree:
         with self._lock:
             name = dns.name.from_text(origin)
             before = dict(self._put)
-            self._put[name] = Source(text, mode)
+            self._put[name] = ZoneSource(text, mode)
             try:
                 self._zones = self._build()
             except SettingsError:
@@ -175,7 +175,7 @@ class ZoneTree:
         origins = {above for origin in sources for above in _upwards(origin)} | {dns.name.root}
         zones = {}
         for origin in origins:
-            source = sources.get(origin, Source("", Mode.SIGNED))
+            source = sources.get(origin, ZoneSource("", Mode.SIGNED))
             zones[origin] = _parse(origin, source, int(self._clock()))
         for origin in origins - {dns.name.root}:
             mode = sources[origin].mode if origin in sources else Mode.SIGNED
@@ -205,8 +205,8 @@ def _upwards(name: dns.name.Name) -> Iterable[dns.name.Name]:
         yield name
 
 
-def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, Source]:
-    sources: dict[dns.name.Name, Source] = {}
+def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, ZoneSource]:
+    sources: dict[dns.name.Name, ZoneSource] = {}
     for path in sorted(paths):
         try:
             origin = dns.name.from_text(path.stem)
@@ -217,11 +217,11 @@ def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, Source]:
             raise SettingsError(f"{path}: not UTF-8, at byte {error.start}") from error
         if origin in sources:
             raise SettingsError(f"{path}: there is another file for the zone {origin}")
-        sources[origin] = Source(text, Mode(path.suffix[1:]), path)
+        sources[origin] = ZoneSource(text, Mode(path.suffix[1:]), path)
     return sources
 
 
-def _parse(origin: dns.name.Name, source: Source, serial: int) -> dns.zone.Zone:
+def _parse(origin: dns.name.Name, source: ZoneSource, serial: int) -> dns.zone.Zone:
     zone = _read_records(origin, source)
     try:
         _complete(origin, zone, serial)
@@ -241,7 +241,7 @@ def _complete(origin: dns.name.Name, zone: dns.zone.Zone, serial: int) -> None:
         _add(zone, origin, SOA, f"{host} hostmaster.{host} {serial} 3600 600 86400 60")
 
 
-def _read_records(origin: dns.name.Name, source: Source) -> dns.zone.Zone:
+def _read_records(origin: dns.name.Name, source: ZoneSource) -> dns.zone.Zone:
     tokens = dns.tokenizer.Tokenizer(source.text)
     try:
         return _read_zone(origin, tokens)
@@ -253,7 +253,7 @@ def _read_records(origin: dns.name.Name, source: Source) -> dns.zone.Zone:
         raise SettingsError(f"{_where(source)}the zone {origin} cannot be read: line {line}: {fault}") from error
 
 
-def _where(source: Source) -> str:
+def _where(source: ZoneSource) -> str:
     return f"{source.path}: " if source.path else ""
 
 

@@ -12,7 +12,7 @@ import dns.name
 from dns.rdatatype import TXT
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.names.dns import Ask
 from postroom.names.dns.records import TxtRecord
@@ -145,18 +145,20 @@ class KeyDirectory(Generic[K]):
                 # A remembered key stays: it still proves what it signed.
                 # What one name costs says nothing of its domain, to which anybody can make up names.
                 place = key if kept.value.reason is DNSSEC_TOO_COSTLY else _branch(owner)
-                self._failing.put(place, Kept(kept.value, kept.fetched_at, kept.expires_at))
+                self._failing.put(place, CacheEntry(kept.value, kept.fetched_at, kept.expires_at))
             elif isinstance(kept.value, TheirError):
-                self._refused.put(key, Kept(kept.value, kept.fetched_at, kept.expires_at))
+                self._refused.put(key, CacheEntry(kept.value, kept.fetched_at, kept.expires_at))
                 self._known.drop(key)
             else:
-                found = Kept(replace(kept.value, cached=True), kept.fetched_at, kept.expires_at)
+                found = CacheEntry(replace(kept.value, cached=True), kept.fetched_at, kept.expires_at)
                 self._known.put(key, found, weight=len(repr(found.value.evidence)))
                 self._refused.drop(key)
             del self._running[key]
         running.set_result(kept.value)
 
-    def _look_up(self, key: str, owner: dns.name.Name, fresh: bool) -> Kept[FoundKey[K] | TheirError | NotNowError]:
+    def _look_up(
+        self, key: str, owner: dns.name.Name, fresh: bool
+    ) -> CacheEntry[FoundKey[K] | TheirError | NotNowError]:
         times = self._times
         started = self._clock()
         verdict = validate(
@@ -167,23 +169,23 @@ class KeyDirectory(Generic[K]):
             # What costs too much now will do so in a moment, too.
             is_costly = verdict.reason is DNSSEC_TOO_COSTLY
             seconds = times.max_negative_seconds if is_costly else times.back_off_seconds
-            return Kept(NotNowError(verdict.reason, verdict.why), now, now + seconds)
+            return CacheEntry(NotNowError(verdict.reason, verdict.why), now, now + seconds)
         if isinstance(verdict, Bogus):
             with self._lock:
                 known = self._known.get(key, self._clock())
             if known:
                 # Whoever can tamper with answers could else take a key away that is proven.
-                return Kept(known.value, started, known.expires_at)
+                return CacheEntry(known.value, started, known.expires_at)
         if not isinstance(verdict, Secure):
             ttl = verdict.ttl if isinstance(verdict, Absent | Insecure) else times.max_negative_seconds
-            return Kept(discard_of(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
+            return CacheEntry(discard_of(owner, verdict), started, started + min(ttl, times.max_negative_seconds))
         try:
             parsed = self._parse([b"".join(r.strings) for r in verdict.records if isinstance(r, TxtRecord)])
         except TheirError as wrong:
-            return Kept(wrong, started, started + min(verdict.ttl, times.max_negative_seconds))
+            return CacheEntry(wrong, started, started + min(verdict.ttl, times.max_negative_seconds))
         expires_at = started + min(max(verdict.ttl, times.min_key_seconds), times.max_key_seconds)
         found = FoundKey(parsed, verdict.evidence, expires_at, cached=False, refetched=False)
-        return Kept(found, started, expires_at)
+        return CacheEntry(found, started, expires_at)
 
 
 def discard_of(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | EndlessAlias) -> TheirError:

@@ -9,7 +9,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.loading_cache import LoadingCache
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import FAULTS, Strings
-from postroom.net.https import NoSuchHostError, Response, can_be_reached
+from postroom.net.https import HttpsResponse, NoSuchHostError, can_be_reached
 from postroom.protocols.nlweb.names import read_host_name
 
 MAX_MANIFEST_BYTES = 16384
@@ -21,7 +21,7 @@ _PREFIXES = ("nlweb", "pw")
 _MAY_CHANGE_SOON = frozenset({408, 425, 429})
 
 
-class Feedback(NamedTuple):
+class FeedbackAddress(NamedTuple):
     """The domain that is to be told, or None and why not. `said`: the domain's own manifest says so."""
 
     domain: str | None
@@ -29,30 +29,30 @@ class Feedback(NamedTuple):
     said: bool = False
 
 
-NO_FEEDBACK = Feedback(None, "the manifest has no Feedback", said=True)
+NO_FEEDBACK = FeedbackAddress(None, "the manifest has no Feedback", said=True)
 
 
 class Gets(Protocol):
     """What a manifest is fetched with; `postroom.net.https.HttpsClient` is one."""
 
-    def get(self, url: str, accept: str) -> Response:
+    def get(self, url: str, accept: str) -> HttpsResponse:
         """Raises NoSuchHostError or another NotNowError."""
         ...
 
 
-def feedback_of(manifest: bytes) -> Feedback:
+def feedback_of(manifest: bytes) -> FeedbackAddress:
     """Read `About.Feedback`, or else the older `Identity.Feedback`, from a manifest (YAML, at most 16 kB).
 
     Never raises: a manifest is no message, and one that cannot be read names nobody.
     """
     if len(manifest) > MAX_MANIFEST_BYTES:
-        return Feedback(None, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
+        return FeedbackAddress(None, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
     try:
         root = yaml.load(manifest, Strings)  # noqa: S506 - makes strings, lists and dicts only
     except FAULTS:
-        return Feedback(None, "the manifest is no plain YAML")
+        return FeedbackAddress(None, "the manifest is no plain YAML")
     if not isinstance(root, dict):
-        return Feedback(None, "the manifest is no mapping, and so has no Feedback", said=True)
+        return FeedbackAddress(None, "the manifest is no mapping, and so has no Feedback", said=True)
     for section in ("About", "Identity"):
         members = root.get(section)
         if isinstance(members, dict) and "Feedback" in members:
@@ -66,10 +66,10 @@ def read_feedback_domain(value: object) -> str | None:
     return name if name and can_be_reached(name) else None
 
 
-def _checked(value: object) -> Feedback:
+def _checked(value: object) -> FeedbackAddress:
     name = read_feedback_domain(value)
     why = "the manifest says so" if name else "the manifest's Feedback is not a host name"
-    return Feedback(name, why, said=True)
+    return FeedbackAddress(name, why, said=True)
 
 
 class ManifestDirectory:
@@ -90,7 +90,7 @@ class ManifestDirectory:
         most: int = MAX_DOMAINS,
     ) -> None:
         self._https = https
-        self._cache: LoadingCache[Feedback] = LoadingCache(
+        self._cache: LoadingCache[FeedbackAddress] = LoadingCache(
             clock,
             lambda found: keep_seconds if found.domain else keep_none_seconds,
             most=most,
@@ -104,26 +104,26 @@ class ManifestDirectory:
         """
         return self.feedback_of(domain).domain
 
-    def feedback_of(self, domain: str) -> Feedback:
+    def feedback_of(self, domain: str) -> FeedbackAddress:
         """Tell the same, with the why. Raises as `feedback_domain_of` does."""
         return self._cache.get(domain, lambda: self._fetch(domain))
 
-    def _fetch(self, domain: str) -> Feedback:
+    def _fetch(self, domain: str) -> FeedbackAddress:
         if not can_be_reached(domain):
-            return Feedback(None, "only a host name has a manifest")
+            return FeedbackAddress(None, "only a host name has a manifest")
         for prefix in _PREFIXES:
             try:
                 answer = self._https.get(f"https://{prefix}.{domain}/manifest", accept="application/yaml, */*")
             except NoSuchHostError:
                 continue
             return read_manifest(answer, f"{prefix}.{domain}")
-        return Feedback(None, "the domain has no host that would serve a manifest")
+        return FeedbackAddress(None, "the domain has no host that would serve a manifest")
 
 
-def read_manifest(answer: Response, host: str) -> Feedback:
+def read_manifest(answer: HttpsResponse, host: str) -> FeedbackAddress:
     """What a host's answer to GET /manifest says. Raises NotNowError where another may come soon."""
     if answer.status == 200:
         return feedback_of(answer.body)
     if answer.status >= 500 or answer.status in _MAY_CHANGE_SOON:
         raise NotNowError(OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /manifest")
-    return Feedback(None, f"{host} answered {answer.status} to GET /manifest")
+    return FeedbackAddress(None, f"{host} answered {answer.status} to GET /manifest")

@@ -77,7 +77,7 @@ def parse_registry(data: bytes) -> dict[str, dict[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _CachedRegistry:
     """What was read last: the document and its texts, or why there are none; when that was, epoch seconds."""
 
     data: bytes
@@ -99,7 +99,7 @@ class PinnedRegistry:
         self._load = load
         self._clock = clock
         self._keep_seconds = keep_seconds
-        self._held = _Held(b"", None, "", read_at=float("-inf"))
+        self._held = _CachedRegistry(b"", None, "", read_at=float("-inf"))
         self._lock = Lock()
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
@@ -113,13 +113,13 @@ class PinnedRegistry:
             raise NotNowError(held.reason, held.why)
         return held.texts.get(name, {}).get(key)
 
-    def _read(self) -> _Held:
+    def _read(self) -> _CachedRegistry:
         old, reason = self._held, PROFILE_LOOKUP_FAILED
         try:
             data = self._load()
             # Most often nothing has changed, and YAML takes its time.
             texts = old.texts if old.texts is not None and data == old.data else parse_registry(data)
-            return _Held(data, texts, "", self._clock())
+            return _CachedRegistry(data, texts, "", self._clock())
         except NotNowError as error:
             why, reason = error.detail or error.reason.sentence, error.reason
         except OSError as error:
@@ -131,7 +131,7 @@ class PinnedRegistry:
             why,
             "no name is known until it can be read" if old.texts is None else "the old one stays",
         )
-        return _Held(old.data, old.texts, why, self._clock(), reason)
+        return _CachedRegistry(old.data, old.texts, why, self._clock(), reason)
 
 
 def _read(data: bytes) -> object:

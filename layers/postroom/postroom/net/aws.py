@@ -38,7 +38,7 @@ _ARGUMENTS, _ACTION, _KIND, _NAME = "postroom_arguments", "PostroomAction", "Pos
 _OWN_FAULTS: Final = "PostroomOwnFaults"
 
 
-class RefusedError(Exception):
+class ConditionFailedError(Exception):
     """The condition of a write did not hold. `item`: what stands there, if that was asked for and there is any."""
 
     def __init__(self, item: "Mapping[str, AttributeValueTypeDef]") -> None:
@@ -178,13 +178,13 @@ def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = Fals
 
 @contextmanager
 def conditional() -> Iterator[None]:
-    """A conditional write of DynamoDB: RefusedError where its condition did not hold, else as `passing_faults`."""
+    """A conditional write of DynamoDB: ConditionFailedError where it did not hold, else as `passing_faults`."""
     with passing_faults():
         try:
             yield
         except ClientError as error:
             if error_code(error) == "ConditionalCheckFailedException":
-                raise RefusedError(
+                raise ConditionFailedError(
                     cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
                 ) from None
             raise

@@ -37,7 +37,7 @@ class NoSuchHostError(NotNowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HttpsResponse:
     """What the other host answered: `headers` by lower-case name, repeated ones joined with ", "."""
 
     status: int
@@ -73,15 +73,17 @@ class HttpsClient:
         self._total_timeout = total_timeout
         self._max_response_bytes = max_response_bytes
 
-    def get(self, url: str, accept: str) -> Response:
+    def get(self, url: str, accept: str) -> HttpsResponse:
         """GET an https URL. Raises NotNowError (OutboundFailed) whatever goes wrong, NoSuchHostError among it."""
         return self._exchange("GET", url, [("Accept", accept)], None)
 
-    def post(self, url: str, body: bytes, content_type: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    def post(
+        self, url: str, body: bytes, content_type: str, *, headers: Mapping[str, str] | None = None
+    ) -> HttpsResponse:
         """POST a body to an https URL, with further headers. Raises as `get` does."""
         return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body)
 
-    def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+    def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> HttpsResponse:
         deadline = time.monotonic() + self._total_timeout
         host, target = split_url(url, self._port, allow_addresses=self._allow_private)
         backend = _PinnedBackend(self._addresses(host), deadline, self._connect_timeout)
@@ -118,7 +120,7 @@ class HttpsClient:
             raise _failed(f"{host} has no public address")
         return allowed[:MAX_ADDRESSES]
 
-    def _read(self, answer: httpcore.Response, host: str) -> Response:
+    def _read(self, answer: httpcore.Response, host: str) -> HttpsResponse:
         headers: dict[str, str] = {}
         for raw_name, raw_value in answer.headers:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -130,7 +132,7 @@ class HttpsClient:
             body += chunk
             if len(body) > self._max_response_bytes:
                 raise _failed(f"{host} answered with more than {self._max_response_bytes} bytes")
-        return Response(answer.status, headers, bytes(body))
+        return HttpsResponse(answer.status, headers, bytes(body))
 
 
 def split_url(url: str, only_port: int, *, allow_addresses: bool = False) -> tuple[str, str]:

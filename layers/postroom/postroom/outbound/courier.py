@@ -7,16 +7,16 @@ from enum import StrEnum
 from typing import Final
 
 from postroom.core.errors import NotNowError
-from postroom.outbound.discards import Notice, SummaryDue
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.ports import Clock, Manifests, SendQueue
-from postroom.outbound.postman import Postman
+from postroom.outbound.postman import EnvelopeSender
 from postroom.protocols.nlweb.feedback import body_of, summary_of
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.storage.keys import seen_key_nlweb
 from postroom.storage.limits.feedback import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
-from postroom.storage.mail.feedback_log import TellTale
+from postroom.storage.mail.feedback_log import FeedbackLog
 from postroom.storage.mail.register import Register
 from postroom.storage.mail.seen import Seen
 from postroom.storage.queues import LONGEST_DELAY_SECONDS
@@ -59,10 +59,10 @@ class Courier:
         *,
         seen: Seen,
         register: Register,
-        told: TellTale,
+        told: FeedbackLog,
         limits: FeedbackLimits,
         manifests: Manifests,
-        postman: Postman,
+        postman: EnvelopeSender,
         queue: SendQueue,
         rules: CourierRules,
         clock: Clock,
@@ -81,10 +81,10 @@ class Courier:
         self._new_uuid = new_uuid
         self._jitter = jitter
 
-    def deliver(self, notice: Notice | SummaryDue) -> Delivery:
+    def deliver(self, notice: DiscardNotification | DiscardSummaryDue) -> Delivery:
         """Tell, or send the notice back into the queue for later. Raises NotNowError where not even that went."""
         try:
-            return self._tell(notice) if isinstance(notice, Notice) else self._sum_up(notice)
+            return self._tell(notice) if isinstance(notice, DiscardNotification) else self._sum_up(notice)
         except NotNowError as error:
             _log.warning("Feedback for %s waits: %s", notice.sender, error)
             if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
@@ -92,7 +92,7 @@ class Courier:
             self._queue.send(notice.again().encode(), backoff(notice.tries, self._jitter()), group=notice.group)
             return Delivery.WAITING
 
-    def _tell(self, notice: Notice) -> Delivery:
+    def _tell(self, notice: DiscardNotification) -> Delivery:
         if self._lives_elsewhere(notice):
             return Delivery.SILENT
         told = self._told.find(notice.row)
@@ -120,7 +120,7 @@ class Courier:
         )
         return self._finish(notice, self._send(draft))
 
-    def _lives_elsewhere(self, notice: Notice) -> bool:
+    def _lives_elsewhere(self, notice: DiscardNotification) -> bool:
         """Whether a message was accepted under this key by another claim: then its sender is told nothing of this one.
 
         A stranger who knows a Correlation could make us say of an accepted message that it was discarded. Only that
@@ -137,13 +137,13 @@ class Courier:
         row = self._register.find(known.home)
         return row is None or row.discarded is None
 
-    def _take_share(self, notice: Notice) -> bool:
+    def _take_share(self, notice: DiscardNotification) -> bool:
         """Count one Feedback of this hour; beyond the share it is left to the hour's summary."""
         hour = int(self._clock()) // HOUR_SECONDS
         if self._limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
             return True
         if self._limits.withhold(notice.sender, hour, str(notice.reason)):
-            due = SummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
+            due = DiscardSummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
             self._queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
             self._limits.asked(notice.sender, hour)
         self._told.sent(notice.row, Delivery.SUMMARY)
@@ -154,7 +154,7 @@ class Courier:
         limit = DOMAINS_OF_A_BUFFER * max(1, self._rules.per_domain_and_hour)  # with no share, there are summaries
         return self._limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
 
-    def _sum_up(self, due: SummaryDue) -> Delivery:
+    def _sum_up(self, due: DiscardSummaryDue) -> Delivery:
         ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
         if self._clock() < ripe:
             delay = min(LONGEST_DELAY_SECONDS, int(ripe - self._clock()) + 1)
@@ -184,8 +184,8 @@ class Courier:
     def _send(self, draft: Draft) -> Delivery:
         return Delivery.DELIVERED if self._postman.post(draft).taken else Delivery.REFUSED
 
-    def _finish(self, notice: Notice | SummaryDue, outcome: Delivery) -> Delivery:
-        if isinstance(notice, Notice):
+    def _finish(self, notice: DiscardNotification | DiscardSummaryDue, outcome: Delivery) -> Delivery:
+        if isinstance(notice, DiscardNotification):
             self._told.sent(notice.row, outcome)
         else:
             self._limits.sent(notice.sender, notice.hour, outcome)
@@ -198,5 +198,5 @@ def backoff(tries: int, jitter: float) -> int:
     return int(longest * (0.5 + 0.5 * jitter))
 
 
-def _begun_ms(notice: Notice | SummaryDue) -> int:
-    return notice.since_ms if isinstance(notice, Notice) else (notice.hour + 1) * HOUR_SECONDS * 1000
+def _begun_ms(notice: DiscardNotification | DiscardSummaryDue) -> int:
+    return notice.since_ms if isinstance(notice, DiscardNotification) else (notice.hour + 1) * HOUR_SECONDS * 1000

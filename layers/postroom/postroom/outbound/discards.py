@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from postroom.core.reason import Reason
 from postroom.core.typed_members import Members
 from postroom.outbound.queue_form import write
-from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.feedback import is_due
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.reasons import reason_of
@@ -16,7 +16,7 @@ _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class DiscardNotification:
     """A discard. `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name it tells."""
 
     row: RowKey
@@ -32,7 +32,7 @@ class Notice:
     kind: ClassVar = "discard"
 
     @classmethod
-    def read(cls, members: Members) -> "Notice":
+    def read(cls, members: Members) -> "DiscardNotification":
         """The same from the members of a queue message. Raises ValueError."""
         return cls(
             RowKey(members.text("pk"), members.text("sk")),
@@ -51,7 +51,7 @@ class Notice:
         """Its message group in the courier's queue."""
         return told_group(self.sender)
 
-    def again(self) -> "Notice":
+    def again(self) -> "DiscardNotification":
         """The same, after one more try."""
         return replace(self, tries=self.tries + 1)
 
@@ -75,7 +75,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryDue:
+class DiscardSummaryDue:
     """The summary of what was withheld from `sender` in `hour` (hours since the epoch)."""
 
     receiver: str
@@ -87,7 +87,7 @@ class SummaryDue:
     kind: ClassVar = "summary"
 
     @classmethod
-    def read(cls, members: Members) -> "SummaryDue":
+    def read(cls, members: Members) -> "DiscardSummaryDue":
         """The same from the members of a queue message. Raises ValueError."""
         return cls(
             members.text("receiver"),
@@ -102,7 +102,7 @@ class SummaryDue:
         """Its message group in the courier's queue."""
         return told_group(self.sender)
 
-    def again(self) -> "SummaryDue":
+    def again(self) -> "DiscardSummaryDue":
         """The same, after one more try."""
         return replace(self, tries=self.tries + 1)
 
@@ -121,7 +121,7 @@ class SummaryDue:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class FeedbackRequest:
     """What of a message its sender's buffer is told by, should it be discarded (NLWeb; dm3 has no Feedback)."""
 
     receiver: str
@@ -131,16 +131,18 @@ class Telling:
     dialect: Dialect
 
 
-def telling_of(envelope: Envelope) -> Telling | None:
+def telling_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
     """By what a discard of the envelope is told; None: nobody is."""
     if not is_due(envelope.subject, envelope.sender):
         return None
-    return Telling(envelope.receiver, envelope.sender, envelope.correlation, envelope.claimed_hash, envelope.dialect)
+    return FeedbackRequest(
+        envelope.receiver, envelope.sender, envelope.correlation, envelope.claimed_hash, envelope.dialect
+    )
 
 
-def notice_of(row: RowKey, reason: Reason, telling: Telling, since_ms: int) -> Notice:
+def notice_of(row: RowKey, reason: Reason, telling: FeedbackRequest, since_ms: int) -> DiscardNotification:
     """What the courier is to tell."""
-    return Notice(
+    return DiscardNotification(
         row, reason, telling.receiver, telling.sender, telling.correlation, telling.digest, telling.dialect, since_ms
     )
 

@@ -10,7 +10,7 @@ from postroom.core.ijson import parse
 from postroom.core.loading_cache import LoadingCache
 from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.names.manifest import ManifestDirectory, read_feedback_domain
-from postroom.net.https import Response
+from postroom.net.https import HttpsResponse
 from postroom.outbound.ports import Clock
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
@@ -27,7 +27,7 @@ _KEEP_SECONDS: Final = 3600
 class Posts(Protocol):
     """What the graph is asked through; `postroom.net.https.HttpsClient` is one."""
 
-    def post(self, url: str, body: bytes, content_type: str) -> Response:
+    def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
         """Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 

@@ -1,7 +1,7 @@
 """Notifications that mail is waiting: their form in the courier's queue, and the body that targets get.
 
-The worker says of a mailbox that something came in (`Waiting`); the courier makes of that one `Notification` for each
-target, with tries of its own. A target is never told from whom, what, or how much.
+The worker says of a mailbox that something came in (`MailWaiting`); the courier makes of that one `Notification` for
+each target, with tries of its own. A target is never told from whom, what, or how much.
 """
 
 import json
@@ -16,7 +16,7 @@ from postroom.storage.keys import notify_group
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class MailWaiting:
     """Something waits in a mailbox. `after_ms`: of a message for the end of an interval, the turn that began it.
 
     `mark`: of that message alone, however often it is tried: by this it knows the turn that it took.
@@ -30,7 +30,7 @@ class Waiting:
     kind: ClassVar = "waiting"
 
     @classmethod
-    def read(cls, members: Members) -> "Waiting":
+    def read(cls, members: Members) -> "MailWaiting":
         """The same from the members of a queue message. Raises ValueError."""
         return cls(members.text("waiting"), members.whole("after"), members.text("mark"), members.whole("tries"))
 
@@ -39,7 +39,7 @@ class Waiting:
         """Its message group in the courier's queue."""
         return notify_group(self.mailbox)
 
-    def again(self) -> "Waiting":
+    def again(self) -> "MailWaiting":
         """The same, after one more try."""
         return replace(self, tries=self.tries + 1)
 

@@ -15,10 +15,15 @@ from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.outbound.courier import backoff
-from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.ports import Clock, NewId, SendQueue
-from postroom.storage.directory.debounce import Turn, Turns
-from postroom.storage.directory.notification_targets import Kind, Retry, Target, Targets
+from postroom.storage.directory.debounce import Debounce, DebounceInterval
+from postroom.storage.directory.notification_targets import (
+    NotificationRetry,
+    NotificationTarget,
+    NotificationTargets,
+    TargetKind,
+)
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 CODE_SECONDS: Final = 3600
@@ -28,7 +33,7 @@ RETRY_LATE_SECONDS: Final = 3600
 _log: Final = logging.getLogger(__name__)
 
 
-class Notified(StrEnum):
+class NotificationOutcome(StrEnum):
     """What became of something in the queue in one run."""
 
     SPREAD = "spread"
@@ -47,7 +52,7 @@ class Notified(StrEnum):
 class Carrier(Protocol):
     """One way to tell targets; e-mail would be one more."""
 
-    def carry(self, target: Target, notification: str, content: str) -> bool:
+    def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
         """Tell a target under the id of a notification; False: it is gone for good, and says so.
 
         Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
@@ -69,10 +74,10 @@ class Notifier:
     def __init__(
         self,
         *,
-        targets: Targets,
-        turns: Turns,
+        targets: NotificationTargets,
+        turns: Debounce,
         keys: WebhookKeys,
-        carriers: Mapping[Kind, Carrier],
+        carriers: Mapping[TargetKind, Carrier],
         queue: SendQueue,
         rules: NotifierRules,
         clock: Clock,
@@ -89,16 +94,16 @@ class Notifier:
         self._new_id = new_id
         self._jitter = jitter
 
-    def call(self, waiting: Waiting) -> Notified:
+    def call(self, waiting: MailWaiting) -> NotificationOutcome:
         """Take the mailbox's turn, or see to it that one follows. Raises NotNowError where not even that went."""
         try:
             return self._call(waiting)
         except NotNowError as error:
             _log.warning("notifications of %s wait: %s", waiting.mailbox, error)
             self._queue.send(waiting.again().encode(), backoff(waiting.tries, self._jitter()), group=waiting.group)
-            return Notified.WAITING
+            return NotificationOutcome.WAITING
 
-    def _call(self, waiting: Waiting) -> Notified:
+    def _call(self, waiting: MailWaiting) -> NotificationOutcome:
         interval_ms = self._rules.interval_seconds * 1000
         # One for the end of an interval has nobody after it: it spreads what it took, however many tries that needs.
         mark = waiting.mark or self._new_id()
@@ -107,38 +112,38 @@ class Notifier:
             return self._spread(waiting.mailbox, turn)
         # One for the end of an interval: if another turn was taken since, that told of all it stands for.
         if waiting.after_ms != turn.at_ms if waiting.after_ms else turn.followed:
-            return Notified.COVERED
+            return NotificationOutcome.COVERED
         left_ms = turn.at_ms + interval_ms - self._now_ms()
-        following = Waiting(waiting.mailbox, turn.at_ms, self._new_id())
+        following = MailWaiting(waiting.mailbox, turn.at_ms, self._new_id())
         # In this order: whoever reads that it is in the queue may forget what it has in hand.
         self._queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
         with suppress(NotNowError):  # it spares others a message, and is owed to nobody
             self._turns.followed(waiting.mailbox, turn)
-        return Notified.LATER
+        return NotificationOutcome.LATER
 
-    def _spread(self, mailbox: str, turn: Turn) -> Notified:
+    def _spread(self, mailbox: str, turn: DebounceInterval) -> NotificationOutcome:
         active = [target for target in self._targets.of(mailbox) if target.state is TargetState.ACTIVE]
         for target in active:
             # Of one turn the same id: it may be spread twice. What came after it is told by another.
             told = Notification(mailbox, target.id, f"{target.id}-{turn.at_ms}", turn.at_ms)
             self._queue.send(told.encode(), group=told.group)
-        return Notified.SPREAD if active else Notified.SILENT
+        return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
 
-    def tell(self, told: Notification) -> Notified:
+    def tell(self, told: Notification) -> NotificationOutcome:
         """Tell a target, or put it off. Raises NotNowError where not even that went."""
         try:
             return self._tell(told)
         except NotNowError as error:
             _log.warning("a notification of %s waits: %s", told.mailbox, error)
             self._queue.send(told.again().encode(), backoff(told.tries, self._jitter()), group=told.group)
-            return Notified.WAITING
+            return NotificationOutcome.WAITING
 
-    def _tell(self, told: Notification) -> Notified:
+    def _tell(self, told: Notification) -> NotificationOutcome:
         target = self._targets.find(told.mailbox, told.target)
         if target is None or not _is_for(told, target):
-            return Notified.SILENT
+            return NotificationOutcome.SILENT
         if target.retry and target.retry.notification != told.id and self._clock() < target.retry.until:
-            return Notified.COVERED
+            return NotificationOutcome.COVERED
         if target.retry:
             self._targets.begin_retry(target, target.retry.notification)
         try:
@@ -154,9 +159,9 @@ class Notifier:
             return self._end(told, target, "it answered 410 Gone")
         if target.failing_since_ms:
             self._targets.went_well(target)
-        return Notified.DELIVERED
+        return NotificationOutcome.DELIVERED
 
-    def _failed(self, told: Notification, target: Target, detail: str) -> Notified:
+    def _failed(self, told: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         since_ms = target.failing_since_ms or self._now_ms()
         begun_ms, limit = (told.at_ms, CODE_SECONDS) if told.challenge else (since_ms, self._rules.pause_seconds)
         if self._now_ms() - begun_ms > limit * 1000:
@@ -165,24 +170,24 @@ class Notifier:
         # In this order: whoever reads that it is in the queue may forget what it has in hand.
         self._queue.send(told.again().encode(), delay, group=told.group)
         until = int(self._clock()) + delay + RETRY_LATE_SECONDS
-        retry = None if told.challenge else Retry(told.id, until)
+        retry = None if told.challenge else NotificationRetry(told.id, until)
         with suppress(NotNowError):  # put off a second time for that, it would go on as two
             self._targets.failed(target, detail, since_ms, retry)
-        return Notified.WAITING
+        return NotificationOutcome.WAITING
 
-    def _end(self, told: Notification, target: Target, detail: str) -> Notified:
+    def _end(self, told: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         """It is tried no more: the owner sees why."""
         if told.challenge:
             self._targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
-            return Notified.GIVEN_UP
+            return NotificationOutcome.GIVEN_UP
         self._targets.pause(target, detail)
-        return Notified.PAUSED
+        return NotificationOutcome.PAUSED
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
 
-def _is_for(told: Notification, target: Target) -> bool:
+def _is_for(told: Notification, target: NotificationTarget) -> bool:
     """Whether a target is to be told this as it stands now: until it is verified, its newest code and nothing else."""
     if target.state is TargetState.UNVERIFIED:
         return told.challenge == target.challenge

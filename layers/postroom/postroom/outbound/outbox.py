@@ -13,9 +13,9 @@ from postroom.core.ijson import JsonValue, parse
 from postroom.outbound.courier import Delivery, backoff
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock, SendQueue
-from postroom.outbound.postman import Postman
+from postroom.outbound.postman import EnvelopeSender
 from postroom.protocols.nlweb.feedback import read_refusal
-from postroom.storage.outbox import End, Outbox
+from postroom.storage.outbox import DeliveryEnd, Outbox
 
 MAX_REPLY_BYTES: Final = 8192
 """Of the answer to a message that its owner is shown: each change of a row is paid by its length."""
@@ -34,7 +34,7 @@ class Dispatch:
         self,
         *,
         outbox: Outbox,
-        postman: Postman,
+        postman: EnvelopeSender,
         queue: SendQueue,
         give_up_seconds: int,
         clock: Clock,
@@ -66,18 +66,18 @@ class Dispatch:
         except NotNowError as error:
             if self._clock() * 1000 - draft.timestamp_ms <= self._give_up_seconds * 1000:
                 raise
-            end = End(State.GIVEN_UP, self._now_ms(), str(error.reason), error.detail)
+            end = DeliveryEnd(State.GIVEN_UP, self._now_ms(), str(error.reason), error.detail)
         self._outbox.finish(draft.sender, draft.correlation, end)
         return _BECAME[end.state]
 
-    def _posted(self, outgoing: Outgoing) -> End:
+    def _posted(self, outgoing: Outgoing) -> DeliveryEnd:
         answer = self._postman.post(outgoing.draft)
         said = _read(answer.body)
         if answer.taken:
-            return End(State.DELIVERED, self._now_ms(), reply="" if said is None else answer.body.decode())
+            return DeliveryEnd(State.DELIVERED, self._now_ms(), reply="" if said is None else answer.body.decode())
         reason, detail = read_refusal(said)
         detail = detail or f"{outgoing.draft.receiver} answered {answer.status}"
-        return End(State.REFUSED, self._now_ms(), reason, detail)
+        return DeliveryEnd(State.REFUSED, self._now_ms(), reason, detail)
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

@@ -8,7 +8,7 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.storage.secrets.signing_keys import SigningKey
 
 if TYPE_CHECKING:
-    from postroom.net.https import Response
+    from postroom.net.https import HttpsResponse
 
 Clock = Callable[[], float]
 """Epoch seconds."""
@@ -35,7 +35,7 @@ class OurKeys(Protocol):
 class Outbound(Protocol):
     """Posting to other post offices."""
 
-    def post(self, url: str, envelope: bytes) -> "Response":
+    def post(self, url: str, envelope: bytes) -> "HttpsResponse":
         """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 

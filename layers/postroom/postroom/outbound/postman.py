@@ -21,7 +21,7 @@ class Answered:
     body: bytes
 
 
-class Postman:
+class EnvelopeSender:
     """Posts what functions/courier sends."""
 
     def __init__(self, keys: OurKeys, outbound: Outbound, own_faults: OwnFaults) -> None:

@@ -6,26 +6,26 @@ from typing import Final, TypeAlias
 import orjson
 
 from postroom.core.typed_members import Members
-from postroom.outbound.discards import Notice, SummaryDue
-from postroom.outbound.notifications import Notification, Waiting
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_form import read
 
-QueueMessage: TypeAlias = Notice | SummaryDue | Outgoing | Waiting | Notification
+QueueMessage: TypeAlias = DiscardNotification | DiscardSummaryDue | Outgoing | MailWaiting | Notification
 
 READERS: Final[Mapping[str, Callable[[Members], QueueMessage]]] = {
-    Notice.kind: Notice.read,
-    SummaryDue.kind: SummaryDue.read,
+    DiscardNotification.kind: DiscardNotification.read,
+    DiscardSummaryDue.kind: DiscardSummaryDue.read,
     Outgoing.kind: Outgoing.read,
-    Waiting.kind: Waiting.read,
+    MailWaiting.kind: MailWaiting.read,
     Notification.kind: Notification.read,
 }
 _KINDS_BY_MEMBER: Final = {
     "outgoing": Outgoing.kind,
-    "waiting": Waiting.kind,
+    "waiting": MailWaiting.kind,
     "notification": Notification.kind,
-    "hour": SummaryDue.kind,
-    "pk": Notice.kind,
+    "hour": DiscardSummaryDue.kind,
+    "pk": DiscardNotification.kind,
 }
 """Messages of the release before name no kind: one member tells it."""
 

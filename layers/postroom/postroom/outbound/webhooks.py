@@ -9,7 +9,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.net.https import HttpsClient
 from postroom.outbound.ports import Clock
-from postroom.storage.directory.notification_targets import Target
+from postroom.storage.directory.notification_targets import NotificationTarget
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 _GONE: Final = 410
@@ -23,7 +23,7 @@ class Webhooks:
         self._keys = keys
         self._clock = clock
 
-    def carry(self, target: Target, notification: str, content: str) -> bool:
+    def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
         """Post; False: the receiver says that it is gone (Standard Webhooks, "Deliverability").
 
         Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.

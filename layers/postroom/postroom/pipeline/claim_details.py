@@ -9,7 +9,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64
-from postroom.outbound.discards import Telling, telling_of
+from postroom.outbound.discards import FeedbackRequest, telling_of
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 
@@ -42,7 +42,7 @@ class NlwebDetails:
         """Its members of a claim."""
         return {"rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None}
 
-    def told_of_discard(self, envelope: str) -> tuple[str, Telling | None]:
+    def told_of_discard(self, envelope: str) -> tuple[str, FeedbackRequest | None]:
         """The correlation of a message, and who is told if it is discarded unjudged; empty and nobody where it cannot
         be read."""
         data = envelope.encode()
@@ -77,7 +77,7 @@ class Dm3Details:
         # Workers of the release before ask every claim for a rule.
         return {"rule": None, "dm3": [b64encode(self.receiver_key).decode(), self.sender_key]}
 
-    def told_of_discard(self, envelope: str) -> tuple[str, Telling | None]:  # noqa: ARG002 - its senders are sealed
+    def told_of_discard(self, envelope: str) -> tuple[str, FeedbackRequest | None]:  # noqa: ARG002 - its senders are sealed
         """Nobody: dm3 has no message for it."""
         return "", None
 

@@ -11,7 +11,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
 from postroom.pipeline.claim_details import Details, Protocol, read_details
 from postroom.storage.keys import RowKey, claim_name
-from postroom.storage.mail.ledger import Accepted, text_of
+from postroom.storage.mail.ledger import LedgerEntry, text_of
 from postroom.storage.mail.segments import Objects
 from postroom.storage.queues import MAX_BODY_BYTES
 
@@ -56,9 +56,9 @@ class Claim:
             **({"counted": True} if self.counted else {}),
         }
 
-    def accepted(self, seen_key: str, digest: str | None = None) -> Accepted:
+    def accepted(self, seen_key: str, digest: str | None = None) -> LedgerEntry:
         """What the door's ledger says of the claim. `seen_key`, `digest`: who its message is, as for `Seen`."""
-        return Accepted(self.id, self.mailbox, self.received_at_ms, seen_key, text_of(digest))
+        return LedgerEntry(self.id, self.mailbox, self.received_at_ms, seen_key, text_of(digest))
 
 
 def read_claim(value: object) -> Claim:
@@ -78,7 +78,7 @@ def read_claim(value: object) -> Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedClaim:
     """A claim as it travels: in the queue message itself, or under `pointer` in the bucket. `tries`: retries so far."""
 
     claim: Claim
@@ -90,22 +90,22 @@ class Queued:
         carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.claim.as_json()}
         return json.dumps({**carried, "tries": self.tries}, separators=(",", ":"))
 
-    def again(self) -> "Queued":
+    def again(self) -> "QueuedClaim":
         """The same, after one more try."""
         return replace(self, tries=self.tries + 1)
 
 
 def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
     """A claim's queue message; one too large for the queue goes to S3 first (`store`), and the message points at it."""
-    body = Queued(claim).body()
+    body = QueuedClaim(claim).body()
     if len(body) <= MAX_BODY_BYTES:
         return body
     name = claim_name(claim.received_at_ms, claim.id)
     store(name, json.dumps(claim.as_json(), ensure_ascii=False, separators=(",", ":")).encode())
-    return Queued(claim, name).body()
+    return QueuedClaim(claim, name).body()
 
 
-def unpack(body: str, objects: Objects) -> Queued:
+def unpack(body: str, objects: Objects) -> QueuedClaim:
     """What a queue message carries.
 
     Raises NotNowError(STORE_UNAVAILABLE); KeyError where S3 has it no more; ValueError where it is none of ours.
@@ -114,4 +114,4 @@ def unpack(body: str, objects: Objects) -> Queued:
     tries = members.whole("tries")
     pointer = members.text("at") if "at" in members else ""
     claim = orjson.loads(objects.get(pointer)) if pointer else members.any("claim")
-    return Queued(read_claim(claim), pointer, tries)
+    return QueuedClaim(read_claim(claim), pointer, tries)

@@ -28,7 +28,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """One dead letter, as SQS hands it out."""
 
     receipt_handle: str
@@ -36,7 +36,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class DecidedDeadLetters:
     """`decided`: receipt handles that may be deleted. `waiting`: claims that stay, as far as they can be read.
 
     `unreadable`: letters that are no claims; they stay, too.
@@ -48,7 +48,7 @@ class Kept:
     unreadable: int
 
 
-class Keeper:
+class DeadLetterHandler:
     """Decides dead letters."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Keeper:
         self._clock = clock
         self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
 
-    def keep(self, letters: Sequence[Letter]) -> Kept:
+    def keep(self, letters: Sequence[DeadLetter]) -> DecidedDeadLetters:
         """Decide the letters whose time has come."""
         decided, outcomes, waiting, unreadable = [], [], [], 0
         for letter in letters:
@@ -89,4 +89,4 @@ class Keeper:
                 continue
             outcomes.append(outcome)
             decided.append(letter.receipt_handle)
-        return Kept(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)
+        return DecidedDeadLetters(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)

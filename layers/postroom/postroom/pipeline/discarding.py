@@ -2,7 +2,7 @@
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
-from postroom.outbound.discards import Telling, notice_of
+from postroom.outbound.discards import FeedbackRequest, notice_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import Fate, Outcome, listed_in
@@ -30,7 +30,7 @@ class Discarding:
         self.tell(claim.row, reason, verdict.telling)
         return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
 
-    def tell(self, row: RowKey, reason: Reason, telling: Telling | None) -> None:
+    def tell(self, row: RowKey, reason: Reason, telling: FeedbackRequest | None) -> None:
         """Step 6, our half: the courier's queue."""
         # Whom a receiver does not want, it does not tell either, whoever meets that row.
         if telling is not None and reason is not SENDER_NOT_WANTED:

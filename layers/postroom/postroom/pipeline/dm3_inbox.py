@@ -22,9 +22,9 @@ from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import open_for_us
 from postroom.pipeline.ports import Dm3Directory, ProfileSource, ServiceKeySource
 from postroom.protocols.dm3 import jsonrpc
-from postroom.protocols.dm3.envelope import Envelope, check_envelope, message_hash, read_submitted
+from postroom.protocols.dm3.envelope import Dm3Envelope, check_envelope, message_hash, read_submitted
 from postroom.protocols.dm3.extension import Properties, check_sender
-from postroom.protocols.dm3.jsonrpc import Call, RpcError, RpcResult
+from postroom.protocols.dm3.jsonrpc import RpcError, RpcRequest, RpcResult
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import check_certifiable
@@ -56,11 +56,11 @@ _log: Final = logging.getLogger(__name__)
 class _Submitted:
     """An envelope, and its text as it is filed."""
 
-    envelope: Envelope
+    envelope: Dm3Envelope
     text: str
 
 
-class Dm3Door:
+class Dm3Inbox:
     """What stands behind POST /dm3 and POST /rpc."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Dm3Door:
             written = _too_long(len(written))
         return HttpResponse(503 if failed else 200, "application/json", written, parts=tuple(parts))
 
-    def _answer(self, call: Call, source: str) -> tuple[RpcResult | RpcError | None, HttpResponse]:
+    def _answer(self, call: RpcRequest, source: str) -> tuple[RpcResult | RpcError | None, HttpResponse]:
         done = HttpResponse(200, "")
         try:
             if call.method == "dm3_submitMessage":
@@ -124,7 +124,7 @@ class Dm3Door:
                 _log.exception("a call failed")
             return jsonrpc.fault(call), replace(done, status=503, reason=NOT_QUEUED)
 
-    def _tell(self, call: Call) -> JsonValue:
+    def _tell(self, call: RpcRequest) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
             return self._properties.as_json()
         if call.method == "dm3_getProfileExtension":
@@ -188,7 +188,11 @@ class Dm3Door:
         return mailbox
 
     def _verify(
-        self, envelope: Envelope, vouched: PublicSigningKey | TheirError | NotNowError, mailbox: Dm3Mailbox, sender: str
+        self,
+        envelope: Dm3Envelope,
+        vouched: PublicSigningKey | TheirError | NotNowError,
+        mailbox: Dm3Mailbox,
+        sender: str,
     ) -> str:
         """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so.
 
@@ -222,7 +226,7 @@ class Dm3Door:
             return receiver_key, error
 
 
-def _too_late(call: Call) -> tuple[RpcError | None, HttpResponse]:
+def _too_late(call: RpcRequest) -> tuple[RpcError | None, HttpResponse]:
     error = NotNowError(NOT_QUEUED, "there was no time left for this call of the batch")
     return jsonrpc.error(call, error), HttpResponse(503, "", reason=error.reason)
 

@@ -5,8 +5,8 @@ from postroom.core.reasons import NOT_QUEUED
 from postroom.outbound.ports import NewId, SendQueue
 from postroom.pipeline.claim_details import Details
 from postroom.pipeline.claims import Claim, pack
-from postroom.pipeline.ports import Directory
-from postroom.pipeline.quota import Room
+from postroom.pipeline.ports import DeploymentRules
+from postroom.pipeline.quota import QuotaCheck
 from postroom.storage.keys import row_key, sender_group
 from postroom.storage.mail.segments import Objects
 
@@ -14,7 +14,9 @@ from postroom.storage.mail.segments import Objects
 class Intake:
     """Takes messages in."""
 
-    def __init__(self, *, directory: Directory, claims: SendQueue, objects: Objects, room: Room, new_id: NewId) -> None:
+    def __init__(
+        self, *, directory: DeploymentRules, claims: SendQueue, objects: Objects, room: QuotaCheck, new_id: NewId
+    ) -> None:
         self._directory = directory
         self._room = room
         self._claims = claims

@@ -10,14 +10,14 @@ from postroom.http.response import HttpResponse, json_response, problem, text_re
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.intake import Intake
-from postroom.pipeline.ports import Directory
+from postroom.pipeline.ports import DeploymentRules
 from postroom.pipeline.synchronous import Sync
-from postroom.protocols.nlweb.envelope import Envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.feedback import read_feedback
 from postroom.protocols.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
 from postroom.protocols.nlweb.reasons import NOT_OURS, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door
 from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import seen_key_nlweb
@@ -39,21 +39,21 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
-class DoorRules:
+class InboxRules:
     """What the door holds a message to."""
 
-    window: Window
+    window: TimestampWindow
     max_bytes: int
 
 
-class NlwebDoor:
+class NlwebInbox:
     """What stands behind POST /inbox, GET /inbox and GET /manifest."""
 
     def __init__(
         self,
         *,
-        rules: DoorRules,
-        directory: Directory,
+        rules: InboxRules,
+        directory: DeploymentRules,
         intake: Intake,
         sync: Sync,
         clock: Clock,
@@ -123,7 +123,7 @@ class NlwebDoor:
         return domain is not None and domain.inbox
 
 
-def mailbox_of(envelope: Envelope, rule: SubjectRule | None) -> str:
+def mailbox_of(envelope: NlwebEnvelope, rule: SubjectRule | None) -> str:
     """The mailbox a message is for, known before it is judged: a discard takes its register there, too."""
     if rule is None:
         return envelope.receiver

@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
-from postroom.outbound.notifications import Waiting
+from postroom.outbound.notifications import MailWaiting
 from postroom.outbound.ports import SendQueue
 
 
-class Notified(Protocol):
+class NotificationDirectory(Protocol):
     """What is known of mailboxes; `postroom.storage.directory.domains.Directory` is one."""
 
     def is_notified(self, mailbox: str) -> bool:
@@ -14,15 +14,15 @@ class Notified(Protocol):
         ...
 
 
-class Announcer:
+class NotificationTrigger:
     """Announces. Mailboxes whose owners want no notifications cost a look into memory."""
 
-    def __init__(self, directory: Notified, courier: SendQueue) -> None:
+    def __init__(self, directory: NotificationDirectory, courier: SendQueue) -> None:
         self._directory = directory
         self._courier = courier
 
     def announce(self, mailbox: str) -> None:
         """Say that something waits in a mailbox; once or more often. Raises NotNowError(STORE_UNAVAILABLE)."""
         if self._directory.is_notified(mailbox):
-            waiting = Waiting(mailbox)
+            waiting = MailWaiting(mailbox)
             self._courier.send(waiting.encode(), group=waiting.group)

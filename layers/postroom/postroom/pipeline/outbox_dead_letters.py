@@ -16,21 +16,21 @@ from postroom.net.aws import stack_of
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.pipeline.dead_letters import Letter
-from postroom.storage.outbox import End, Outbox
+from postroom.pipeline.dead_letters import DeadLetter
+from postroom.storage.outbox import DeliveryEnd, Outbox
 
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class DecidedOutboxDeadLetters:
     """`decided`: receipt handles that may be deleted. `given_up`: messages that this round gave up."""
 
     decided: tuple[str, ...]
     given_up: tuple[Outgoing, ...]
 
 
-class OutboxKeeper:
+class OutboxDeadLetterHandler:
     """Gives up. `give_up_seconds`: how long the courier tries."""
 
     def __init__(self, *, outbox: Outbox, clock: Clock, give_up_seconds: int) -> None:
@@ -38,7 +38,7 @@ class OutboxKeeper:
         self._clock = clock
         self._give_up_ms = give_up_seconds * 1000
 
-    def keep(self, letters: Sequence[Letter]) -> Ended:
+    def keep(self, letters: Sequence[DeadLetter]) -> DecidedOutboxDeadLetters:
         """Decide the letters whose time is over."""
         decided, given_up = [], []
         for letter in letters:
@@ -54,7 +54,7 @@ class OutboxKeeper:
                 _log.error("a dead letter of the courier's stays undecided", exc_info=stack_of(error))
                 continue
             decided.append(letter.receipt_handle)
-        return Ended(tuple(decided), tuple(given_up))
+        return DecidedOutboxDeadLetters(tuple(decided), tuple(given_up))
 
     def _is_over(self, outgoing: Outgoing) -> bool:
         return self._clock() * 1000 - outgoing.draft.timestamp_ms > self._give_up_ms
@@ -66,6 +66,6 @@ class OutboxKeeper:
         if message is None or not message.is_carried_by(outgoing.carrier):
             return False
         reason = UNDELIVERABLE
-        end = End(State.GIVEN_UP, int(self._clock() * 1000), str(reason), reason.sentence)
+        end = DeliveryEnd(State.GIVEN_UP, int(self._clock() * 1000), str(reason), reason.sentence)
         self._outbox.finish(draft.sender, draft.correlation, end)
         return True

@@ -9,7 +9,7 @@ from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SenderKeys(Protocol):
         ...
 
 
-class Directory(Protocol):
+class DeploymentRules(Protocol):
     """What operators set."""
 
     def domain(self, name: str) -> Domain | None:
@@ -43,7 +43,7 @@ class Directory(Protocol):
         """A wallet's SubjectPublicKeyInfo, or None."""
         ...
 
-    def mailbox(self, name: str) -> Mailbox:
+    def mailbox(self, name: str) -> MailboxRecord:
         """What was set for a mailbox: how it is spread, how much it may hold, whom it blocks."""
         ...
 

@@ -8,7 +8,7 @@ from typing import Final
 from postroom.core.errors import TheirError
 from postroom.core.loading_cache import LoadingCache
 from postroom.core.reasons import MAILBOX_FULL
-from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 
 ANEW_SECONDS: Final = 1.0
@@ -18,7 +18,7 @@ _SHARE: Final = 10
 
 
 @dataclass(slots=True)
-class _Held:
+class _MailboxUsage:
     """What a mailbox held when it was read, and what was taken in here since."""
 
     usage: Usage
@@ -27,7 +27,7 @@ class _Held:
     bytes: int = 0
 
 
-class Room:
+class QuotaCheck:
     """Lets messages in. `quota`: the deployment's, for mailboxes without one of their own.
 
     Refused is what finds the mailbox full of messages that are filed. What is on its way may be forged: counted here,
@@ -39,10 +39,10 @@ class Room:
         self._usages = usages
         self._quota = quota
         self._clock = clock
-        self._held: LoadingCache[_Held] = LoadingCache(clock, cache_seconds)
+        self._held: LoadingCache[_MailboxUsage] = LoadingCache(clock, cache_seconds)
         self._lock = Lock()
 
-    def take(self, mailbox: Mailbox, envelope: str) -> bool:
+    def take(self, mailbox: MailboxRecord, envelope: str) -> bool:
         """Let a message in; whether it is to be counted: a quota is set.
 
         Raises TheirError(MAILBOX_FULL), NotNowError(STORE_UNAVAILABLE).
@@ -62,12 +62,12 @@ class Room:
             held.bytes += size
         return True
 
-    def _is_stale(self, held: _Held, quota: Quota) -> bool:
+    def _is_stale(self, held: _MailboxUsage, quota: Quota) -> bool:
         if self._clock() < held.read_at + ANEW_SECONDS:
             return False
         taken_many = quota.messages and held.messages * _SHARE >= quota.messages - held.usage.messages
         taken_much = quota.bytes and held.bytes * _SHARE >= quota.bytes - held.usage.bytes
         return bool(taken_many or taken_much)
 
-    def _read(self, name: str) -> _Held:
-        return _Held(self._usages.read(name), self._clock())
+    def _read(self, name: str) -> _MailboxUsage:
+        return _MailboxUsage(self._usages.read(name), self._clock())

@@ -8,8 +8,8 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.outbound.ports import Clock, NewId
 from postroom.pipeline.judges.nlweb import NlwebJudge
-from postroom.pipeline.ports import Directory, Handlers
-from postroom.protocols.nlweb.envelope import Envelope
+from postroom.pipeline.ports import DeploymentRules, Handlers
+from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.manifest import identity_reply, read_identity_request
 from postroom.protocols.nlweb.reasons import NOT_OURS
 from postroom.storage.keys import seen_key_nlweb
@@ -40,7 +40,7 @@ class Sync:
         self._lease_seconds = lease_seconds
         self._memory_seconds = memory_seconds
 
-    def answer(self, envelope: Envelope, handler: str, received_at_ms: int) -> JsonValue:
+    def answer(self, envelope: NlwebEnvelope, handler: str, received_at_ms: int) -> JsonValue:
         """The bare reply. The same request again gets the same reply, and is not executed again.
 
         Raises TheirError (bad signature, unusable key, SENDER_NOT_WANTED, CORRELATION_REUSED, a bad request) or
@@ -80,7 +80,7 @@ class Sync:
 class BuiltInHandlers:
     """The handlers we bring along; any other name is handed on to `further`."""
 
-    def __init__(self, directory: Directory, further: Handlers) -> None:
+    def __init__(self, directory: DeploymentRules, further: Handlers) -> None:
         self._directory = directory
         self._further = further
 

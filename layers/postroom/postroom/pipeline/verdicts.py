@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from postroom.core.reason import Reason
-from postroom.outbound.discards import Telling
+from postroom.outbound.discards import FeedbackRequest
 from postroom.pipeline.claims import Claim
 from postroom.storage.outbox import Reported
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class MessageIdentity:
     """Who a message is, for `seen` (store protocol, Layout): `digest` is None where the key says all.
 
     `forget_at`: epoch seconds.
@@ -32,14 +32,14 @@ class Accepted:
     says, being a Feedback, of a message of one of our domains.
     """
 
-    identity: Identity
+    identity: MessageIdentity
     conversation: str
     text: str
     receipt: Mapping[str, object]
     shelf: str = ""
     forward_to: str = ""
     correlation: str = ""
-    telling: Telling | None = None
+    telling: FeedbackRequest | None = None
     reported: Reported | None = None
 
 
@@ -50,7 +50,7 @@ class Discarded:
     reason: Reason
     detail: str = ""
     correlation: str = ""
-    telling: Telling | None = None
+    telling: FeedbackRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from postroom.core.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
 from postroom.net.aws import stack_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claim_details import Protocol
-from postroom.pipeline.claims import Claim, Queued, unpack
+from postroom.pipeline.claims import Claim, QueuedClaim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
-from postroom.pipeline.notify import Announcer
+from postroom.pipeline.notify import NotificationTrigger
 from postroom.pipeline.outcomes import Fate, Outcome, attempt
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.storage.mail.segments import Objects
@@ -50,7 +50,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BatchReport:
     """What became of a batch. `failed`: message ids SQS must hand out again. `suspected`: set apart.
 
     `postponed`: they wait for another run, as they came.
@@ -65,7 +65,7 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class _Letter:
     record: Record
-    queued: Queued
+    queued: QueuedClaim
 
     @property
     def claim(self) -> Claim:
@@ -81,7 +81,7 @@ class Worker:
         judges: Mapping[Protocol, Judge],
         filing: Filing,
         discarding: Discarding,
-        announcer: Announcer,
+        announcer: NotificationTrigger,
         objects: Objects,
         retry: SendQueue,
         suspects: SendQueue,
@@ -98,7 +98,7 @@ class Worker:
         self._pool = pool
         self._monotonic = monotonic
 
-    def work(self, records: Sequence[Record], *, suspects: bool = False) -> Report:
+    def work(self, records: Sequence[Record], *, suspects: bool = False) -> BatchReport:
         """Work off one batch; `suspects`: it comes from the queue of claims set apart.
 
         Raises nothing that belongs to one claim: that claim is reported as failed, and handed out again.
@@ -129,7 +129,7 @@ class Worker:
                 self._finish(letters, outcomes, failed)
                 letters, held = [], 0
         self._finish(letters, outcomes, failed)
-        return Report(tuple(outcomes), tuple(failed), suspected, postponed)
+        return BatchReport(tuple(outcomes), tuple(failed), suspected, postponed)
 
     def _finish(self, letters: Sequence[_Letter], outcomes: list[Outcome], failed: list[str]) -> None:
         """Settle a part of a batch, and keep what is told of it, without the envelopes."""

@@ -16,7 +16,7 @@ from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.net.aws import error_code, passing_faults
 from postroom.pipeline.ports import SenderKey
 from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
-from postroom.storage.directory.notification_targets import Target
+from postroom.storage.directory.notification_targets import NotificationTarget
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from postroom.names.keys import KeyDirectory
-    from postroom.net.https import HttpsClient, Response
+    from postroom.net.https import HttpsClient, HttpsResponse
 
 _log: Final = logging.getLogger(__name__)
 LAMBDA: Final = "lambda:"
@@ -119,7 +119,7 @@ class Topics:
     def __init__(self, sns: "SNSClient") -> None:
         self._sns = sns
 
-    def carry(self, target: Target, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
+    def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
         """Publish. Raises NotNowError(OUTBOUND_FAILED): also where there is no such topic, or no right to it now."""
         try:
             with passing_faults(OUTBOUND_FAILED, of_others=True):  # an owner named the topic
@@ -135,6 +135,6 @@ class HttpsOutbound:
     def __init__(self, https: "HttpsClient") -> None:
         self._https = https
 
-    def post(self, url: str, envelope: bytes) -> "Response":
+    def post(self, url: str, envelope: bytes) -> "HttpsResponse":
         """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
         return self._https.post(url, envelope, "application/json")

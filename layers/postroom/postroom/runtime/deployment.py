@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from postroom.core.own_faults import OwnFaults
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 from postroom.runtime.storage_parts import StorageParts
 from postroom.runtime.system import System
 
@@ -32,7 +32,7 @@ class Deployment:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: DeploymentSettings,
         clients: "AwsClients",
         own_faults: OwnFaults | None = None,
         system: System | None = None,

@@ -7,13 +7,13 @@ from postroom.http.cors import Cors
 from postroom.http.request import HttpRequest
 from postroom.http.response import problem
 from postroom.http.router import Route, Router
-from postroom.pipeline.dm3_inbox import Dm3Door
-from postroom.pipeline.nlweb_inbox import NlwebDoor, Posted
+from postroom.pipeline.dm3_inbox import Dm3Inbox
+from postroom.pipeline.nlweb_inbox import NlwebInbox, Posted
 
 DM3_PATHS: Final = ("/dm3", "/rpc")
 
 
-def inbox_router(nlweb: NlwebDoor, dm3: Dm3Door, dm3_cors: Cors) -> Router:
+def inbox_router(nlweb: NlwebInbox, dm3: Dm3Inbox, dm3_cors: Cors) -> Router:
     """The router over the inboxes of both protocols."""
     return Router(
         [

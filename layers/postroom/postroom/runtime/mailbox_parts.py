@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from postroom.http.containers import Storing
     from postroom.http.cors import Cors
     from postroom.http.handlers import BearerTokens, ContainerHandlers, MailHandlers, SignInHandlers
-    from postroom.http.message_listing import Shelves
-    from postroom.http.notifications import TargetDesk
+    from postroom.http.message_listing import MessageListing
+    from postroom.http.notifications import NotificationTargetSettings
     from postroom.http.outbox import Sending
     from postroom.http.preferences import Preferences
     from postroom.http.registration import Opening
@@ -169,14 +169,14 @@ class MailboxParts:
         return self._system.threads(THREADS - 1)
 
     @cached_property
-    def listing(self) -> "Shelves":
+    def listing(self) -> "MessageListing":
         """Pages of messages."""
         from postroom.http.fetching import Fetching
-        from postroom.http.message_listing import Shelves
+        from postroom.http.message_listing import MessageListing
 
         storage, clock = self._storage, self._system.clock
         fetching = Fetching(storage.reader, self.pool, clock)
-        return Shelves(storage.reader, fetching, storage.register, storage.directory, clock)
+        return MessageListing(storage.reader, fetching, storage.register, storage.directory, clock)
 
     @cached_property
     def counting(self) -> "Counting":
@@ -204,11 +204,11 @@ class MailboxParts:
         )
 
     @cached_property
-    def targets(self) -> "TargetDesk":
+    def targets(self) -> "NotificationTargetSettings":
         """Where owners are notified."""
-        from postroom.http.notifications import Offer, TargetDesk
+        from postroom.http.notifications import NotificationTargetSettings, Offer
 
-        return TargetDesk(
+        return NotificationTargetSettings(
             targets=self._storage.targets,
             codes=self._storage.code_limits,
             keys=self._storage.webhook_keys,

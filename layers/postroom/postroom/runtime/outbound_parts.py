@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from postroom.outbound.notifier import Carrier, Notifier
     from postroom.outbound.outbox import Dispatch
     from postroom.outbound.ports import Manifests
-    from postroom.outbound.postman import Postman
+    from postroom.outbound.postman import EnvelopeSender
     from postroom.runtime.deployment import Deployment
-    from postroom.storage.directory.notification_targets import Kind
+    from postroom.storage.directory.notification_targets import TargetKind
 
 
 class OutboundParts:
@@ -58,13 +58,13 @@ class OutboundParts:
         return Buffers(self._names.manifests, graph)
 
     @cached_property
-    def postman(self) -> "Postman":
+    def postman(self) -> "EnvelopeSender":
         """What signs messages and posts them."""
-        from postroom.outbound.postman import Postman
+        from postroom.outbound.postman import EnvelopeSender
         from postroom.runtime.adapters import HttpsOutbound
 
         outbound = HttpsOutbound(self._names.https)
-        return Postman(self._storage.signing_keys, outbound, self._own_faults)
+        return EnvelopeSender(self._storage.signing_keys, outbound, self._own_faults)
 
     @cached_property
     def outbox(self) -> "Dispatch":
@@ -99,13 +99,13 @@ class OutboundParts:
         )
 
     @cached_property
-    def carriers(self) -> "Mapping[Kind, Carrier]":
+    def carriers(self) -> "Mapping[TargetKind, Carrier]":
         """The ways to tell targets."""
         from postroom.outbound.webhooks import Webhooks
         from postroom.runtime.adapters import Topics
-        from postroom.storage.directory.notification_targets import Kind
+        from postroom.storage.directory.notification_targets import TargetKind
 
         return {
-            Kind.WEBHOOK: Webhooks(self._names.https, self._storage.webhook_keys, self._system.clock),
-            Kind.TOPIC: Topics(self._clients("sns")),
+            TargetKind.WEBHOOK: Webhooks(self._names.https, self._storage.webhook_keys, self._system.clock),
+            TargetKind.TOPIC: Topics(self._clients("sns")),
         }

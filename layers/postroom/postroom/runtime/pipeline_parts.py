@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from postroom.http.cors import Cors
     from postroom.http.router import Router
     from postroom.pipeline.claim_details import Protocol
-    from postroom.pipeline.dead_letters import Keeper
+    from postroom.pipeline.dead_letters import DeadLetterHandler
     from postroom.pipeline.discarding import Discarding
-    from postroom.pipeline.dm3_inbox import Dm3Door
+    from postroom.pipeline.dm3_inbox import Dm3Inbox
     from postroom.pipeline.filing import Filing
     from postroom.pipeline.intake import Intake
     from postroom.pipeline.judges.dm3 import Dm3Judge
     from postroom.pipeline.judges.nlweb import NlwebJudge
-    from postroom.pipeline.nlweb_inbox import NlwebDoor
-    from postroom.pipeline.notify import Announcer
-    from postroom.pipeline.outbox_dead_letters import OutboxKeeper
+    from postroom.pipeline.nlweb_inbox import NlwebInbox
+    from postroom.pipeline.notify import NotificationTrigger
+    from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
     from postroom.pipeline.ports import Forwarding, Handlers
-    from postroom.pipeline.quota import Room
+    from postroom.pipeline.quota import QuotaCheck
     from postroom.pipeline.synchronous import Sync
     from postroom.pipeline.times import Times
     from postroom.pipeline.verdicts import Judge
@@ -67,15 +67,15 @@ class PipelineParts:
         return inbox_router(self.nlweb_inbox, self.dm3_inbox, self.dm3_cors)
 
     @cached_property
-    def nlweb_inbox(self) -> "NlwebDoor":
+    def nlweb_inbox(self) -> "NlwebInbox":
         """The inbox of NLWeb messages."""
-        from postroom.pipeline.nlweb_inbox import DoorRules, NlwebDoor
-        from postroom.protocols.nlweb.timestamp import Window
+        from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
+        from postroom.protocols.nlweb.timestamp import TimestampWindow
 
         settings = self._settings
-        window = Window(settings.nlweb_max_age_seconds, settings.nlweb_max_skew_seconds)
-        return NlwebDoor(
-            rules=DoorRules(window, settings.nlweb_max_body_bytes),
+        window = TimestampWindow(settings.nlweb_max_age_seconds, settings.nlweb_max_skew_seconds)
+        return NlwebInbox(
+            rules=InboxRules(window, settings.nlweb_max_body_bytes),
             directory=self._storage.directory,
             intake=self.intake,
             sync=self.sync,
@@ -83,12 +83,12 @@ class PipelineParts:
         )
 
     @cached_property
-    def dm3_inbox(self) -> "Dm3Door":
+    def dm3_inbox(self) -> "Dm3Inbox":
         """The inbox of dm3 messages."""
         from postroom.net.timebox import TimeBox
-        from postroom.pipeline.dm3_inbox import Dm3Door
+        from postroom.pipeline.dm3_inbox import Dm3Inbox
 
-        return Dm3Door(
+        return Dm3Inbox(
             properties=self.dm3_properties,
             directory=self._storage.directory,
             keys=self._storage.delivery_service_keys,
@@ -128,11 +128,11 @@ class PipelineParts:
         )
 
     @cached_property
-    def room(self) -> "Room":
+    def room(self) -> "QuotaCheck":
         """Whether a mailbox has reached its quota."""
-        from postroom.pipeline.quota import Room
+        from postroom.pipeline.quota import QuotaCheck
 
-        return Room(
+        return QuotaCheck(
             self._storage.usages,
             self._storage.quota,
             clock=self._system.clock,
@@ -258,21 +258,21 @@ class PipelineParts:
         return AwsForwarding(self._storage.sqs, self._clients("events"), self._own_faults)
 
     @cached_property
-    def announcer(self) -> "Announcer":
+    def announcer(self) -> "NotificationTrigger":
         """What has the courier notify owners."""
-        from postroom.pipeline.notify import Announcer
+        from postroom.pipeline.notify import NotificationTrigger
 
-        return Announcer(self._storage.directory, self._storage.courier_queue)
+        return NotificationTrigger(self._storage.directory, self._storage.courier_queue)
 
     # --- dead letters -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def dead_letters(self) -> "Keeper":
+    def dead_letters(self) -> "DeadLetterHandler":
         """What decides dead letters of the queues of claims."""
-        from postroom.pipeline.dead_letters import Keeper
+        from postroom.pipeline.dead_letters import DeadLetterHandler
 
         horizon_seconds = self._settings.horizon_seconds
-        return Keeper(
+        return DeadLetterHandler(
             discarding=self.discarding,
             objects=self._storage.objects,
             clock=self._system.clock,
@@ -281,11 +281,11 @@ class PipelineParts:
         )
 
     @cached_property
-    def outbox_dead_letters(self) -> "OutboxKeeper":
+    def outbox_dead_letters(self) -> "OutboxDeadLetterHandler":
         """What decides dead letters of the courier's queue."""
-        from postroom.pipeline.outbox_dead_letters import OutboxKeeper
+        from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
 
-        return OutboxKeeper(
+        return OutboxDeadLetterHandler(
             outbox=self._storage.outbox,
             clock=self._system.clock,
             give_up_seconds=self._settings.outbox_give_up_seconds,

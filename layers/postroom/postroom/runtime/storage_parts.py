@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from postroom.runtime.deployment import Deployment
-    from postroom.storage.audit.collection import Premises
+    from postroom.storage.audit.collection import AuditedStore
     from postroom.storage.containers import Storage
-    from postroom.storage.directory.debounce import Turns
+    from postroom.storage.directory.debounce import Debounce
     from postroom.storage.directory.domains import Directory
     from postroom.storage.directory.mailboxes import Mailboxes
-    from postroom.storage.directory.notification_targets import Targets
+    from postroom.storage.directory.notification_targets import NotificationTargets
     from postroom.storage.directory.operators import Operators
     from postroom.storage.limits.challenges import AnsweredChallenges
     from postroom.storage.limits.codes import CodeLimits
     from postroom.storage.limits.feedback import FeedbackLimits
     from postroom.storage.limits.quotas import Quota, Usages
-    from postroom.storage.mail.feedback_log import TellTale
+    from postroom.storage.mail.feedback_log import FeedbackLog
     from postroom.storage.mail.head import Heads
     from postroom.storage.mail.reader import Reader
     from postroom.storage.mail.register import Register
@@ -85,11 +85,11 @@ class StorageParts:
         return Heads(self.dynamodb, self._settings.given("post_table"))
 
     @cached_property
-    def feedback_log(self) -> "TellTale":
+    def feedback_log(self) -> "FeedbackLog":
         """Which Feedback was sent."""
-        from postroom.storage.mail.feedback_log import TellTale
+        from postroom.storage.mail.feedback_log import FeedbackLog
 
-        return TellTale(self.dynamodb, self._settings.given("post_table"))
+        return FeedbackLog(self.dynamodb, self._settings.given("post_table"))
 
     @cached_property
     def objects(self) -> "Objects":
@@ -136,12 +136,12 @@ class StorageParts:
         return Storage(self.dynamodb, settings.given("storage_table"), self.objects, quota, self._system.new_id)
 
     @cached_property
-    def premises(self) -> "Premises":
+    def premises(self) -> "AuditedStore":
         """All of it, as an audit looks at it."""
-        from postroom.storage.audit.collection import ClaimQueues, Premises
+        from postroom.storage.audit.collection import AuditedStore, ClaimQueues
 
         given = self._settings.given
-        return Premises(
+        return AuditedStore(
             self.dynamodb, self.s3, self.sqs,
             given("post_table"), given("seen_table"), given("bucket"),
             ClaimQueues(*(given(f"{name}_queue_url") for name in ("claims", "retry", "suspects", "dead_letter"))),
@@ -178,18 +178,18 @@ class StorageParts:
         return Mailboxes(self.dynamodb, self._settings.given("directory_table"))
 
     @cached_property
-    def targets(self) -> "Targets":
+    def targets(self) -> "NotificationTargets":
         """Whom a mailbox's notifications go to."""
-        from postroom.storage.directory.notification_targets import Targets
+        from postroom.storage.directory.notification_targets import NotificationTargets
 
-        return Targets(self.dynamodb, self._settings.given("directory_table"))
+        return NotificationTargets(self.dynamodb, self._settings.given("directory_table"))
 
     @cached_property
-    def turns(self) -> "Turns":
+    def turns(self) -> "Debounce":
         """When a mailbox's targets were notified last."""
-        from postroom.storage.directory.debounce import Turns
+        from postroom.storage.directory.debounce import Debounce
 
-        return Turns(self.dynamodb, self._settings.given("directory_table"))
+        return Debounce(self.dynamodb, self._settings.given("directory_table"))
 
     # --- limits -------------------------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class StoredContainer:
     """A container as its row has it. `version`: another one after each write."""
 
     mailbox: str
@@ -121,16 +121,16 @@ class Storage:
         self.quota = quota
 
     # --- reading ------------------------------------------------------------------------------------------------
-    def find(self, mailbox: str, key: str) -> Container | None:
+    def find(self, mailbox: str, key: str) -> StoredContainer | None:
         """The container under a key."""
         row = self._table.get(primary_key(mailbox, _CONTAINER + key))
         return _container(row) if row else None
 
-    def read(self, container: Container, first: int, end: int) -> bytes:
+    def read(self, container: StoredContainer, first: int, end: int) -> bytes:
         """Bytes of a container. Raises KeyError where they are gone: its row says what is there now."""
         return b"".join(map(self._objects.get_range, _places(container.pieces, first, end)))
 
-    def page(self, mailbox: str, after: str, limit: int) -> tuple[list[Container], bool]:
+    def page(self, mailbox: str, after: str, limit: int) -> tuple[list[StoredContainer], bool]:
         """Containers by key, after one (empty: from the first), and whether there may be more."""
         first = f"{_CONTAINER}{after}{'!' if after else ''}"
         page = self._query(mailbox, first, _AFTER_CONTAINERS, limit)
@@ -147,7 +147,7 @@ class Storage:
         return [_part(row) for row in rows if row]
 
     # --- writing ------------------------------------------------------------------------------------------------
-    def put(self, mailbox: str, key: str, old: Container | None, data: bytes) -> Container:
+    def put(self, mailbox: str, key: str, old: StoredContainer | None, data: bytes) -> StoredContainer:
         """Keep `data` in the place of `old`; None: where nothing is.
 
         Raises TheirError: CHANGED_MEANWHILE, STORAGE_FULL.
@@ -155,23 +155,23 @@ class Storage:
         # An object of no bytes has no range that could be read.
         pieces = (self._written(data),) if data else ()
         try:
-            return self._commit(Container(mailbox, key, self._new_id(), pieces), old)
+            return self._commit(StoredContainer(mailbox, key, self._new_id(), pieces), old)
         except CancelledError as error:
             self._delete_objects(pieces)
             raise _refusal(error) from None
 
-    def join(self, mailbox: str, key: str, old: Container | None, parts: Sequence[Part]) -> Container:
+    def join(self, mailbox: str, key: str, old: StoredContainer | None, parts: Sequence[Part]) -> StoredContainer:
         """Keep what the parts have, one after the other, in the place of `old`; they are no parts any more.
 
         Raises TheirError: CHANGED_MEANWHILE, PART_UNKNOWN.
         """
         pieces = tuple(part.piece for part in parts)
         try:
-            return self._commit(Container(mailbox, key, self._new_id(), pieces), old, parts)
+            return self._commit(StoredContainer(mailbox, key, self._new_id(), pieces), old, parts)
         except CancelledError as error:
             raise _refusal(error) from None
 
-    def delete(self, old: Container) -> None:
+    def delete(self, old: StoredContainer) -> None:
         """Keep a container no longer. Raises TheirError(CHANGED_MEANWHILE)."""
         gone = self._table.to_delete(primary_key(old.mailbox, _CONTAINER + old.key), _UNCHANGED, _version_of(old))
         try:
@@ -214,7 +214,7 @@ class Storage:
         self._objects.put(piece.object, data, SEALED)
         return piece
 
-    def _commit(self, new: Container, old: Container | None, parts: Sequence[Part] = ()) -> Container:
+    def _commit(self, new: StoredContainer, old: StoredContainer | None, parts: Sequence[Part] = ()) -> StoredContainer:
         """Steps 2 and 3. Raises CancelledError."""
         replaced = old.size if old else 0
         more = Use((old is None) - len(parts), new.size - replaced - sum(part.piece.size for part in parts))
@@ -277,7 +277,7 @@ class Storage:
         return self._table.page(query)
 
 
-def read_kept(row: Item) -> Container | Part | None:
+def read_kept(row: Item) -> StoredContainer | Part | None:
     """What a row of the table keeps; None: it counts. Raises OurError for one of no form that is known."""
     sk = SK.read(row)
     with suppress(MalformedRowError, ValueError):
@@ -312,7 +312,7 @@ def _refusal(error: CancelledError) -> TheirError | NotNowError | CancelledError
     return NotNowError(STORE_UNAVAILABLE) if set(error.codes) <= _PASSING else error
 
 
-def _version_of(old: Container) -> Values:
+def _version_of(old: StoredContainer) -> Values:
     """The value of `_UNCHANGED`."""
     return {":version": _VERSION.encode(old.version)}
 
@@ -325,8 +325,8 @@ def _pieces(row: Item) -> tuple[Piece, ...]:
     return tuple(Piece(_OBJECT.read(piece), _SIZE.read(piece)) for piece in _PIECES.read(row))
 
 
-def _container(row: Item) -> Container:
-    return Container(PK.read(row), SK.read(row).removeprefix(_CONTAINER), _VERSION.read(row), _pieces(row))
+def _container(row: Item) -> StoredContainer:
+    return StoredContainer(PK.read(row), SK.read(row).removeprefix(_CONTAINER), _VERSION.read(row), _pieces(row))
 
 
 def _part(row: Item) -> Part:

@@ -45,7 +45,7 @@ _LONGER_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class OutgoingIdentity:
     """What every try of a message repeats. `at_ms`: its Timestamp, epoch milliseconds."""
 
     correlation: str
@@ -53,7 +53,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class DeliveryEnd:
     """What became of a message. `reason`, `detail`: the receiver's, of a refusal; ours, where we gave up.
 
     `reply`: JSON that the receiver answered with; empty: none, or too large.
@@ -79,7 +79,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class OutboxMessage:
     """A message in the outbox of `mailbox`. `token`: sha256 of its client's. `carrier`: see `Outbox.told`."""
 
     mailbox: str
@@ -89,7 +89,7 @@ class Message:
     subject: str
     token: str
     carrier: str = ""
-    end: End | None = None
+    end: DeliveryEnd | None = None
     reported: Reported | None = None
 
     @property
@@ -118,7 +118,9 @@ class Outbox:
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
-    def identify(self, mailbox: str, token: str, asked: str, fresh: Identity, *, now: int, forget_at: int) -> Identity:
+    def identify(
+        self, mailbox: str, token: str, asked: str, fresh: OutgoingIdentity, *, now: int, forget_at: int
+    ) -> OutgoingIdentity:
         """Who the message of a token is: `fresh`, unless the token was used before, for the same.
 
         `token`: its digest. `asked`: a digest of what the client wants sent; `now`, `forget_at`: epoch seconds. Raises
@@ -133,9 +135,9 @@ class Outbox:
             return fresh
         if _ASKED.read(standing) != asked:
             raise TheirError(TOKEN_REUSED)
-        return Identity(_CORRELATION.read(standing), _TIME.read(standing))
+        return OutgoingIdentity(_CORRELATION.read(standing), _TIME.read(standing))
 
-    def put(self, message: Message, *, now: int, forget_at: int) -> Message:
+    def put(self, message: OutboxMessage, *, now: int, forget_at: int) -> OutboxMessage:
         """The message, as it stands there now. `now`, `forget_at` (of its token): epoch seconds.
 
         Raises TheirError(CORRELATION_REUSED) where another stands there under its Correlation.
@@ -157,7 +159,7 @@ class Outbox:
             raise TheirError(CORRELATION_REUSED)
         return found
 
-    def told(self, message: Message, carrier: str) -> None:
+    def told(self, message: OutboxMessage, carrier: str) -> None:
         """Note by which message of the courier's queue (`carrier`: its mark) it is carried; who was first, stays.
 
         So it is carried by one, however often its client asks: the others stop when they see that.
@@ -169,7 +171,7 @@ class Outbox:
             f"{PRESENT} AND attribute_not_exists({_CARRIER})",
         )
 
-    def finish(self, mailbox: str, correlation: str, end: End) -> None:
+    def finish(self, mailbox: str, correlation: str, end: DeliveryEnd) -> None:
         """Note what became of a message; once something did, it stays."""
         ended = item(_TIME.of(end.at_ms), _REASON.of(end.reason), _DETAIL.of(end.detail), _REPLY.of(end.reply))
         self._table.update(
@@ -194,12 +196,12 @@ class Outbox:
             f"{_RECEIVER} = :receiver",
         )
 
-    def find(self, mailbox: str, correlation: str) -> Message | None:
+    def find(self, mailbox: str, correlation: str) -> OutboxMessage | None:
         """A message, read consistently."""
         row = self._table.get(_key(mailbox, correlation))
         return _read(row) if row else None
 
-    def newest(self, mailbox: str, before: str, limit: int) -> tuple[Sequence[Message], bool]:
+    def newest(self, mailbox: str, before: str, limit: int) -> tuple[Sequence[OutboxMessage], bool]:
         """Messages from the newest back, after the `place` of one (empty: from the first), and whether there may be
         more."""
         query = self._table.to_query(
@@ -221,19 +223,19 @@ def _key(mailbox: str, correlation: str) -> dict[str, Value]:
     return primary_key(mailbox, _MESSAGE + correlation)
 
 
-def _read(row: Item) -> Message:
+def _read(row: Item) -> OutboxMessage:
     mailbox, correlation = PK.read(row), SK.read(row).removeprefix(_MESSAGE)
     receiver, ended, feedback = _RECEIVER.read(row), _ENDED.find(row), _FEEDBACK.find(row)
     end = reported = None
     if ended is not None:
-        end = End(
+        end = DeliveryEnd(
             State(_STATE.read(row)), _TIME.read(ended), _REASON.read(ended), _DETAIL.read(ended), _REPLY.read(ended)
         )
     if feedback is not None:
         reported = Reported(
             mailbox, correlation, receiver, _CODE.read(feedback), _REASON.read(feedback), _TIME.read(feedback)
         )
-    return Message(
+    return OutboxMessage(
         mailbox, correlation, int(_PLACE.read(row)[:13]), receiver, _SUBJECT.read(row), _TOKEN.read(row),
         _CARRIER.find(row) or "", end, reported,
     )  # fmt: skip

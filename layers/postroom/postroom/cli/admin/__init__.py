@@ -28,13 +28,13 @@ def status(
     Stack, hosts, domains, keys, functions, jobs, alarms and dead letters are checked; nothing is changed. Exit code 0:
     nothing is missing, perhaps with warnings; 1: something is missing or bad; 3: something could not be found out.
     """
-    from postroom.cli.admin.found import Place
+    from postroom.cli.admin.found import NamedDeployment
     from postroom.cli.admin.looking import look
     from postroom.cli.doctor import look_from
     from postroom.doctor import overall
 
     office = deployment.open()
-    place = Place(office.name, deployment.as_shell(office.name), is_local=office.local is not None)
+    place = NamedDeployment(office.name, deployment.as_shell(office.name), is_local=office.local is not None)
     # The hosts and keys of a deployment on AWS are looked up as strangers do.
     network = choose_network(None, resolvers=lookups.resolver, trust_anchor=lookups.trust_anchor)
     with open_resolvers(network) as resolvers:

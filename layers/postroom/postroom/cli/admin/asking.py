@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from postroom.cli.admin.found import Place, Unseen
+from postroom.cli.admin.found import NamedDeployment, Unseen
 from postroom.cli.exits import UsageFault
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import DENIED, MISSING
@@ -17,7 +17,7 @@ _DENIED: Final = DENIED | {"403", "AuthorizationErrorException"}
 """The last two are said to operators, by services that functions do not call."""
 
 
-def ask(place: Place, permission: str, question: Callable[[], Found]) -> Found | Unseen:
+def ask(place: NamedDeployment, permission: str, question: Callable[[], Found]) -> Found | Unseen:
     """The answer to a question, or why there is none. `permission`: what it takes, such as `sqs:GetQueueAttributes`."""
     try:
         return question()
@@ -28,7 +28,7 @@ def ask(place: Place, permission: str, question: Callable[[], Found]) -> Found |
         return _why(place, permission, error.__cause__ if isinstance(error, NotNowError) else error)
 
 
-def _why(place: Place, permission: str, error: BaseException | None) -> Unseen:
+def _why(place: NamedDeployment, permission: str, error: BaseException | None) -> Unseen:
     if isinstance(error, ClientError):
         code = error_code(error)
         if code in _DENIED:

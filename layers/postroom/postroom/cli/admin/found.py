@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from postroom.core.ijson import JsonValue
 from postroom.core.settings import DAY_SECONDS
-from postroom.doctor.checks import Check, Status
+from postroom.doctor.checks import CheckStatus, DoctorCheck
 from postroom.storage.directory.domains import Domain
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedDeployment:
     """The deployment. `option`: what names it to any command, such as `--stack-name postroom`."""
 
     name: str
@@ -39,10 +39,10 @@ class Unseen:
     todo: str
     is_gone: bool = False
 
-    def check(self, name: str) -> Check:
+    def check(self, name: str) -> DoctorCheck:
         """The check that this leaves open, or finds bad."""
-        status = Status.BAD if self.is_gone else Status.NOT_CHECKED
-        return Check(name, status, self.why, self.todo)
+        status = CheckStatus.BAD if self.is_gone else CheckStatus.NOT_CHECKED
+        return DoctorCheck(name, status, self.why, self.todo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class EventSource:
     """An event source mapping of Lambda: a queue that is handed over to a function."""
 
     id: str

@@ -13,19 +13,19 @@ from postroom.cli.admin import running, setting_up
 from postroom.cli.admin.asking import ask
 from postroom.cli.admin.found import (
     Alarm,
+    EventSource,
     Function,
     Held,
     Libraries,
-    Place,
+    NamedDeployment,
     Served,
-    Source,
     Stack,
     Subscription,
     Unseen,
 )
 from postroom.cli.library import is_packed
-from postroom.cli.office import Office
-from postroom.doctor import Check, Outside
+from postroom.cli.office import OpenDeployment
+from postroom.doctor import DoctorCheck, Outside
 from postroom.doctor.checks import good
 from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
@@ -47,7 +47,7 @@ _LOOKED_UP: Final = 5
 """Domains whose hosts and keys are: each takes four look-ups and two connections."""
 
 
-def look(office: Office, place: Place, outside: Outside) -> Iterator[Check]:
+def look(office: OpenDeployment, place: NamedDeployment, outside: Outside) -> Iterator[DoctorCheck]:
     """All checks, in the order in which an operator meets what they are of. Whatever AWS answers, nothing is raised.
 
     `outside`: where hosts are looked up.
@@ -56,13 +56,13 @@ def look(office: Office, place: Place, outside: Outside) -> Iterator[Check]:
 
 
 class _Look:
-    def __init__(self, office: Office, place: Place, outside: Outside) -> None:
+    def __init__(self, office: OpenDeployment, place: NamedDeployment, outside: Outside) -> None:
         self._office = office
         self._place = place
         self._outside = outside
         self._now = outside.clock()
 
-    def all(self) -> Iterator[Check]:
+    def all(self) -> Iterator[DoctorCheck]:
         stack = ask(self._place, "cloudformation:DescribeStacks", self._stack)
         yield stack.check("stack") if isinstance(stack, Unseen) else setting_up.judge_stack(self._place, stack)
         yield setting_up.judge_outputs(self._place, self._office.outputs, None if isinstance(stack, Unseen) else stack)
@@ -82,8 +82,8 @@ class _Look:
             yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._letters, queue), judge)
 
     def _check(
-        self, name: str, permission: str, question: Callable[[], Found], judge: Callable[[Found], Check]
-    ) -> Check:
+        self, name: str, permission: str, question: Callable[[], Found], judge: Callable[[Found], DoctorCheck]
+    ) -> DoctorCheck:
         """The check of what was asked for, or that it could not be."""
         found = ask(self._place, permission, question)
         return found.check(name) if isinstance(found, Unseen) else judge(found)
@@ -101,7 +101,7 @@ class _Look:
     def _office_domains(self) -> list[str]:
         return self._office.operators().domains()
 
-    def _hosts(self, domains: Sequence[str] | Unseen) -> Iterator[Check]:
+    def _hosts(self, domains: Sequence[str] | Unseen) -> Iterator[DoctorCheck]:
         records = {found["host"]: found[0] for found in _RECORD.finditer(self._office.outputs.get("Hosts", ""))}
         known = None if isinstance(domains, Unseen) else domains
         looked_up = (known or ())[:_LOOKED_UP]
@@ -115,13 +115,13 @@ class _Look:
             yield setting_up.name_host(self._place, host, met, reached.answered, record, is_first=not records)
 
     @staticmethod
-    def _meet(host: PostOffice) -> Check:
+    def _meet(host: PostOffice) -> DoctorCheck:
         """The first thing wrong with it, or else its inbox."""
         return next((check for check in host.reach() if not check.is_good), None) or host.inbox()
 
     # --- domains and keys ----------------------------------------------------------------------------------------
 
-    def _domains(self, domains: Sequence[str] | Unseen) -> Iterator[Check]:
+    def _domains(self, domains: Sequence[str] | Unseen) -> Iterator[DoctorCheck]:
         if isinstance(domains, Unseen):
             yield domains.check("domains")
             return
@@ -141,7 +141,7 @@ class _Look:
             if stored and number < _LOOKED_UP and not self._place.is_local:
                 yield from self._published(name, stored)
 
-    def _published(self, domain: str, stored: setting_up.Stored) -> Iterator[Check]:
+    def _published(self, domain: str, stored: setting_up.Stored) -> Iterator[DoctorCheck]:
         for dialect in DIALECTS:
             name, found = dialect.key_name(domain, stored.selector), None
             if len(name) <= MAX_NAME:
@@ -164,9 +164,9 @@ class _Look:
             return None
         return {domain: setting_up.read_stored(entry) for domain, entry in held.value.items()}
 
-    def _keys(self) -> Iterator[Check]:
+    def _keys(self) -> Iterator[DoctorCheck]:
         place = self._place
-        judges: dict[str, tuple[str, Callable[[Held], Check]]] = {
+        judges: dict[str, tuple[str, Callable[[Held], DoctorCheck]]] = {
             "signing keys": ("SigningKeysSecret", partial(setting_up.judge_signing_keys, place)),
             "delivery service keys": ("DeliveryServiceKeysSecret", self._judge_delivery_keys),
             "token keys": ("TokenKeysSecret", partial(setting_up.judge_token_keys, place, now=self._now)),
@@ -175,7 +175,7 @@ class _Look:
         for name, (output, judge) in judges.items():
             yield self._check(name, "secretsmanager:GetSecretValue", partial(self._held, output), judge)
 
-    def _judge_delivery_keys(self, held: Held) -> Check:
+    def _judge_delivery_keys(self, held: Held) -> DoctorCheck:
         # Only where there are none it matters whether anybody needs them.
         count = (lambda: 0) if held.value else self._dm3_mailboxes
         judge = partial(setting_up.judge_delivery_keys, self._place, held)
@@ -193,7 +193,7 @@ class _Look:
 
     # --- functions and their queues ------------------------------------------------------------------------------
 
-    def _functions(self, stack: Stack) -> Iterator[Check]:
+    def _functions(self, stack: Stack) -> Iterator[DoctorCheck]:
         takes = "lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency"
         for logical in running.FUNCTIONS:
             judge = partial(running.judge_function, self._place, logical, stack)
@@ -218,7 +218,7 @@ class _Look:
             told.get("Environment", {}).get("Variables"),
         )
 
-    def _source(self, queue: str, function: str) -> Source | None:
+    def _source(self, queue: str, function: str) -> EventSource | None:
         """How a queue is handed over to its function; None: it is not."""
         client: LambdaClient = self._office.client("lambda")
         name = self._office.output(f"{queue}Url").rpartition("/")[2]
@@ -226,12 +226,12 @@ class _Look:
         for page in pages:
             for it in page["EventSourceMappings"]:
                 if it.get("EventSourceArn", "").rpartition(":")[2] == name:
-                    return Source(it["UUID"], it["State"])
+                    return EventSource(it["UUID"], it["State"])
         return None
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
-    def _jobs(self, stack: Stack) -> Iterator[Check]:
+    def _jobs(self, stack: Stack) -> Iterator[DoctorCheck]:
         judge = partial(running.judge_library, self._place, library())
         yield self._check("jobs library", "s3:ListBucket and s3:GetObject", self._libraries, judge)
         for job in running.JOBS:
@@ -258,7 +258,7 @@ class _Look:
 
     # --- alarms and dead letters ---------------------------------------------------------------------------------
 
-    def _alarms(self, stack: Stack) -> Iterator[Check]:
+    def _alarms(self, stack: Stack) -> Iterator[DoctorCheck]:
         if self._place.is_local:
             yield good("alarms", "on a local stack they are not evaluated")
             return

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from postroom.cli.admin.found import Alarm, Function, Libraries, Place, Source, Stack, Subscription, ago
+from postroom.cli.admin.found import Alarm, EventSource, Function, Libraries, NamedDeployment, Stack, Subscription, ago
 from postroom.cli.admin.starting import what_stops
 from postroom.core.settings import DAY_SECONDS
-from postroom.doctor.checks import Check, Status, bad, good, warning
+from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
 FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
 BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}
@@ -27,7 +27,7 @@ _GRACE_DAYS: Final = 2
 """A run may begin late, and takes some hours. CompactLagAlarm, with which each stack begins, wants two days as well."""
 
 
-def judge_function(place: Place, logical: str, stack: Stack, found: Function) -> Check:
+def judge_function(place: NamedDeployment, logical: str, stack: Stack, found: Function) -> DoctorCheck:
     """The check of one function: can it run, and is it what was deployed last?"""
     name = f"function {logical}"
     if found.reserved == 0:
@@ -38,14 +38,16 @@ def judge_function(place: Place, logical: str, stack: Stack, found: Function) ->
         )
         return bad(name, None, told, place.deploy)
     if found.state == "Pending" or found.update == "InProgress":
-        return Check(name, Status.NOT_CHECKED, "it changes just now", "ask again in a minute")
+        return DoctorCheck(name, CheckStatus.NOT_CHECKED, "it changes just now", "ask again in a minute")
     if found.state == "Inactive":
         return warning(
             name, "it was idle for so long that Lambda put it away; the first run wakes it, and fails", "ask it once"
         )
     if found.environment is None:
         todo = "allow them kms:Decrypt of the function's key, or ask with others"
-        return Check(name, Status.NOT_CHECKED, "its settings could not be found out: AWS shows them not to you", todo)
+        return DoctorCheck(
+            name, CheckStatus.NOT_CHECKED, "its settings could not be found out: AWS shows them not to you", todo
+        )
     stops = what_stops(found.environment)
     if stops:
         return bad(name, None, f"it does not start: {stops}", "set the template's parameter right, and deploy it")
@@ -61,7 +63,7 @@ def _let_it_run(logical: str, found: Function, stack: Stack) -> str:
     return f"{command} --reserved-concurrent-executions {runs}`"
 
 
-def judge_source(place: Place, queue: str, found: Source | None) -> Check:
+def judge_source(place: NamedDeployment, queue: str, found: EventSource | None) -> DoctorCheck:
     """The check of one queue: is it handed over to its function? None: it is not."""
     name, function = f"queue {queue}", SOURCES[queue]
     if found is None:
@@ -71,13 +73,15 @@ def judge_source(place: Place, queue: str, found: Source | None) -> Check:
     if found.state in ("Disabled", "Disabling"):
         todo = f"`aws lambda update-event-source-mapping --uuid {found.id} --enabled`"
         return bad(name, None, f"its event source mapping is {found.state}: what lies in it waits", todo)
-    return Check(name, Status.NOT_CHECKED, f"its event source mapping is {found.state}", "ask again in a minute")
+    return DoctorCheck(
+        name, CheckStatus.NOT_CHECKED, f"its event source mapping is {found.state}", "ask again in a minute"
+    )
 
 
 # --- jobs --------------------------------------------------------------------------------------------------------
 
 
-def judge_library(place: Place, wanted: str, there: Libraries) -> Check:
+def judge_library(place: NamedDeployment, wanted: str, there: Libraries) -> DoctorCheck:
     """The check `jobs library`. `wanted`: that of this release."""
     name, publish = "jobs library", f"`postroom jobs publish {place.option}`"
     if there.is_ours:
@@ -91,7 +95,9 @@ def judge_library(place: Place, wanted: str, there: Libraries) -> Check:
     return bad(name, None, f"{told}: no run of a job can begin", publish)
 
 
-def judge_job(place: Place, job: str, stack: Stack, aws_name: str, now: float, began: float | None) -> Check:
+def judge_job(
+    place: NamedDeployment, job: str, stack: Stack, aws_name: str, now: float, began: float | None
+) -> DoctorCheck:
     """The check of one job. `aws_name`: its own in AWS. `began`: the last run that came to its end; None: none did."""
     name, days = f"job {job}", JOBS[job] + _GRACE_DAYS
     why = f"`aws glue get-job-runs --job-name {aws_name}` says what became of its runs"
@@ -110,7 +116,7 @@ def judge_job(place: Place, job: str, stack: Stack, aws_name: str, now: float, b
 # --- alarms and dead letters -------------------------------------------------------------------------------------
 
 
-def judge_subscriptions(topic: str, found: Sequence[Subscription]) -> Check:
+def judge_subscriptions(topic: str, found: Sequence[Subscription]) -> DoctorCheck:
     """The check `alarm topic`: is anybody told?"""
     name = "alarm topic"
     confirmed = [it.whom for it in found if it.is_confirmed]
@@ -130,7 +136,7 @@ def _subscribe(topic: str) -> str:
     return f"aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint YOU@YOUR.DOMAIN"
 
 
-def judge_alarms(place: Place, alarms: Sequence[Alarm], stack: Stack, now: float) -> Iterator[Check]:
+def judge_alarms(place: NamedDeployment, alarms: Sequence[Alarm], stack: Stack, now: float) -> Iterator[DoctorCheck]:
     """The check `alarms`, or one of each alarm that is on."""
     on = [alarm for alarm in alarms if alarm.is_on]
     if not alarms:
@@ -148,7 +154,7 @@ def judge_alarms(place: Place, alarms: Sequence[Alarm], stack: Stack, now: float
             )
 
 
-def judge_dead_letters(place: Place, queue: str, letters: int) -> Check:
+def judge_dead_letters(place: NamedDeployment, queue: str, letters: int) -> DoctorCheck:
     """The check of one queue of dead letters."""
     name, function = f"queue {queue}", DEAD_LETTERS[queue]
     if not letters:

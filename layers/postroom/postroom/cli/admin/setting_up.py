@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from postroom.cli.admin.found import Held, Place, Served, Stack
+from postroom.cli.admin.found import Held, NamedDeployment, Served, Stack
 from postroom.core.errors import PostroomError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
-from postroom.doctor.checks import Check, Status, bad, good, skipped, warning
+from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, skipped, warning
 from postroom.doctor.keys import KeyFound
 from postroom.protocols.dm3.service import read_service_keys
 from postroom.protocols.nlweb.names import MAX_NAME, read_selector
@@ -69,7 +69,7 @@ _SHOWN: Final = 5
 # --- the stack ---------------------------------------------------------------------------------------------------
 
 
-def judge_stack(place: Place, stack: Stack) -> Check:
+def judge_stack(place: NamedDeployment, stack: Stack) -> DoctorCheck:
     """The check `stack`: was the last deployment done?"""
     name, told = "stack", f"{place.name} is {stack.status}"
     if len(place.name) > LONGEST_NAME:
@@ -78,13 +78,13 @@ def judge_stack(place: Place, stack: Stack) -> Check:
     if stack.status in _DEPLOYED:
         return good(name, f"{told}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
     if stack.status.endswith("_IN_PROGRESS") and stack.status not in _ENDED_BADLY:
-        return Check(name, Status.NOT_CHECKED, f"{told}: it changes just now", "ask again when that is over")
+        return DoctorCheck(name, CheckStatus.NOT_CHECKED, f"{told}: it changes just now", "ask again when that is over")
     what, todo = _ENDED_BADLY.get(stack.status, ("postroom does not know what that means", "do as AWS says"))
     why = f"`aws cloudformation describe-stack-events --stack-name {place.name}` says why"
     return bad(name, None, f"{told}: {what}", f"{why}; {todo.format(place.name)}")
 
 
-def judge_outputs(place: Place, outputs: Collection[str], stack: Stack | None) -> Check:
+def judge_outputs(place: NamedDeployment, outputs: Collection[str], stack: Stack | None) -> DoctorCheck:
     """The check `outputs`: is it a stack of this release? `stack`: None: not known."""
     missing = [name for name in NEEDED if name not in outputs]
     if not missing:
@@ -100,7 +100,9 @@ def judge_outputs(place: Place, outputs: Collection[str], stack: Stack | None) -
 # --- hosts -------------------------------------------------------------------------------------------------------
 
 
-def judge_hosts(place: Place, records: Mapping[str, str], domains: Sequence[str] | None, looked_up: int) -> Check:
+def judge_hosts(
+    place: NamedDeployment, records: Mapping[str, str], domains: Sequence[str] | None, looked_up: int
+) -> DoctorCheck:
     """The check `hosts`: do any lead here? `records`: by host, those of the stack itself. `domains`: None: not known.
 
     The hosts of `looked_up` domains are looked up.
@@ -123,7 +125,9 @@ def judge_hosts(place: Place, records: Mapping[str, str], domains: Sequence[str]
     )
 
 
-def name_host(place: Place, host: str, met: Check, answered: int, record: str | None, *, is_first: bool) -> Check:
+def name_host(
+    place: NamedDeployment, host: str, met: DoctorCheck, answered: int, record: str | None, *, is_first: bool
+) -> DoctorCheck:
     """The check of one host, from the worst that senders meet there. `record`: what leads to it, where that is known.
 
     `answered`: the status of its inbox; 0: nobody was reached. `is_first`: the stack itself has no hosts yet, and may
@@ -136,16 +140,16 @@ def name_host(place: Place, host: str, met: Check, answered: int, record: str | 
             f"{place.log('InboxFunction', '1 hour ago')} says why; docs/operate/own-faults.md says what to do",
         )  # fmt: skip
     todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
-    if met.status is Status.BAD and met.name == "host":
+    if met.status is CheckStatus.BAD and met.name == "host":
         todo = f"make a stack of functions/inbox/hosts.yaml for {domain}: docs/operate/deploy.md, More domains"
         if record:
             todo = f"make this record where the zone of {domain} is kept: {record}"
         elif is_first:
             todo = _with_host(place, domain)
-    return Check(f"host {host}", met.status, met.found, todo)
+    return DoctorCheck(f"host {host}", met.status, met.found, todo)
 
 
-def _with_host(place: Place, domain: str = "YOUR.DOMAIN") -> str:
+def _with_host(place: NamedDeployment, domain: str = "YOUR.DOMAIN") -> str:
     said = f"DomainName={domain}, and HostedZoneId or CertificateArn"
     where = "to `sam deploy --guided`, or in samconfig.toml"
     return f"say {said} {where}, and deploy {place.name} anew: docs/operate/deploy.md"
@@ -154,7 +158,7 @@ def _with_host(place: Place, domain: str = "YOUR.DOMAIN") -> str:
 # --- domains -----------------------------------------------------------------------------------------------------
 
 
-def judge_domains(place: Place, domains: Sequence[str], dm3_mailboxes: int) -> Check:
+def judge_domains(place: NamedDeployment, domains: Sequence[str], dm3_mailboxes: int) -> DoctorCheck:
     """The check `domains`: does it serve any?"""
     name = "domains"
     if domains:
@@ -164,7 +168,7 @@ def judge_domains(place: Place, domains: Sequence[str], dm3_mailboxes: int) -> C
     return bad(name, None, "none: no message is taken in", f"`postroom domain add your.domain {place.option}`")
 
 
-def judge_domain(place: Place, served: Served, buffered: Sequence[str]) -> Check:
+def judge_domain(place: NamedDeployment, served: Served, buffered: Sequence[str]) -> DoctorCheck:
     """The check of one domain: is anything taken in for it? `buffered`: other domains that Feedback is kept for."""
     its, inbox = served.domain.name, served.domain.inbox
     name = f"domain {its}"
@@ -199,7 +203,7 @@ def read_stored(entry: JsonValue) -> Stored | None:
         return None
 
 
-def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, Stored | None] | None) -> Check:
+def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, Stored | None] | None) -> DoctorCheck:
     """The check of the key of one domain. `keys`: what the secret holds, by domain; None: not known."""
     name, its = f"key of {domain.name}", domain.name
     if keys is None:
@@ -225,11 +229,11 @@ def judge_domain_key(place: Place, domain: Domain, keys: Mapping[str, Stored | N
     return good(name, f"stored under the selector {selector}; {doctor} looks at the domain from outside")
 
 
-def _add_key(place: Place, domain: str, selector: str) -> str:
+def _add_key(place: NamedDeployment, domain: str, selector: str) -> str:
     return f"`postroom domain add {domain} --key {domain}.pem --selector {selector} {place.option}`"
 
 
-def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check:
+def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> DoctorCheck:
     """The check of what DNS says of the key that a domain signs with, where receivers of a dialect look for it.
 
     None: the name there is too long for DNS.
@@ -237,13 +241,13 @@ def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFou
     name, wrong = f"key record of {domain} for {dialect.authority}", _wrong_with(domain, dialect, stored, found)
     if wrong is None:
         return good(name, f"there is one at {dialect.key_name(domain, stored.selector)}")
-    if wrong.status is Status.BAD and dialect is POLLYWEB:
+    if wrong.status is CheckStatus.BAD and dialect is POLLYWEB:
         # Who has none to do with that dialect does without.
         return warning(name, f"{wrong.found}; senders of {dialect.authority} believe no Feedback", wrong.next)
     return replace(wrong, name=name)
 
 
-def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> Check | None:
+def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> DoctorCheck | None:
     spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
     publish = f"publish the TXT record that `postroom keygen --key {domain}.pem {spoken}` prints"
     if found is None:
@@ -262,7 +266,7 @@ def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound |
 # --- keys --------------------------------------------------------------------------------------------------------
 
 
-def judge_signing_keys(place: Place, held: Held) -> Check:
+def judge_signing_keys(place: NamedDeployment, held: Held) -> DoctorCheck:
     """The check `signing keys`."""
     name = "signing keys"
     if held.value is None:
@@ -277,7 +281,7 @@ def judge_signing_keys(place: Place, held: Held) -> Check:
     return good(name, f"of {_some(list(held.value))}" if held.value else "the secret is there, and holds none yet")
 
 
-def judge_delivery_keys(place: Place, held: Held, dm3_mailboxes: int) -> Check:
+def judge_delivery_keys(place: NamedDeployment, held: Held, dm3_mailboxes: int) -> DoctorCheck:
     """The check `delivery service keys`."""
     name = "delivery service keys"
     make = f"`postroom dm3 keygen --service --url https://YOUR-HOST {place.option}`"
@@ -294,7 +298,7 @@ def judge_delivery_keys(place: Place, held: Held, dm3_mailboxes: int) -> Check:
     return good(name, f"one that signs, and {len(keys.encryption)} that messages are sealed to")
 
 
-def judge_token_keys(place: Place, held: Held, *, now: float) -> Check:
+def judge_token_keys(place: NamedDeployment, held: Held, *, now: float) -> DoctorCheck:
     """The check `token keys`."""
     name = "token keys"
     if held.value is None or not _all_texts(held.value) or not all(kid.isdecimal() for kid in held.value):
@@ -304,7 +308,7 @@ def judge_token_keys(place: Place, held: Held, *, now: float) -> Check:
     return good(name, f"{len(held.value)}: the newest signs owners' tokens")
 
 
-def judge_webhook_keys(held: Held) -> Check:
+def judge_webhook_keys(held: Held) -> DoctorCheck:
     """The check `webhook keys`."""
     name = "webhook keys"
     if held.value is None or not _all_texts(held.value) or "0" not in held.value:
@@ -312,7 +316,7 @@ def judge_webhook_keys(held: Held) -> Check:
     return good(name, "what webhooks' secrets are derived from is there")
 
 
-def _unreadable(name: str, held: Held) -> Check:
+def _unreadable(name: str, held: Held) -> DoctorCheck:
     return bad(
         name, None, "the secret does not hold what it was made with (nothing of it is shown here)",
         f"put the version before it back: `aws secretsmanager list-secret-version-ids --secret-id {held.id}`",

@@ -29,7 +29,7 @@ _AT_HOST: Final = re.compile(r"(https://[^/?#]+)/([^/?#]+)/?")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedHome:
     """A home, and how it is told from whatever folder: absolute."""
 
     home: "Home"
@@ -37,7 +37,7 @@ class Place:
 
 
 @contextmanager
-def open_home(text: str, owner: OwnersKeyOptions, *, service: tuple[str, str] | None = None) -> Iterator[Place]:
+def open_home(text: str, owner: OwnersKeyOptions, *, service: tuple[str, str] | None = None) -> Iterator[NamedHome]:
     """The home that is told so, until the block ends. `service`: the URL and the mailbox that are meant by this word.
 
     A home at a post office needs the owner's key. What it refuses in the block, or cannot do, becomes the end of a
@@ -70,24 +70,24 @@ def _read_service(text: str, service: tuple[str, str] | None) -> tuple[str, str]
 
 
 @contextmanager
-def _at_post_office(url: str, name: str, owner: OwnersKeyOptions) -> Iterator[Place]:
+def _at_post_office(url: str, name: str, owner: OwnersKeyOptions) -> Iterator[NamedHome]:
     from postroom.client.archive.service import ServiceHome
     from postroom.client.mailbox.http import read_address
 
     with owner.open_at(url, name) as mailbox:
-        yield Place(ServiceHome(mailbox), f"{_HTTPS}{read_address(url, None).named}/{name}")
+        yield NamedHome(ServiceHome(mailbox), f"{_HTTPS}{read_address(url, None).named}/{name}")
 
 
-def _in_folder(folder: Path) -> Place:
+def _in_folder(folder: Path) -> NamedHome:
     from postroom.client.archive import FolderHome
 
     whole = folder.expanduser().resolve()
     if whole.exists() and not whole.is_dir():
         raise UsageFault(f"{folder} is no folder")
-    return Place(FolderHome(whole), str(whole))
+    return NamedHome(FolderHome(whole), str(whole))
 
 
-def _in_bucket(text: str) -> Place:
+def _in_bucket(text: str) -> NamedHome:
     import boto3
 
     from postroom.client.archive.s3 import S3Home
@@ -97,4 +97,4 @@ def _in_bucket(text: str) -> Place:
         raise UsageFault(f"{text!r} is no home in a bucket: say s3://bucket/prefix")
     prefix = parts.path.strip("/")
     home = S3Home(boto3.Session().client("s3"), parts.netloc, f"{prefix}/" if prefix else "")
-    return Place(home, f"{_S3}{parts.netloc}/{prefix}".rstrip("/"))
+    return NamedHome(home, f"{_S3}{parts.netloc}/{prefix}".rstrip("/"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.homes import FORMS, Place, open_home
+from postroom.cli.archive.homes import FORMS, NamedHome, open_home
 from postroom.cli.exits import NotFoundFault, RefusalFault, UnavailableFault, UsageFault
 from postroom.cli.owner import OwnersKeyOptions, load_owners_key
 
@@ -69,7 +69,7 @@ class ArchiveOptions(OwnersKeyOptions):
         str, typer.Option("--home", envvar="POSTROOM_HOME", metavar="HOME", help=f"Where the archive is: {FORMS}.")
     ]
 
-    def place(self, *, service: tuple[str, str] | None = None) -> "AbstractContextManager[Place]":
+    def place(self, *, service: tuple[str, str] | None = None) -> "AbstractContextManager[NamedHome]":
         """As `open_home`."""
         return open_home(self.home, self, service=service)
 

@@ -38,7 +38,7 @@ def pull(
     Messages are verified and opened. It may be stopped at any point. Exit code 3: something stays in the mailbox.
     """
     from postroom.client.archive.pull import pull as bring
-    from postroom.client.archive.receiving import Receiver
+    from postroom.client.archive.receiving import MailReceiver
     from postroom.protocols.dm3.keys import UserKeys
 
     keys = load_owners_key(options.key)
@@ -46,7 +46,9 @@ def pull(
         archive = open_archive(place.home, options.key, name)
         users = keys if isinstance(keys, UserKeys) else None
         profiles = registry.profiles() if users else None
-        receiver = Receiver(name, users, profiles, older=[load_user_keys(file).encryption for file in old_key or ()])
+        receiver = MailReceiver(
+            name, users, profiles, older=[load_user_keys(file).encryption for file in old_key or ()]
+        )
         with (
             options.open_at(at, name) as mailbox,
             progress("pulling", lambda: mailbox.status().waiting) as met,

@@ -20,7 +20,7 @@ from postroom.cli.progress import progress
 from postroom.core.errors import NotNowError, TheirError
 
 if TYPE_CHECKING:
-    from postroom.client.archive import SigningKeys, Verified
+    from postroom.client.archive import KnownSigningKeys, Verified
     from postroom.crypto.rsa_ed25519 import PublicKey
     from postroom.names.keys import KeyDirectory
     from postroom.protocols.dm3.keys import PublicSigningKey
@@ -66,9 +66,9 @@ def verify(
         raise typer.Exit(Exit.PROBLEMS)
 
 
-def _keys_in(documents: list[dict[str, dict[str, str]]]) -> "SigningKeys":
+def _keys_in(documents: list[dict[str, dict[str, str]]]) -> "KnownSigningKeys":
     """All keys that are in any of these registries. A profile that is kept elsewhere is not looked up."""
-    from postroom.client.archive import SigningKeys
+    from postroom.client.archive import KnownSigningKeys
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 
     users: dict[str, list[PublicSigningKey]] = defaultdict(list)
@@ -83,7 +83,7 @@ def _keys_in(documents: list[dict[str, dict[str, str]]]) -> "SigningKeys":
                     services.append(profiles.service(name).signing_key)
             except TheirError:
                 continue
-    return SigningKeys(users, services)
+    return KnownSigningKeys(users, services)
 
 
 def _key_at(directory: "KeyDirectory[PublicKey]", name: str) -> "PublicKey | None":

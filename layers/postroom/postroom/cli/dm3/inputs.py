@@ -12,10 +12,10 @@ import typer
 from postroom.cli.deployment import DeploymentName
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.office import Office, open_office
+from postroom.cli.office import OpenDeployment, open_office
 from postroom.cli.options import OptionGroup
 from postroom.core.errors import SettingsError, TheirError
-from postroom.core.settings import Settings
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.names.profiles import Profiles
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.keys import UserKeys
     from postroom.protocols.dm3.message import MessageType
 
-REGISTRY_OBJECT = Settings().dm3_registry
+REGISTRY_OBJECT = DeploymentSettings().dm3_registry
 """Where a deployment keeps its registry, in its bucket."""
 MAX_KEY_FILE_BYTES = 4096
 
@@ -86,7 +86,7 @@ def read_registry(data: bytes, source: str) -> "dict[str, dict[str, str]]":
         raise UsageFault(f"{source}: {error}") from None
 
 
-def find_registry(office: Office) -> bytes | None:
+def find_registry(office: OpenDeployment) -> bytes | None:
     """The registry document of a deployment; None: it has none."""
     try:
         return office.objects().get(REGISTRY_OBJECT)
@@ -94,7 +94,7 @@ def find_registry(office: Office) -> bytes | None:
         return None
 
 
-def stored_registry(office: Office) -> bytes:
+def stored_registry(office: OpenDeployment) -> bytes:
     """The same. Raises NotFoundFault where it has none."""
     found = find_registry(office)
     if found is None:

@@ -12,7 +12,7 @@ from postroom.cli.output import print_json, safe
 
 if TYPE_CHECKING:
     from postroom.protocols.dm3.explain import Opened
-    from postroom.protocols.dm3.message import Attachment, Message
+    from postroom.protocols.dm3.message import Attachment, Dm3Message
 
 _LONGEST_SHOWN = 100
 
@@ -63,7 +63,7 @@ def _print(told: "Opened") -> None:
     print_explanation(told)
 
 
-def _print_message(message: "Message", digest: str) -> None:
+def _print_message(message: "Dm3Message", digest: str) -> None:
     from postroom.protocols.dm3.explain import shown_time
 
     metadata = message.metadata

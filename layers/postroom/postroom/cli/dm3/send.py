@@ -21,7 +21,7 @@ from postroom.cli.output import print_json, safe
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.client.dm3 import Attempt, Letter, Sent
+    from postroom.client.dm3 import Attempt, Dm3Draft, Dm3Sent
     from postroom.protocols.dm3.keys import UserKeys
     from postroom.protocols.dm3.message import Attachment, MessageType
 
@@ -59,7 +59,7 @@ def send(
 
     Exit code 0: accepted; 1: refused; 3: not now.
     """
-    from postroom.client import Fate
+    from postroom.client import SendOutcome
     from postroom.client.dm3 import Dm3Sender
 
     keys = load_user_keys(key)
@@ -71,7 +71,7 @@ def send(
     with open_resolvers(network) as resolvers:
         sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
     _print(sent, as_json=as_json)
-    exits = {Fate.TAKEN: Exit.GOOD, Fate.REFUSED: Exit.REFUSED, Fate.NOT_NOW: Exit.UNAVAILABLE}
+    exits = {SendOutcome.TAKEN: Exit.GOOD, SendOutcome.REFUSED: Exit.REFUSED, SendOutcome.NOT_NOW: Exit.UNAVAILABLE}
     raise typer.Exit(exits[sent.fate])
 
 
@@ -83,8 +83,8 @@ def _message(
     ref: str | None,
     reply_to: str | None,
     keys: "UserKeys",
-) -> "Letter":
-    from postroom.client.dm3 import Letter
+) -> "Dm3Draft":
+    from postroom.client.dm3 import Dm3Draft
     from postroom.protocols.dm3.message import MessageType
 
     if text == "-" and reply_to == "-":
@@ -93,7 +93,7 @@ def _message(
     written = _read_text() if text == "-" else text
     [chosen] = message_types([type_]) if type_ else [MessageType.REPLY if reply_to else MessageType.NEW]
     if reply_to is None:
-        return Letter(to, written, chosen, ref, attachments)
+        return Dm3Draft(to, written, chosen, ref, attachments)
     if ref is not None:
         raise UsageFault("--reply-to says which message it is about; leave --ref out")
     return _answer(to, written, chosen, attachments, reply_to, keys)
@@ -106,7 +106,7 @@ def _answer(
     attachments: "tuple[Attachment, ...]",
     reply_to: str,
     keys: "UserKeys",
-) -> "Letter":
+) -> "Dm3Draft":
     """A message back to the sender of an envelope. Raises TheirError where it cannot be opened."""
     from postroom.client.dm3 import reply
     from postroom.core.ijson import parse
@@ -136,8 +136,8 @@ def _read_text() -> str:
         raise UsageFault("the text on standard input is not UTF-8; send a file along by --attach") from None
 
 
-def _print(sent: "Sent", *, as_json: bool) -> None:
-    from postroom.client import Fate
+def _print(sent: "Dm3Sent", *, as_json: bool) -> None:
+    from postroom.client import SendOutcome
 
     if as_json:
         print_json({
@@ -150,7 +150,7 @@ def _print(sent: "Sent", *, as_json: bool) -> None:
         said = ", ".join(str(part) for part in (each.code, each.reason) if part)
         why = ": ".join(part for part in (said, each.detail) if part)
         print(safe(f"{each.fate}: {each.service}{f' at {each.url}' if each.url else ''}{f': {why}' if why else ''}"))
-    if sent.fate is Fate.TAKEN:
+    if sent.fate is SendOutcome.TAKEN:
         print(f"message hash {sent.message_hash}")
 
 

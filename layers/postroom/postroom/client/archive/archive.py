@@ -16,7 +16,7 @@ from functools import partial
 
 from nacl.utils import random as random_bytes
 
-from postroom.client.archive.filing import Filing, run
+from postroom.client.archive.filing import ArchiveFiling, run
 from postroom.client.archive.home import Home
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.containers import ContainerError, conversation_key, root_key
@@ -38,7 +38,7 @@ class Archive:
 
     home: Home
     owner: str
-    filing: Filing
+    filing: ArchiveFiling
 
     @classmethod
     def of(
@@ -58,7 +58,9 @@ class Archive:
         """
         check_limit(chunk_bytes)
         nonce = partial(random_bytes, NONCE_BYTES)
-        return cls(home, listed(owner), Filing(root_key(signature), storage_key, nonce, chunk_bytes, keep_history))
+        return cls(
+            home, listed(owner), ArchiveFiling(root_key(signature), storage_key, nonce, chunk_bytes, keep_history)
+        )
 
     def store(self, envelopes: Iterable[StoredEnvelope | Received]) -> None:
         """Store messages, each in its conversation, once. Raises TheirError(NAME_INVALID) before anything is stored."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
-from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, Home
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Home, HomeObject
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.steps import drive
@@ -29,7 +29,7 @@ from postroom.protocols.dm3.containers import (
     Chunk,
     ChunkIdentifier,
     ContainerError,
-    Conversation,
+    ConversationChunks,
     Root,
     chunk_key,
     conversation_key,
@@ -54,7 +54,7 @@ class Get:
 
     key: str
 
-    def make(self, home: Home) -> Found | None:
+    def make(self, home: Home) -> HomeObject | None:
         """Make the call."""
         return home.get(self.key)
 
@@ -84,7 +84,7 @@ class Delete:
 
 
 Call: TypeAlias = Get | Put | Delete
-Steps: TypeAlias = Generator[Call, Found | str | None, T]
+Steps: TypeAlias = Generator[Call, HomeObject | str | None, T]
 """Yields calls to make, is sent what each returned or thrown its ConflictError."""
 
 
@@ -95,7 +95,7 @@ def run(steps: Steps[T], home: Home) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
+class ArchiveFiling:
     """The way of filing of one archive.
 
     `root`: key of the root container. `nonce()`: 12 random bytes, never the same. `chunk_bytes`, `keep_history`: as
@@ -130,11 +130,11 @@ class Filing:
         if partners:
             yield from again(partial(self._list, partners))
 
-    def read_conversation(self, at: str) -> Steps[tuple[Conversation, str | None]]:
+    def read_conversation(self, at: str) -> Steps[tuple[ConversationChunks, str | None]]:
         """The conversation under this key, with its etag; None: there is none, and it has no chunks."""
         found = yield from self._get(at)
         if found is None:
-            return Conversation(), None
+            return ConversationChunks(), None
         return read_conversation(self.storage_key.open(found.data, at), at), found.etag
 
     def read_chunk_of(self, at: str, identifier: ChunkIdentifier, etag: str | None) -> Steps[tuple[Chunk, str]]:
@@ -191,7 +191,7 @@ class Filing:
             yield self._sealed(self.root, Root(listed).encode(), etag)
 
     def _read_shelves(
-        self, at: str, conversation: Conversation, etag: str | None, brought: list[Entry]
+        self, at: str, conversation: ConversationChunks, etag: str | None, brought: list[Entry]
     ) -> Steps[tuple[dict[ChunkIdentifier, Chunk], dict[ChunkIdentifier, str]]]:
         """The chunks that `shelve` asks for, with their etags, from the newest on."""
         earliest = min(entry.timestamp_ms for entry in brought)
@@ -216,9 +216,9 @@ class Filing:
             return Root(), None
         return read_root(self.storage_key.open(found.data, self.root), self.root), found.etag
 
-    def _get(self, key: str) -> Steps[Found | None]:
+    def _get(self, key: str) -> Steps[HomeObject | None]:
         found = yield Get(key)
-        return found if isinstance(found, Found) else None
+        return found if isinstance(found, HomeObject) else None
 
     def _sealed(self, key: str, text: bytes, etag: str | None) -> Put:
         data = self.storage_key.seal(text, key, self.nonce())
@@ -235,7 +235,7 @@ class _Begun:
     by_others: set[ChunkIdentifier] = field(default_factory=set)
 
 
-def _delete_dead(at: str, conversation: Conversation) -> Steps[None]:
+def _delete_dead(at: str, conversation: ConversationChunks) -> Steps[None]:
     for identifier in conversation.discarded:
         if is_dead(identifier, conversation):
             yield Delete(chunk_key(at, identifier))

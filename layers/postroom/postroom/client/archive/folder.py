@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, HomeObject, check_key
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import ContainerError
@@ -28,7 +28,7 @@ class FolderHome:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
         with self._passing():
             try:
@@ -38,7 +38,7 @@ class FolderHome:
                 return None
         if len(data) > MAX_CONTAINER_BYTES:
             raise ContainerError(key, f"has more than {MAX_CONTAINER_BYTES} bytes")
-        return Found(data, _etag(data))
+        return HomeObject(data, _etag(data))
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
         """Replace what has this etag; None: what is not there yet. The new etag.

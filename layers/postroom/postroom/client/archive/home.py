@@ -12,7 +12,7 @@ class ConflictError(Exception):
     """What is under the key is not what a write supposed to be there: it was not made."""
 
 
-class Found(NamedTuple):
+class HomeObject(NamedTuple):
     """What is under a key. `etag`: another one after each write."""
 
     data: bytes
@@ -22,7 +22,7 @@ class Found(NamedTuple):
 class Home(Protocol):
     """Single containers, each written whole, under a condition. All raise NotNowError(STORE_UNAVAILABLE)."""
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         """What is there, as the last write left it. Raises ContainerError where it is over MAX_CONTAINER_BYTES."""
         ...
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import count
 
-from postroom.client.archive.home import ConflictError, Found
+from postroom.client.archive.home import ConflictError, HomeObject
 
 
 class MemoryHome:
@@ -11,9 +11,9 @@ class MemoryHome:
 
     def __init__(self, containers: Mapping[str, bytes] | None = None) -> None:
         self._etags = map(str, count())
-        self._containers = {key: Found(data, next(self._etags)) for key, data in (containers or {}).items()}
+        self._containers = {key: HomeObject(data, next(self._etags)) for key, data in (containers or {}).items()}
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         """What is there."""
         return self._containers.get(key)
 
@@ -22,7 +22,7 @@ class MemoryHome:
         there = self._containers.get(key)
         if (there.etag if there else None) != etag:
             raise ConflictError
-        self._containers[key] = found = Found(data, next(self._etags))
+        self._containers[key] = found = HomeObject(data, next(self._etags))
         return found.etag
 
     def delete(self, key: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.deed import check_deed, take_home
-from postroom.client.archive.receiving import OtherKeyError, Receiver, Waiting
+from postroom.client.archive.receiving import MailReceiver, OtherKeyError, WaitingMessage
 from postroom.client.mailbox import MessageGoneError
 from postroom.core.errors import NotNowError
 from postroom.protocols.dm3.containers import ContainerError
@@ -23,10 +23,10 @@ BATCH_CHARACTERS: Final = 4_000_000
 """Of envelopes: what is in memory at once."""
 
 
-class Mail(Protocol):
+class MailSource(Protocol):
     """What is pulled from: `client.mailbox.Mailbox`."""
 
-    def unread(self) -> Iterator[Waiting]:
+    def unread(self) -> Iterator[WaitingMessage]:
         """Each message that waits, once."""
         ...
 
@@ -52,7 +52,9 @@ class Pulled:
     damaged: dict[str, str] = field(default_factory=dict)
 
 
-def pull(mail: Mail, archive: Archive, receiver: Receiver, met: Callable[[int], object] = lambda _: None) -> Pulled:
+def pull(
+    mail: MailSource, archive: Archive, receiver: MailReceiver, met: Callable[[int], object] = lambda _: None
+) -> Pulled:
     """Bring home what waits. `met`: is told of how many messages more something came.
 
     Raises MailboxError, NotThisHomeError, OurError, and as `Archive` does; what was acknowledged until then is stored.
@@ -65,7 +67,9 @@ def pull(mail: Mail, archive: Archive, receiver: Receiver, met: Callable[[int], 
     return pulled
 
 
-def _keep(batch: list[Waiting], mail: Mail, archive: Archive, receiver: Receiver, pulled: Pulled) -> None:
+def _keep(
+    batch: list[WaitingMessage], mail: MailSource, archive: Archive, receiver: MailReceiver, pulled: Pulled
+) -> None:
     read: dict[str, dict[str, StoredEnvelope | Received]] = defaultdict(dict)
     for message in batch:
         try:
@@ -92,8 +96,8 @@ def _keep(batch: list[Waiting], mail: Mail, archive: Archive, receiver: Receiver
     pulled.set_aside.update(it.set_aside for it in kept.values() if isinstance(it, Received) and it.set_aside)
 
 
-def _batches(waiting: Iterable[Waiting]) -> Iterator[list[Waiting]]:
-    batch: list[Waiting] = []
+def _batches(waiting: Iterable[WaitingMessage]) -> Iterator[list[WaitingMessage]]:
+    batch: list[WaitingMessage] = []
     size = 0
     for message in waiting:
         try:

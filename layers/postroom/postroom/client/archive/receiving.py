@@ -17,12 +17,12 @@ from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Kind
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import read_envelope
-from postroom.protocols.dm3.explain import POSTMARK, SENDERS_PROFILE, ProfileSource, explain
+from postroom.protocols.dm3.explain import POSTMARK, SENDERS_PROFILE, ExplainedProfiles, explain
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, RECEIVER_UNKNOWN, SEALED_VALUE_INVALID
 from postroom.protocols.dm3.stored import Received, StoredEnvelope, conversation_partner, store_envelope
-from postroom.protocols.nlweb.envelope import Envelope, check_hash
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash
 from postroom.protocols.nlweb.envelope import read_envelope as read_nlweb_envelope
 
 _DM3: Final = "dm3"
@@ -32,7 +32,7 @@ class OtherKeyError(PostroomError):
     """A letter is sealed to a key that its owner's profile has no more; no older key was given."""
 
 
-class Waiting(Protocol):
+class WaitingMessage(Protocol):
     """A message in a mailbox, as `client.mailbox.Message` is one."""
 
     @property
@@ -61,7 +61,7 @@ class Waiting(Protocol):
         ...
 
 
-class Receiver:
+class MailReceiver:
     """Reads the messages of one owner.
 
     `keys`, `profiles`: None where the mailbox is no user's of dm3. `older`: keys that the profile had before, by which
@@ -72,7 +72,7 @@ class Receiver:
         self,
         owner: str,
         keys: UserKeys | None,
-        profiles: ProfileSource | None,
+        profiles: ExplainedProfiles | None,
         *,
         older: Sequence[EncryptionKey] = (),
     ) -> None:
@@ -82,7 +82,7 @@ class Receiver:
         self._profiles = profiles
         self._fits = False
 
-    def read(self, message: Waiting) -> StoredEnvelope | Received:
+    def read(self, message: WaitingMessage) -> StoredEnvelope | Received:
         """What is kept of a message.
 
         Raises NotNowError(PROFILE_LOOKUP_FAILED); OtherKeyError; SettingsError for a letter that these keys or profiles
@@ -137,7 +137,7 @@ class Receiver:
         conversation_partner(kept, self._owner)
         return kept
 
-    def _check_owner(self, keys: UserKeys, profiles: ProfileSource) -> None:
+    def _check_owner(self, keys: UserKeys, profiles: ExplainedProfiles) -> None:
         """See that the keys are those of the owner's profile, and that a delivery service of it is known."""
         try:
             profile = profiles.user(self._owner)
@@ -160,7 +160,7 @@ class Receiver:
         )
 
 
-def read_nlweb(envelope: str) -> Envelope:
+def read_nlweb(envelope: str) -> NlwebEnvelope:
     """The envelope of a message of NLWeb whose Hash is its own. Raises TheirError."""
     read = read_nlweb_envelope(_parsed(envelope))
     check_hash(read.claimed_hash, read.digest)

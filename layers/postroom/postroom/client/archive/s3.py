@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import ClientError
 
-from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, HomeObject, check_key
 from postroom.net.aws import error_code, passing_faults
 from postroom.protocols.dm3.containers import ContainerError
 
@@ -26,7 +26,7 @@ class S3Home:
         self._bucket = bucket
         self._prefix = prefix
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
         with passing_faults():
             try:
@@ -38,7 +38,7 @@ class S3Home:
             with answer["Body"] as body:
                 if answer["ContentLength"] > MAX_CONTAINER_BYTES:
                     raise ContainerError(key, f"has {answer['ContentLength']} bytes, over {MAX_CONTAINER_BYTES}")
-                return Found(body.read(), answer["ETag"])
+                return HomeObject(body.read(), answer["ETag"])
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
         """Replace what has this etag; None: what is not there yet. The new etag.

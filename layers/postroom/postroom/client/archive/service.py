@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Found, check_key
+from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, HomeObject, check_key
 from postroom.client.mailbox import ChangedMeanwhileError, ContainerTooLargeError, Mailbox, UnavailableError
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
@@ -19,14 +19,14 @@ class ServiceHome:
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> HomeObject | None:
         """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
         with _passing():
             try:
                 kept = self._mailbox.get_container(check_key(key), MAX_CONTAINER_BYTES)
             except ContainerTooLargeError as error:
                 raise ContainerError(key, f"has {error.size} bytes, over {MAX_CONTAINER_BYTES}") from error
-        return Found(kept.data, kept.etag) if kept else None
+        return HomeObject(kept.data, kept.etag) if kept else None
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
         """Replace what has this etag; None: what is not there yet. The new etag.

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 
 from postroom.client.archive.archive import Archive
-from postroom.client.archive.filing import Filing, Steps, again, run
+from postroom.client.archive.filing import ArchiveFiling, Steps, again, run
 from postroom.client.archive.receiving import read_nlweb
 from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import PublicKey
@@ -24,7 +24,7 @@ from postroom.protocols.nlweb.verify import check_signature
 
 
 @dataclass(frozen=True, slots=True)
-class SigningKeys:
+class KnownSigningKeys:
     """What signatures are held against.
 
     `users`: by normalised name, every key one has had. `services`: of all. `domain`: the key of a key record by its DNS
@@ -59,7 +59,7 @@ class Verified:
     flaws: list[Flaw] = field(default_factory=list)
 
 
-def verify(archive: Archive, keys: SigningKeys, met: Callable[[str], object] = lambda _: None) -> Verified:
+def verify(archive: Archive, keys: KnownSigningKeys, met: Callable[[str], object] = lambda _: None) -> Verified:
     """Look at every container and message. `met`: is told of each conversation that was looked at.
 
     Raises NotNowError(STORE_UNAVAILABLE), ContainerError for the root.
@@ -79,7 +79,7 @@ def verify(archive: Archive, keys: SigningKeys, met: Callable[[str], object] = l
     return verified
 
 
-def _read_chunks(filing: Filing, at: str) -> Steps[dict[ChunkIdentifier, Chunk | ContainerError]]:
+def _read_chunks(filing: ArchiveFiling, at: str) -> Steps[dict[ChunkIdentifier, Chunk | ContainerError]]:
     conversation, etag = yield from filing.read_conversation(at)
     chunks: dict[ChunkIdentifier, Chunk | ContainerError] = {}
     for identifier in conversation.chunks:
@@ -96,7 +96,7 @@ def _verify_conversation(
     partner: str,
     at: str,
     chunks: Mapping[ChunkIdentifier, Chunk | ContainerError],
-    keys: SigningKeys,
+    keys: KnownSigningKeys,
 ) -> None:
     seen: set[str] = set()
     for identifier, chunk in chunks.items():
@@ -134,11 +134,11 @@ def _flaws_of_chunk(identifier: ChunkIdentifier, chunk: Chunk) -> Iterator[str]:
         yield "is not sorted by time"
 
 
-def _is_provable(entry: StoredEnvelope, keys: SigningKeys) -> bool:
+def _is_provable(entry: StoredEnvelope, keys: KnownSigningKeys) -> bool:
     return not entry.unverified and entry.author in keys.users
 
 
-def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: SigningKeys) -> Iterator[str]:
+def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: KnownSigningKeys) -> Iterator[str]:
     if not _belongs(entry, owner, partner):
         yield f"is no message of the conversation with {partner}"
     claimed = entry.metadata.extra.get("messageHash")
@@ -154,7 +154,7 @@ def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: Sig
         yield from _flaws_of_postmark(entry.postmark, entry.message_hash, keys.services)
 
 
-def _look_at_received(entry: Received, partner: str, keys: SigningKeys) -> tuple[bool, list[str]]:
+def _look_at_received(entry: Received, partner: str, keys: KnownSigningKeys) -> tuple[bool, list[str]]:
     """Whether there was a key to hold its signature against, and its flaws."""
     flaws = [] if entry.author == partner else [f"is no message of the conversation with {partner}"]
     key = None

@@ -15,9 +15,9 @@ except ModuleNotFoundError as error:
         "the client of mailboxes needs httpx, which the Lambda layer does not hold: pip install httpx"
     ) from error
 
-from postroom.client.mailbox.aio import AsyncMailbox, AsyncMessage
-from postroom.client.mailbox.containers import Kept
-from postroom.client.mailbox.core import Settings
+from postroom.client.mailbox.aio import AsyncMailbox, AsyncMailboxMessage
+from postroom.client.mailbox.containers import FetchedContainer
+from postroom.client.mailbox.core import OwnerSettings
 from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
     ContainerTooLargeError,
@@ -35,24 +35,24 @@ from postroom.client.mailbox.errors import (
     UntrustedHostError,
 )
 from postroom.client.mailbox.session import Retries
-from postroom.client.mailbox.sync import Mailbox, Message
+from postroom.client.mailbox.sync import Mailbox, MailboxMessage
 
 __all__ = [
     "AsyncMailbox",
-    "AsyncMessage",
+    "AsyncMailboxMessage",
     "ChangedMeanwhileError",
     "ContainerTooLargeError",
-    "Kept",
+    "FetchedContainer",
     "Mailbox",
     "MailboxError",
-    "Message",
+    "MailboxMessage",
     "MessageGoneError",
     "MessageUnreadableError",
     "NotSentError",
     "NotTheOwnerError",
+    "OwnerSettings",
     "RefusedError",
     "Retries",
-    "Settings",
     "StorageFullError",
     "TokenReusedError",
     "UnavailableError",

@@ -16,16 +16,16 @@ from msgspec import UNSET, UnsetType
 from postroom.api import schemas
 from postroom.api.mailbox_names import read_mailbox_name
 from postroom.api.schemas import MAX_CONTAINER_BYTES
-from postroom.client.mailbox.containers import Containers, Kept
-from postroom.client.mailbox.core import Core, Settings, change_of
-from postroom.client.mailbox.exchange import Answer, Request, Steps, T
+from postroom.client.mailbox.containers import ContainerSteps, FetchedContainer
+from postroom.client.mailbox.core import Core, OwnerSettings, change_of
+from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
 from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
-from postroom.client.mailbox.shown import Shown, warn_of
-from postroom.client.mailbox.targets import Targets
+from postroom.client.mailbox.shown import ShownMessage, warn_of
+from postroom.client.mailbox.targets import NotificationTargetSteps
 from postroom.core.ijson import JsonValue
 from postroom.core.steps import drive_async
 
@@ -70,8 +70,8 @@ class AsyncMailbox:
         self._name = read_mailbox_name(name)
         session = Session(self._address.host, self._name, load_signer(key), retries, chance)
         self._core = Core(session)
-        self._containers = Containers(session)
-        self._targets = Targets(session)
+        self._containers = ContainerSteps(session)
+        self._targets = NotificationTargetSteps(session)
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
@@ -91,19 +91,19 @@ class AsyncMailbox:
         """Let go of the connection. What was not acknowledged is shown again to who comes next."""
         await self._client.aclose()
 
-    def unread(self, *, wait: float | bool = False, conversation: str = "") -> AsyncIterator["AsyncMessage"]:
+    def unread(self, *, wait: float | bool = False, conversation: str = "") -> AsyncIterator["AsyncMailboxMessage"]:
         """Each message that waits, once, oldest first; perhaps only of one conversation.
 
         `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
         """
         passes = Passes(self._core, wait, conversation, self._clock)
-        return AsyncListed(lambda: self._make(passes.next_page()), lambda told: AsyncMessage(self, told))
+        return AsyncListed(lambda: self._make(passes.next_page()), lambda told: AsyncMailboxMessage(self, told))
 
-    async def message(self, message_id: str) -> "AsyncMessage":
+    async def message(self, message_id: str) -> "AsyncMailboxMessage":
         """One message that waits. Raises MessageGoneError where it does not any more."""
-        return AsyncMessage(self, await self._make(self._core.message(message_id)))
+        return AsyncMailboxMessage(self, await self._make(self._core.message(message_id)))
 
-    async def acknowledge(self, messages: "Iterable[AsyncMessage | str]") -> schemas.Acknowledged:
+    async def acknowledge(self, messages: "Iterable[AsyncMailboxMessage | str]") -> schemas.Acknowledged:
         """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
         ids = (each if isinstance(each, str) else each.id for each in messages)
         return await self._make(self._core.acknowledge(ids))
@@ -116,19 +116,19 @@ class AsyncMailbox:
         """How much waits."""
         return await self._make(self._core.status())
 
-    async def settings(self) -> Settings:
+    async def settings(self) -> OwnerSettings:
         """What the owner set."""
         return await self._make(self._core.settings())
 
     async def change_settings(
         self,
-        settings: Settings,
+        settings: OwnerSettings,
         *,
         extension: dict[str, Any] | None = None,
         unverified: bool | None = None,
         blocks: list[str] | None = None,
         subjects: dict[str, str | None] | None = None,
-    ) -> Settings:
+    ) -> OwnerSettings:
         """Change what is not None, if all is still as in `settings`; of `extension` and `subjects` only what is named
         in them, and what is None there is taken away. Raises ChangedMeanwhileError."""
         change = change_of(extension=extension, unverified=unverified, blocks=blocks, subjects=subjects)
@@ -212,7 +212,7 @@ class AsyncMailbox:
         """What it keeps, by key."""
         return await self._make(self._containers.all())
 
-    async def get_container(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Kept | None:
+    async def get_container(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> FetchedContainer | None:
         """What is kept under a key (0x and the hex of a SHA-256); None: nothing. Raises ContainerTooLargeError."""
         return await self._make(self._containers.get(key, most_bytes))
 
@@ -230,7 +230,7 @@ class AsyncMailbox:
     async def _make(self, steps: Steps[T]) -> T:
         return await drive_async(steps, self._ask)
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, request: MailboxRequest) -> Answer:
         if request.pause:
             await self._sleep(request.pause)
         try:
@@ -245,7 +245,7 @@ class AsyncMailbox:
         return received(answer, bytes(body))
 
 
-class AsyncMessage(Shown):
+class AsyncMailboxMessage(ShownMessage):
     """A message that waited when it was fetched."""
 
     def __init__(self, mailbox: AsyncMailbox, told: schemas.Message) -> None:

@@ -31,7 +31,7 @@ from postroom.client.mailbox.errors import (
     UnexpectedAnswerError,
     UntrustedHostError,
 )
-from postroom.client.mailbox.exchange import Answer, NoAnswer, Response
+from postroom.client.mailbox.exchange import Answer, MailboxResponse, NoAnswer
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
 }  # fmt: skip
 
 
-def check(answer: Answer) -> Response:
+def check(answer: Answer) -> MailboxResponse:
     """The answer, if it is a good one. Raises MailboxError: one of those in `errors`."""
     if isinstance(answer, NoAnswer):
         raise UntrustedHostError(answer.detail) if answer.untrusted else UnavailableError(answer.detail)
@@ -72,7 +72,7 @@ def check(answer: Answer) -> Response:
     raise _error(answer)
 
 
-def decode(shape: type[T], response: Response) -> T:
+def decode(shape: type[T], response: MailboxResponse) -> T:
     """What the body says. Raises UnexpectedAnswerError."""
     try:
         return msgspec.json.decode(response.body, type=shape)
@@ -80,7 +80,7 @@ def decode(shape: type[T], response: Response) -> T:
         raise UnexpectedAnswerError(f"The host answers in another form than a mailbox does: {error}") from None
 
 
-def check_part(answer: Response, first: int) -> int:
+def check_part(answer: MailboxResponse, first: int) -> int:
     """How long the whole is that this is a part of, from `first` on. Raises UnexpectedAnswerError."""
     if answer.status == 200 and not first:
         return len(answer.body)
@@ -90,7 +90,7 @@ def check_part(answer: Response, first: int) -> int:
     return int(found[2])
 
 
-def _error(response: Response) -> MailboxError:
+def _error(response: MailboxResponse) -> MailboxError:
     status = response.status
     try:
         problem = msgspec.json.decode(response.body, type=Problem)
@@ -105,7 +105,7 @@ def _error(response: Response) -> MailboxError:
     return kind(f"{problem.detail} {advice}".strip(), reason=problem.reason)
 
 
-def _retry_after(response: Response) -> float:
+def _retry_after(response: MailboxResponse) -> float:
     """RFC 9110 §10.2.3, its seconds; of a date nothing is made."""
     text = response.headers.get("retry-after", "")
     return min(float(text), MOST_RETRY_AFTER_SECONDS) if text.isascii() and text.isdigit() else 0.0

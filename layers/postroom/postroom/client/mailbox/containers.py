@@ -16,7 +16,7 @@ from postroom.client.mailbox.errors import (
     UnavailableError,
     UnexpectedAnswerError,
 )
-from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, Steps
 from postroom.client.mailbox.session import Session
 from postroom.crypto.encodings import is_hex
 
@@ -26,21 +26,21 @@ _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _JSON: Final = {"Content-Type": "application/json"}
 
 
-class Kept(NamedTuple):
+class FetchedContainer(NamedTuple):
     """A container. `etag`: another one after each write."""
 
     data: bytes
     etag: str
 
 
-class Containers:
+class ContainerSteps:
     """Steps for all that can be done; all raise MailboxError."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._base = f"/storage/{quote(session.name, safe='')}"
 
-    def get(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Steps[Kept | None]:
+    def get(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Steps[FetchedContainer | None]:
         """What is under a key, as one writer left it; None: nothing. Raises ContainerTooLargeError."""
         for _ in range(ROUNDS):
             try:
@@ -60,11 +60,11 @@ class Containers:
         """
         condition = {"If-None-Match": "*"} if etag is None else {"If-Match": etag}
         if len(data) <= MAX_PART_BYTES:
-            request = Request("PUT", self._at(key), headers={**_BYTES, **condition}, body=data)
+            request = MailboxRequest("PUT", self._at(key), headers={**_BYTES, **condition}, body=data)
         else:
             parts = yield from self._bring(data)
             body = msgspec.json.encode(schemas.Parts(parts))
-            request = Request("PUT", f"{self._at(key)}/parts", headers={**_JSON, **condition}, body=body)
+            request = MailboxRequest("PUT", f"{self._at(key)}/parts", headers={**_JSON, **condition}, body=body)
         answer = yield from self._session.ask(request)
         return decode(schemas.Container, answer).etag
 
@@ -72,7 +72,7 @@ class Containers:
         """See that nothing is under a key."""
         for _ in range(ROUNDS):
             try:
-                yield from self._session.ask(Request("DELETE", self._at(key), headers={"If-Match": "*"}))
+                yield from self._session.ask(MailboxRequest("DELETE", self._at(key), headers={"If-Match": "*"}))
             except ChangedMeanwhileError:
                 continue
             except RefusedError as error:
@@ -87,7 +87,7 @@ class Containers:
         more, after = True, ""
         while more:
             query = {"after": after} if after else {}
-            answer = yield from self._session.ask(Request("GET", f"{self._base}/containers", query))
+            answer = yield from self._session.ask(MailboxRequest("GET", f"{self._base}/containers", query))
             page = decode(schemas.Containers, answer)
             found += page.containers
             more, after = page.more, page.cursor
@@ -95,9 +95,9 @@ class Containers:
 
     def use(self) -> Steps[schemas.StorageUse]:
         """How much is kept, and may be."""
-        return decode(schemas.StorageUse, (yield from self._session.ask(Request("GET", self._base))))
+        return decode(schemas.StorageUse, (yield from self._session.ask(MailboxRequest("GET", self._base))))
 
-    def _get(self, key: str, most_bytes: int) -> Steps[Kept]:
+    def _get(self, key: str, most_bytes: int) -> Steps[FetchedContainer]:
         """One attempt, part by part."""
         data, etag, whole = bytearray(), "", 1
         while len(data) < whole:
@@ -110,17 +110,19 @@ class Containers:
             if whole > most_bytes:
                 raise ContainerTooLargeError(whole, most_bytes)
             data += answer.body
-        return Kept(bytes(data), etag)
+        return FetchedContainer(bytes(data), etag)
 
-    def _part(self, key: str, headers: dict[str, str]) -> Steps[Response]:
-        return self._session.ask(Request("GET", self._at(key), headers=headers))
+    def _part(self, key: str, headers: dict[str, str]) -> Steps[MailboxResponse]:
+        return self._session.ask(MailboxRequest("GET", self._at(key), headers=headers))
 
     def _bring(self, data: bytes) -> Steps[list[str]]:
         """Bring the parts of what is larger than a request; what names them."""
         parts = []
         for start in range(0, len(data), MAX_PART_BYTES):
             body = data[start : start + MAX_PART_BYTES]
-            answer = yield from self._session.ask(Request("POST", f"{self._base}/parts", headers=_BYTES, body=body))
+            answer = yield from self._session.ask(
+                MailboxRequest("POST", f"{self._base}/parts", headers=_BYTES, body=body)
+            )
             parts.append(decode(schemas.NewPart, answer).part)
         return parts
 

@@ -18,7 +18,7 @@ from postroom.api.reasons import MESSAGE_UNKNOWN, NOT_SENT
 from postroom.api.schemas import MAX_ACKNOWLEDGED
 from postroom.client.mailbox.answers import check_part, decode
 from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError
-from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, Steps
 from postroom.client.mailbox.session import Session
 from postroom.core.ijson import JsonValue
 from postroom.protocols.nlweb.names import read_uuid
@@ -28,7 +28,7 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OwnerSettings:
     """What the owner of a mailbox set; None: a mailbox of this protocol has none. `etag`: which settings these are.
 
     Of the dm3 delivery service: `extension`, what senders are told (dm3 §2.3.3), and `unverified`, whether those who
@@ -94,14 +94,14 @@ class Core:
         """How much waits."""
         return decode(schemas.Status, (yield from self._get("/status")))
 
-    def settings(self) -> Steps[Settings]:
+    def settings(self) -> Steps[OwnerSettings]:
         """What the owner set."""
         return _settings((yield from self._get("/settings")))
 
-    def change_settings(self, settings: Settings, change: schemas.SettingsChange) -> Steps[Settings]:
+    def change_settings(self, settings: OwnerSettings, change: schemas.SettingsChange) -> Steps[OwnerSettings]:
         """Change what is in `change` (RFC 7396), if all is still as in `settings`."""
         headers = {"Content-Type": MERGE_PATCH, "If-Match": settings.etag}
-        request = Request("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
+        request = MailboxRequest("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
         return _settings((yield from self._session.ask(request)))
 
     def open(self) -> Steps[None]:
@@ -124,7 +124,7 @@ class Core:
         if correlation:
             message["correlation"] = correlation
         data = json.dumps(message, allow_nan=False).encode()
-        request = Request("POST", f"{self._base}/outbox", headers=_JSON, body=data)
+        request = MailboxRequest("POST", f"{self._base}/outbox", headers=_JSON, body=data)
         return decode(schemas.Queued, (yield from self._session.ask(request)))
 
     def sent(self, after: str) -> Steps[schemas.SentMessages]:
@@ -140,17 +140,17 @@ class Core:
 
     def sign_out(self) -> Steps[None]:
         """Let no token count that was given before, to whatever device."""
-        yield from self._session.ask(Request("POST", f"{self._base}/sign-out"))
+        yield from self._session.ask(MailboxRequest("POST", f"{self._base}/sign-out"))
         self._session.forget()
 
     def _get(
         self, path: str, *, query: dict[str, str] | None = None, headers: dict[str, str] | None = None, wait: float = 0
-    ) -> Steps[Response]:
-        return self._session.ask(Request("GET", self._base + path, query or {}, headers or {}, wait=wait))
+    ) -> Steps[MailboxResponse]:
+        return self._session.ask(MailboxRequest("GET", self._base + path, query or {}, headers or {}, wait=wait))
 
     def _acknowledge(self, left: list[str], done: schemas.Acknowledged, pause: float) -> Steps[None]:
         """Acknowledge what is `left`, and leave in it what could not be done now. Raises UnavailableError then."""
-        request = Request(
+        request = MailboxRequest(
             "POST",
             f"{self._base}/acknowledgements",
             headers=_JSON,
@@ -176,7 +176,7 @@ def change_of(**members: Any) -> schemas.SettingsChange:
     return schemas.SettingsChange(**{name: value for name, value in members.items() if value is not None})
 
 
-def _settings(answer: Response) -> Settings:
+def _settings(answer: MailboxResponse) -> OwnerSettings:
     told = msgspec.structs.asdict(decode(schemas.Settings, answer))
     given = {name: value for name, value in told.items() if value is not UNSET}
-    return Settings(**given, etag=answer.headers.get("etag", ""))
+    return OwnerSettings(**given, etag=answer.headers.get("etag", ""))

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MailboxRequest:
     """A request to the mailbox's host. `path`: percent-encoded.
 
     `pause`: so many seconds pass before it is made. `wait`: so many seconds later than others it may be answered.
@@ -24,7 +24,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class MailboxResponse:
     """What the host answered; names of `headers` are in lower case."""
 
     status: int
@@ -40,6 +40,6 @@ class NoAnswer:
     untrusted: bool = False
 
 
-Answer: TypeAlias = Response | NoAnswer
-Steps: TypeAlias = Generator[Request, Answer, T]
+Answer: TypeAlias = MailboxResponse | NoAnswer
+Steps: TypeAlias = Generator[MailboxRequest, Answer, T]
 """Something done: yields the requests that it takes, is sent what came of each, returns what came of all."""

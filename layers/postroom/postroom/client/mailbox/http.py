@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from postroom.client.mailbox.exchange import NoAnswer, Request, Response
+from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, NoAnswer
 from postroom.core.errors import OurError, SettingsError, TheirError
 from postroom.protocols.nlweb.names import read_receiver
 
@@ -29,7 +29,7 @@ class Address:
     named: str
     reached_at: str
 
-    def build(self, client: httpx.Client | httpx.AsyncClient, request: Request, timeout: float) -> httpx.Request:
+    def build(self, client: httpx.Client | httpx.AsyncClient, request: MailboxRequest, timeout: float) -> httpx.Request:
         """A request as httpx has it. `timeout`: seconds for each part of it."""
         return client.build_request(
             request.method,
@@ -77,9 +77,9 @@ def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
         raise OurError(f"ca_file {ca_file} holds no certificates (PEM): {error.strerror or error}") from None
 
 
-def received(answer: httpx.Response, body: bytes) -> Response:
+def received(answer: httpx.Response, body: bytes) -> MailboxResponse:
     """An answer without httpx."""
-    return Response(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, body)
+    return MailboxResponse(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, body)
 
 
 def check_size(size: int) -> None:

@@ -15,7 +15,7 @@ from postroom.api.schemas import SignedChallenge
 from postroom.client.challenge import ChallengeError, check_challenge
 from postroom.client.mailbox.answers import check, decode
 from postroom.client.mailbox.errors import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
-from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, Steps
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Session:
         self._chance = chance
         self._token = ""
 
-    def ask(self, request: Request) -> Steps[Response]:
+    def ask(self, request: MailboxRequest) -> Steps[MailboxResponse]:
         """The answer to a request. Raises MailboxError."""
         return self.retried(lambda pause: self.attempt(request, pause))
 
@@ -74,7 +74,7 @@ class Session:
                 pause = self._retries.pause(failed, error.retry_after, self._chance())
         return (yield from attempt(pause))
 
-    def attempt(self, request: Request, pause: float) -> Steps[Response]:
+    def attempt(self, request: MailboxRequest, pause: float) -> Steps[MailboxResponse]:
         """The answer, asked for once. Raises MailboxError."""
         token = self._token
         if not token:
@@ -106,7 +106,7 @@ class Session:
         """A token, of who posts a signed challenge there."""
         # As a whole: a challenge counts once, and whether it was answered is not known where an answer got lost.
         query = {} if purpose is Purpose.PICK_UP else {"purpose": str(purpose)}
-        asked = Request("GET", f"/auth/{quote(self.name, safe='')}", query, pause=pause)
+        asked = MailboxRequest("GET", f"/auth/{quote(self.name, safe='')}", query, pause=pause)
         challenge = decode(str, check((yield asked)))
         try:
             check_challenge(challenge, self.host, self.name, purpose)
@@ -114,12 +114,12 @@ class Session:
             raise UntrustedHostError(str(error)) from None
         signature = b64encode(self._key.sign(challenge.encode())).decode()
         body = msgspec.json.encode(SignedChallenge(challenge, signature))
-        token = decode(str, check((yield Request("POST", path, headers=_JSON, body=body))))
+        token = decode(str, check((yield MailboxRequest("POST", path, headers=_JSON, body=body))))
         if len(token) > MAX_TOKEN_CHARACTERS or not _TOKEN.fullmatch(token):
             raise UnexpectedAnswerError("The host's token is none.")
         self._token = token
         return token
 
 
-def _with(token: str, request: Request, pause: float) -> Request:
+def _with(token: str, request: MailboxRequest, pause: float) -> MailboxRequest:
     return replace(request, headers={**request.headers, "Authorization": f"Bearer {token}"}, pause=pause)

@@ -14,7 +14,7 @@ from postroom.client.mailbox.errors import UnreadableMessageWarning
 _LONGEST_EXCERPT: Final = 200
 
 
-class Shown:
+class ShownMessage:
     """What is known of a message without asking for more."""
 
     def __init__(self, told: schemas.Message) -> None:

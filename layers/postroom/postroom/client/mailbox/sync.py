@@ -16,16 +16,16 @@ from msgspec import UNSET, UnsetType
 from postroom.api import schemas
 from postroom.api.mailbox_names import read_mailbox_name
 from postroom.api.schemas import MAX_CONTAINER_BYTES
-from postroom.client.mailbox.containers import Containers, Kept
-from postroom.client.mailbox.core import Core, Settings, change_of
-from postroom.client.mailbox.exchange import Answer, Request, Steps, T
+from postroom.client.mailbox.containers import ContainerSteps, FetchedContainer
+from postroom.client.mailbox.core import Core, OwnerSettings, change_of
+from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
 from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
-from postroom.client.mailbox.shown import Shown, warn_of
-from postroom.client.mailbox.targets import Targets
+from postroom.client.mailbox.shown import ShownMessage, warn_of
+from postroom.client.mailbox.targets import NotificationTargetSteps
 from postroom.core.ijson import JsonValue
 from postroom.core.steps import drive
 
@@ -70,8 +70,8 @@ class Mailbox:
         self._name = read_mailbox_name(name)
         session = Session(self._address.host, self._name, load_signer(key), retries, chance)
         self._core = Core(session)
-        self._containers = Containers(session)
-        self._targets = Targets(session)
+        self._containers = ContainerSteps(session)
+        self._targets = NotificationTargetSteps(session)
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
@@ -91,19 +91,19 @@ class Mailbox:
         """Let go of the connection. What was not acknowledged is shown again to who comes next."""
         self._client.close()
 
-    def unread(self, *, wait: float | bool = False, conversation: str = "") -> Iterator["Message"]:
+    def unread(self, *, wait: float | bool = False, conversation: str = "") -> Iterator["MailboxMessage"]:
         """Each message that waits, once, oldest first; perhaps only of one conversation.
 
         `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
         """
         passes = Passes(self._core, wait, conversation, self._clock)
-        return Listed(lambda: self._make(passes.next_page()), lambda told: Message(self, told))
+        return Listed(lambda: self._make(passes.next_page()), lambda told: MailboxMessage(self, told))
 
-    def message(self, message_id: str) -> "Message":
+    def message(self, message_id: str) -> "MailboxMessage":
         """One message that waits. Raises MessageGoneError where it does not any more."""
-        return Message(self, self._make(self._core.message(message_id)))
+        return MailboxMessage(self, self._make(self._core.message(message_id)))
 
-    def acknowledge(self, messages: "Iterable[Message | str]") -> schemas.Acknowledged:
+    def acknowledge(self, messages: "Iterable[MailboxMessage | str]") -> schemas.Acknowledged:
         """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
         ids = (each if isinstance(each, str) else each.id for each in messages)
         return self._make(self._core.acknowledge(ids))
@@ -116,19 +116,19 @@ class Mailbox:
         """How much waits."""
         return self._make(self._core.status())
 
-    def settings(self) -> Settings:
+    def settings(self) -> OwnerSettings:
         """What the owner set."""
         return self._make(self._core.settings())
 
     def change_settings(
         self,
-        settings: Settings,
+        settings: OwnerSettings,
         *,
         extension: dict[str, Any] | None = None,
         unverified: bool | None = None,
         blocks: list[str] | None = None,
         subjects: dict[str, str | None] | None = None,
-    ) -> Settings:
+    ) -> OwnerSettings:
         """Change what is not None, if all is still as in `settings`; of `extension` and `subjects` only what is named
         in them, and what is None there is taken away. Raises ChangedMeanwhileError."""
         change = change_of(extension=extension, unverified=unverified, blocks=blocks, subjects=subjects)
@@ -212,7 +212,7 @@ class Mailbox:
         """What it keeps, by key."""
         return self._make(self._containers.all())
 
-    def get_container(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Kept | None:
+    def get_container(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> FetchedContainer | None:
         """What is kept under a key (0x and the hex of a SHA-256); None: nothing. Raises ContainerTooLargeError."""
         return self._make(self._containers.get(key, most_bytes))
 
@@ -230,7 +230,7 @@ class Mailbox:
     def _make(self, steps: Steps[T]) -> T:
         return drive(steps, self._ask)
 
-    def _ask(self, request: Request) -> Answer:
+    def _ask(self, request: MailboxRequest) -> Answer:
         if request.pause:
             self._sleep(request.pause)
         try:
@@ -245,7 +245,7 @@ class Mailbox:
         return received(answer, bytes(body))
 
 
-class Message(Shown):
+class MailboxMessage(ShownMessage):
     """A message that waited when it was fetched."""
 
     def __init__(self, mailbox: Mailbox, told: schemas.Message) -> None:

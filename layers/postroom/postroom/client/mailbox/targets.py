@@ -10,14 +10,14 @@ from postroom.api import schemas
 from postroom.api.reasons import TARGET_UNKNOWN
 from postroom.client.mailbox.answers import decode
 from postroom.client.mailbox.errors import RefusedError
-from postroom.client.mailbox.exchange import Request, Response, Steps
+from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, Steps
 from postroom.client.mailbox.session import Session
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _JSON: Final = {"Content-Type": "application/json"}
 
 
-class Targets:
+class NotificationTargetSteps:
     """Steps for all that can be done; all raise MailboxError."""
 
     def __init__(self, session: Session) -> None:
@@ -40,7 +40,7 @@ class Targets:
     def rotate(self, target_id: str) -> Steps[schemas.Target]:
         """A new secret."""
         # Not tried again: where an answer was lost, a second rotation would end the secret that the receiver has.
-        request = Request("POST", f"{self._base}{_path_of(target_id)}/rotate")
+        request = MailboxRequest("POST", f"{self._base}{_path_of(target_id)}/rotate")
         return decode(schemas.Target, (yield from self._session.attempt(request, 0.0)))
 
     def resume(self, target_id: str) -> Steps[schemas.Target]:
@@ -51,8 +51,8 @@ class Targets:
         """Tell them no more."""
         yield from self._ask("DELETE", _path_of(target_id))
 
-    def _ask(self, method: str, path: str, body: bytes = b"") -> Steps[Response]:
-        return self._session.ask(Request(method, self._base + path, headers=_JSON if body else {}, body=body))
+    def _ask(self, method: str, path: str, body: bytes = b"") -> Steps[MailboxResponse]:
+        return self._session.ask(MailboxRequest(method, self._base + path, headers=_JSON if body else {}, body=body))
 
 
 def _path_of(target_id: str) -> str:

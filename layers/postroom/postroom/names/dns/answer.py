@@ -38,7 +38,7 @@ class Malformed(Exception):  # noqa: N818 - a fact about an answer
     """Bytes that cannot be read."""
 
 
-class Place(NamedTuple):
+class RecordData(NamedTuple):
     """Where the data of a record is in its message, and the record's TTL in seconds (of OPT: its flags)."""
 
     at: int
@@ -51,7 +51,7 @@ class RRset(NamedTuple):
 
     rdtype: RdataType
     wire: bytes
-    places: Sequence[Place]
+    places: Sequence[RecordData]
 
     @property
     def ttl(self) -> int:
@@ -77,7 +77,7 @@ class RRset(NamedTuple):
         """The same by their data in canonical form (RFC 4034 §6.2), so that each is there once. Raises `Malformed`."""
         return {self._canonical(place, record): record for place, record in zip(self.places, self.read(), strict=True)}
 
-    def _canonical(self, place: Place, record: dns.rdata.Rdata) -> bytes:
+    def _canonical(self, place: RecordData, record: dns.rdata.Rdata) -> bytes:
         if self.rdtype in _CANONICAL:
             return self._data(place)
         # What `record.to_digestable` does takes time that grows with the square of a name's labels.
@@ -87,20 +87,20 @@ class RRset(NamedTuple):
             return record.mname.to_digestable() + record.rname.to_digestable() + self._data(place)[-_SOA_NUMBERS:]
         return record.to_digestable()
 
-    def _data(self, place: Place) -> bytes:
+    def _data(self, place: RecordData) -> bytes:
         return self.wire[place.at : place.at + place.length]
 
 
-_Places = dict[tuple[bytes, int], list[Place]]
+_Places = dict[tuple[bytes, int], list[RecordData]]
 
 
 @dataclass(frozen=True)
-class Section:
+class AnswerSection:
     """The records of class IN in one section of a message, by name (in whatever case) and type."""
 
     wire: bytes
-    _sets: Mapping[tuple[bytes, int], Sequence[Place]]
-    _signatures: Mapping[tuple[bytes, int], Sequence[Place]]
+    _sets: Mapping[tuple[bytes, int], Sequence[RecordData]]
+    _signatures: Mapping[tuple[bytes, int], Sequence[RecordData]]
 
     def find(self, name: dns.name.Name, rdtype: RdataType) -> RRset | None:
         """The records, if there are any."""
@@ -130,8 +130,8 @@ class Answer:
     flags: int
     rcode: dns.rcode.Rcode
     question: bytes
-    answer: Section
-    authority: Section
+    answer: AnswerSection
+    authority: AnswerSection
 
     @property
     def is_truncated(self) -> bool:
@@ -168,7 +168,7 @@ class _Reader:
             if not flags & dns.flags.TC:
                 raise
             # Cut where there was no more room. It is asked for again, whole.
-            answer = authority = Section(self._wire, {}, {})
+            answer = authority = AnswerSection(self._wire, {}, {})
             edns = 0
         return Answer(self._wire, id_, flags, dns.rcode.from_flags(flags, edns), question, answer, authority)
 
@@ -176,7 +176,7 @@ class _Reader:
         name = self._name()
         return name + _QUESTION.pack(*self._fields(_QUESTION))
 
-    def _section(self, count: int) -> Section:
+    def _section(self, count: int) -> AnswerSection:
         sets: _Places = {}
         signatures: _Places = {}
         for _ in range(count):
@@ -189,7 +189,7 @@ class _Reader:
                 signatures.setdefault((owner, covered), []).append(place)
             else:
                 sets.setdefault((owner, rdtype), []).append(place)
-        return Section(self._wire, sets, signatures)
+        return AnswerSection(self._wire, sets, signatures)
 
     def _edns(self, count: int) -> int:
         """The flags of EDNS, with the upper bits of the rcode in them (RFC 6891 §6.1.3)."""
@@ -200,10 +200,10 @@ class _Reader:
                 flags = place.ttl
         return flags
 
-    def _record(self) -> tuple[bytes, int, int, Place]:
+    def _record(self) -> tuple[bytes, int, int, RecordData]:
         owner = self._name()
         rdtype, rdclass, ttl, length = self._fields(_RECORD)
-        place = Place(self._at, length, ttl if ttl < 2**31 or rdtype == OPT else 0)  # RFC 2181 §8
+        place = RecordData(self._at, length, ttl if ttl < 2**31 or rdtype == OPT else 0)  # RFC 2181 §8
         self._at += length
         if self._at > len(self._wire):
             raise ValueError("a record ends beyond the message")

@@ -16,7 +16,7 @@ MAX_JSON_BYTES = 2048
 
 
 @dataclass(frozen=True)
-class Window:
+class SignatureWindow:
     """A signature that held: the key it was made with and when it is valid (epoch seconds)."""
 
     algorithm: int
@@ -42,7 +42,7 @@ class Link:
     digest_type: int
     digest: str
     """Hex."""
-    keys: Window
+    keys: SignatureWindow
 
     def as_json(self) -> dict[str, JsonValue]:
         """`{zone, ds, keys}`."""
@@ -71,7 +71,7 @@ class Evidence:
     aliases: tuple[Alias, ...]
     chain: tuple[Link, ...]
     """From the trust anchor down to the zone that signed the RRset."""
-    signed: Window
+    signed: SignatureWindow
     """Of the RRset, or of a record that denies it."""
     deniers: tuple[Denier, ...] = ()
     """What proves that it is not there; or, beside a record, that it was rightly made of a wildcard's."""
@@ -130,7 +130,7 @@ class Evidence:
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise ValueError("no evidence of a look-up in the form that this release writes") from error
 
-    def _windows(self) -> Iterator[Window]:
+    def _windows(self) -> Iterator[SignatureWindow]:
         yield from (link.keys for link in self.chain)
         if (self.signed.algorithm, self.signed.key_tag) != (
             self.chain[-1].keys.algorithm,
@@ -154,12 +154,12 @@ def _read_link(link: Any) -> Link:
     return Link(link["zone"], int(dns.dnssectypes.DSDigest.from_text(digest_type)), digest, _read_window(link["keys"]))
 
 
-def _read_window(window: Any) -> Window:
+def _read_window(window: Any) -> SignatureWindow:
     algorithm = int(dns.dnssectypes.Algorithm.from_text(window["algorithm"]))
     tag, begin, end = (int(window[name]) for name in ("tag", "from", "until"))
     if not all(0 <= number < 2**32 for number in (tag, begin, end)):
         raise ValueError("out of range")
-    return Window(algorithm, tag, begin, end)
+    return SignatureWindow(algorithm, tag, begin, end)
 
 
 def _cut(name: str) -> str:

@@ -20,7 +20,7 @@ from postroom.names.dns.records import DsRecord, Nsec3Record, NsecRecord, RrsigR
 from postroom.names.dnssec.anchors import TrustAnchors
 from postroom.names.dnssec.budget import Budget, Exceeded
 from postroom.names.dnssec.denial import Denial
-from postroom.names.dnssec.evidence import Alias, Evidence, Link, Window
+from postroom.names.dnssec.evidence import Alias, Evidence, Link, SignatureWindow
 from postroom.names.dnssec.nsec3 import MAX_ITERATIONS, Hashes, readable
 from postroom.names.dnssec.policy import Policy
 from postroom.names.dnssec.proven import Proof, ProvenDenials, Zone
@@ -429,5 +429,5 @@ def _downwards(above: dns.name.Name, name: dns.name.Name) -> Iterator[dns.name.N
     return (name.split(length)[1] for length in range(len(above) + 1, len(name) + 1))
 
 
-def _window(signature: RrsigRecord) -> Window:
-    return Window(int(signature.algorithm), signature.key_tag, signature.inception, signature.expiration)
+def _window(signature: RrsigRecord) -> SignatureWindow:
+    return SignatureWindow(int(signature.algorithm), signature.key_tag, signature.inception, signature.expiration)

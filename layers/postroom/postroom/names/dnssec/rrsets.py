@@ -77,7 +77,7 @@ class Signed:
 class Section:
     """The RRsets of one section of a message, found by name and type."""
 
-    def __init__(self, told: answer.Section) -> None:
+    def __init__(self, told: answer.AnswerSection) -> None:
         self._told = told
 
     def find(self, name: dns.name.Name, rdtype: RdataType) -> Signed | None:

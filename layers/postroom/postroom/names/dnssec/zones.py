@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import dns.name
 from dns.rdatatype import RdataType
 
-from postroom.core.expiring_cache import Cache, Kept
+from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.names.dnssec.evidence import Link
 from postroom.names.dnssec.proven import Proof, ProvenDenials, Zone
 
@@ -68,7 +68,7 @@ class KnownZones:
         """Remember a zone."""
         weight = sum(len(key.key) + _OBJECT_BYTES for keys in zone.keys.values() for key in keys)
         with self._lock:
-            self._zones.put(_key(name), Kept(zone, now, zone.until), weight)
+            self._zones.put(_key(name), CacheEntry(zone, now, zone.until), weight)
 
     def depth(self, place: dns.name.Name, now: float) -> int:
         """How many labels the lowest zone has that is remembered at or above `place`; 0: none is."""
@@ -91,12 +91,12 @@ class KnownZones:
         deniers = cut.proof.denial.deniers if cut.proof.denial else ()
         weight = sum(_OBJECT_BYTES + len(it.owner) + len(it.next) for it in deniers)
         with self._lock:
-            self._ends.put(_key(name), Kept(cut, now, min(cut.proof.until, now + MAX_ABSENT_SECONDS)), weight)
+            self._ends.put(_key(name), CacheEntry(cut, now, min(cut.proof.until, now + MAX_ABSENT_SECONDS)), weight)
 
     def put_broken(self, name: dns.name.Name, zone: BrokenZone, now: float) -> None:
         """Remember that a zone is broken: each name that anybody makes up in it would take two walks."""
         with self._lock:
-            self._ends.put(_key(name), Kept(zone, now, now + MAX_ABSENT_SECONDS))
+            self._ends.put(_key(name), CacheEntry(zone, now, now + MAX_ABSENT_SECONDS))
 
     def denials(self, name: dns.name.Name, rdtype: RdataType, now: float) -> list[ProvenDenials]:
         """How a zone has denied this type at some names (RFC 8198), the latest first."""
@@ -117,7 +117,7 @@ class KnownZones:
             others = [it for it in kept.value if it.denials.until > now and not _is_same(it, latest)] if kept else []
             told = (latest, *others)[:MOST_DENIALS]
             ends = max(it.denials.until for it in told)
-            self._denials.put(key, Kept(told, now, ends), sum(it.weight for it in told))
+            self._denials.put(key, CacheEntry(told, now, ends), sum(it.weight for it in told))
 
 
 def _is_same(told: _Told, other: _Told) -> bool:

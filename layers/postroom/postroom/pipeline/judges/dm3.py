@@ -14,10 +14,10 @@ from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import ProfileSource, ServiceKeySource
 from postroom.pipeline.times import Times
-from postroom.pipeline.verdicts import Accepted, Identity, Retry, Verdict, given_up
+from postroom.pipeline.verdicts import Accepted, MessageIdentity, Retry, Verdict, given_up
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
-    Envelope,
+    Dm3Envelope,
     check_envelope,
     message_hash,
     open_delivery,
@@ -29,7 +29,7 @@ from postroom.protocols.dm3.reasons import SEALED_VALUE_INVALID
 from postroom.storage.keys import conversation_shelf, seen_key_dm3
 
 
-def open_for_us(envelope: Envelope, keys: ServiceKeySource) -> DeliveryInformation:
+def open_for_us(envelope: Dm3Envelope, keys: ServiceKeySource) -> DeliveryInformation:
     """Open the delivery information; a key that was just made may not be in the cache yet.
 
     Raises TheirError (SEALED_VALUE_INVALID, ENVELOPE_INVALID) or NotNowError(SIGNING_KEY_UNAVAILABLE).
@@ -100,7 +100,7 @@ class Dm3Judge:
         postmark = make_postmark(envelope.message, delivery, claim.received_at_ms, keys.signing, details.receiver_key)
         return self._accept(claim, _with_postmark(value, postmark), message_hash(envelope), sender, proof)
 
-    def _prove(self, claim: Claim, envelope: Envelope, sender: str) -> _Proof:
+    def _prove(self, claim: Claim, envelope: Dm3Envelope, sender: str) -> _Proof:
         try:
             key = self._profiles.user(sender).signing_key
             check_envelope(envelope, key)
@@ -121,7 +121,7 @@ class Dm3Judge:
         proof: _Proof,
     ) -> Accepted:
         return Accepted(
-            identity=Identity(
+            identity=MessageIdentity(
                 seen_key_dm3(claim.mailbox, sender, digest, verified=proof.reason is None),
                 None,
                 claim.received_at_ms // 1000 + self._times.retain_seconds,

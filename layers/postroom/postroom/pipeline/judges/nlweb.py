@@ -11,11 +11,11 @@ from postroom.outbound.discards import telling_of
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.ports import Directory, SenderKey, SenderKeys
+from postroom.pipeline.ports import DeploymentRules, SenderKey, SenderKeys
 from postroom.pipeline.times import Times
-from postroom.pipeline.verdicts import Accepted, Discarded, Identity, Retry, Verdict
+from postroom.pipeline.verdicts import Accepted, Discarded, MessageIdentity, Retry, Verdict
 from postroom.protocols.nlweb.blocks import is_blocked
-from postroom.protocols.nlweb.envelope import Envelope, read_envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.feedback import conversation_about, read_feedback
 from postroom.protocols.nlweb.reasons import FEEDBACK_NOT_KEPT, UNEXPECTED_SUBJECT, WALLET_UNKNOWN
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -25,7 +25,7 @@ from postroom.storage.outbox import Reported
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class SignatureProof:
     """By which key a signature held."""
 
     key: PublicKey
@@ -40,7 +40,7 @@ class NlwebJudge:
         self,
         *,
         keys: SenderKeys,
-        directory: Directory,
+        directory: DeploymentRules,
         clock: Clock,
         key_rules: KeyRules,
         times: Times,
@@ -53,7 +53,7 @@ class NlwebJudge:
 
     def judge(self, claim: Claim) -> Verdict:
         """The verdict on a claim. Time windows were compared with the door's clock, at the door."""
-        envelope: Envelope | None = None
+        envelope: NlwebEnvelope | None = None
         try:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
@@ -80,7 +80,7 @@ class NlwebJudge:
         except NotNowError as error:
             return Retry(error.reason, error.detail)
 
-    def prove(self, envelope: Envelope) -> Proof:
+    def prove(self, envelope: NlwebEnvelope) -> SignatureProof:
         """Verify the signature with the sender's key; a cached key that fails is fetched once more first.
 
         Raises TheirError (a discard) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
@@ -89,7 +89,7 @@ class NlwebJudge:
         if name is None:
             key = self._wallet_key(envelope.sender)
             check_signature(envelope, key)
-            return Proof(key, "pre-shared", refetched=False)
+            return SignatureProof(key, "pre-shared", refetched=False)
         found = self._keys.find(name)
         try:
             check_signature(envelope, found.key)
@@ -98,10 +98,10 @@ class NlwebJudge:
             if again is None:
                 raise
             check_signature(envelope, again.key)
-            return Proof(again.key, again.evidence, refetched=True)
-        return Proof(found.key, found.evidence, refetched=False)
+            return SignatureProof(again.key, again.evidence, refetched=True)
+        return SignatureProof(found.key, found.evidence, refetched=False)
 
-    def admit(self, envelope: Envelope, mailbox: str) -> None:
+    def admit(self, envelope: NlwebEnvelope, mailbox: str) -> None:
         """Let a proven sender in, unless the owner of the domain it writes to, or of the mailbox, blocks it.
 
         Raises TheirError(SENDER_NOT_WANTED) or NotNowError(STORE_UNAVAILABLE).
@@ -123,7 +123,7 @@ class NlwebJudge:
             raise TheirError(WALLET_UNKNOWN)
         return public_key_from_spki(spki, self._key_rules)
 
-    def _rule(self, claim: Claim, envelope: Envelope) -> SubjectRule:
+    def _rule(self, claim: Claim, envelope: NlwebEnvelope) -> SubjectRule:
         assert isinstance(claim.details, NlwebDetails)  # noqa: S101 - claims of others are for other judges
         rule = claim.details.rule
         if rule is None:
@@ -134,14 +134,14 @@ class NlwebJudge:
                 raise TheirError(FEEDBACK_NOT_KEPT)
         return rule
 
-    def _identity(self, envelope: Envelope) -> Identity:
-        return Identity(
+    def _identity(self, envelope: NlwebEnvelope) -> MessageIdentity:
+        return MessageIdentity(
             seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
             envelope.claimed_hash,
             envelope.timestamp_ms // 1000 + self._times.max_age_seconds + self._times.retain_seconds,
         )
 
-    def _receipt(self, claim: Claim, envelope: Envelope, proof: Proof) -> dict[str, object]:
+    def _receipt(self, claim: Claim, envelope: NlwebEnvelope, proof: SignatureProof) -> dict[str, object]:
         return {
             "claim": claim.id,
             "received_at_ms": claim.received_at_ms,
@@ -158,14 +158,14 @@ class NlwebJudge:
         }
 
 
-def conversation_of(envelope: Envelope, rule: SubjectRule) -> str:
+def conversation_of(envelope: NlwebEnvelope, rule: SubjectRule) -> str:
     """What a filed message belongs to: the talk with its sender; a Feedback: what it is about."""
     if rule.treatment is Treatment.FEEDBACK:
         return conversation_about(read_feedback(envelope.body).correlation)
     return envelope.sender
 
 
-def _reported(claim: Claim, envelope: Envelope, rule: SubjectRule) -> Reported | None:
+def _reported(claim: Claim, envelope: NlwebEnvelope, rule: SubjectRule) -> Reported | None:
     if rule.treatment is not Treatment.FEEDBACK:
         return None
     about = read_feedback(envelope.body)
@@ -174,7 +174,7 @@ def _reported(claim: Claim, envelope: Envelope, rule: SubjectRule) -> Reported |
     return Reported(about.sender, about.correlation, envelope.sender, about.code, about.reason, claim.received_at_ms)
 
 
-def _discarded(envelope: Envelope | None, reason: Reason, detail: str = "") -> Discarded:
+def _discarded(envelope: NlwebEnvelope | None, reason: Reason, detail: str = "") -> Discarded:
     if envelope is None:
         return Discarded(reason, detail)
     return Discarded(reason, detail, envelope.correlation, telling_of(envelope))

@@ -83,7 +83,7 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ConversationChunks:
     """The chunks of a conversation, in the order of their ids.
 
     `ends_ms`: the time of the last message in each chunk but the last. `discarded`: chunks that were
@@ -130,20 +130,20 @@ def read_root(text: bytes, key: str) -> Root:
     return _read(text, key, read)
 
 
-def read_conversation(text: bytes, key: str) -> Conversation:
-    """Read what `Conversation.encode` wrote. Raises ContainerError.
+def read_conversation(text: bytes, key: str) -> ConversationChunks:
+    """Read what `ConversationChunks.encode` wrote. Raises ContainerError.
 
     Where the ends of its chunks are not told, they are taken to be far away.
     """
 
-    def read(members: dict[str, JsonValue]) -> Conversation:
+    def read(members: dict[str, JsonValue]) -> ConversationChunks:
         chunks = tuple(map(_read_identifier, _list_of(members, "chunks")))
         if not chunks:
             raise TheirError(_INVALID, "chunks is empty")
         if any(later.id <= earlier.id for earlier, later in pairwise(chunks)):
             raise TheirError(_INVALID, "the ids of chunks do not increase")
         discarded = _list_of(members, "discarded") if "discarded" in members else []
-        return Conversation(chunks, _read_ends(members, len(chunks) - 1), tuple(map(_read_identifier, discarded)))
+        return ConversationChunks(chunks, _read_ends(members, len(chunks) - 1), tuple(map(_read_identifier, discarded)))
 
     return _read(text, key, read)
 

@@ -27,7 +27,7 @@ from postroom.protocols.dm3.dialect import (
 )
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_optional_text, check_text, members_of, take
-from postroom.protocols.dm3.message import Message, read_message
+from postroom.protocols.dm3.message import Dm3Message, read_message
 from postroom.protocols.dm3.reasons import (
     ENCRYPTION_SCHEME_UNKNOWN,
     ENVELOPE_INVALID,
@@ -101,7 +101,7 @@ class EnvelopeMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class Dm3Envelope:
     """A sealed message with its metadata (dm3 §2.2.5). `message`, `postmark`: sealed to the receiver.
 
     Raises TheirError(ENVELOPE_INVALID).
@@ -134,10 +134,10 @@ class Envelope:
             raise _not_canonical(error) from None
 
 
-def read_envelope(value: JsonValue) -> Envelope:
+def read_envelope(value: JsonValue) -> Dm3Envelope:
     """The envelope in a parsed value. Raises TheirError: ENCRYPTION_SCHEME_UNKNOWN, otherwise ENVELOPE_INVALID."""
     members = members_of(value, "the envelope", _INVALID)
-    return Envelope(
+    return Dm3Envelope(
         message=take(members, "message", _INVALID),
         metadata=read_metadata(members.pop("metadata", None)),
         postmark=take(members, "postmark", _INVALID),
@@ -157,7 +157,7 @@ def read_metadata(value: JsonValue) -> EnvelopeMetadata:
     )
 
 
-def read_submitted(value: JsonValue) -> Envelope:
+def read_submitted(value: JsonValue) -> Dm3Envelope:
     """The envelope as its sender hands it in: whatever stands there as a postmark is no delivery service's word.
 
     Raises as `read_envelope` does.
@@ -179,7 +179,7 @@ def read_delivery(value: JsonValue) -> DeliveryInformation:
 
 
 def write_envelope(
-    message: Message,
+    message: Dm3Message,
     *,
     delivery: DeliveryInformation,
     receiver_key: bytes,
@@ -188,7 +188,7 @@ def write_envelope(
     extra: Mapping[str, JsonValue] | None = None,
     sealed_message: str | None = None,
     seal_to: Callable[[bytes, bytes], str] = seal,
-) -> Envelope:
+) -> Dm3Envelope:
     """Seal a message to its receiver, the delivery information to the delivery service, and sign the metadata.
 
     `receiver_key`, `service_key`: public encryption keys of 32 bytes. `extra`: further metadata. `sealed_message`:
@@ -205,10 +205,10 @@ def write_envelope(
         signature = sign_struct(metadata, signing)
     except NotCanonicalError as error:
         raise _not_canonical(error) from None
-    return Envelope(sealed, EnvelopeMetadata(WRITTEN_VERSION, SCHEME, sealed_delivery, signature, further))
+    return Dm3Envelope(sealed, EnvelopeMetadata(WRITTEN_VERSION, SCHEME, sealed_delivery, signature, further))
 
 
-def open_delivery(envelope: Envelope, keys: Sequence[EncryptionKey]) -> DeliveryInformation:
+def open_delivery(envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> DeliveryInformation:
     """Open what is meant for the delivery service; `keys`: all of its encryption keys that are live.
 
     Raises TheirError: SEALED_VALUE_INVALID, or ENVELOPE_INVALID for what is in it.
@@ -216,7 +216,7 @@ def open_delivery(envelope: Envelope, keys: Sequence[EncryptionKey]) -> Delivery
     return read_delivery(_parse(open_sealed(envelope.metadata.delivery_information, keys), _INVALID))
 
 
-def open_message(envelope: Envelope, keys: Sequence[EncryptionKey]) -> Message:
+def open_message(envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Message:
     """Open what is meant for the receiver.
 
     Raises TheirError: SEALED_VALUE_INVALID, or MESSAGE_INVALID for what is in it.
@@ -224,7 +224,7 @@ def open_message(envelope: Envelope, keys: Sequence[EncryptionKey]) -> Message:
     return read_message(_parse(open_sealed(envelope.message, keys), MESSAGE_INVALID))
 
 
-def check_envelope(envelope: Envelope, key: PublicSigningKey) -> None:
+def check_envelope(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
     """Check that the metadata are signed by the key of the sender's profile, and that the message is theirs.
 
     Raises TheirError: SENDER_SIGNATURE_INVALID, or ENVELOPE_INVALID as `check_hashes` does.
@@ -233,14 +233,14 @@ def check_envelope(envelope: Envelope, key: PublicSigningKey) -> None:
     check_hashes(envelope)
 
 
-def check_signature(envelope: Envelope, key: PublicSigningKey) -> None:
+def check_signature(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
     """Check that the metadata are signed by this key. Raises TheirError(SENDER_SIGNATURE_INVALID)."""
     metadata = envelope.metadata
     if not verify_struct(metadata.unsigned(), metadata.signature, key):
         raise TheirError(SENDER_SIGNATURE_INVALID, "metadata.signature is not by the sender's key")
 
 
-def check_hashes(envelope: Envelope, message: Message | None = None) -> None:
+def check_hashes(envelope: Dm3Envelope, message: Dm3Message | None = None) -> None:
     """Check the hashes of the message that the reference adds to the metadata, where they are (settlement dm3 4).
 
     One is of the sealed message; the other of the message itself, and needs it. The text has neither, so that its
@@ -255,7 +255,7 @@ def check_hashes(envelope: Envelope, message: Message | None = None) -> None:
         raise TheirError(_INVALID, "metadata.messageHash is not that of the message")
 
 
-def message_hash(envelope: Envelope) -> str:
+def message_hash(envelope: Dm3Envelope) -> str:
     """SHA-256 of the sealed message: lower-case hex (dm3 §2.2.8)."""
     return postmark_hash(envelope.message)
 

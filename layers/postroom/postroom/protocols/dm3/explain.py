@@ -15,7 +15,7 @@ from postroom.core.timestamps import write_timestamp
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
-    Envelope,
+    Dm3Envelope,
     check_hashes,
     check_signature,
     message_hash,
@@ -23,7 +23,7 @@ from postroom.protocols.dm3.envelope import (
     read_envelope,
 )
 from postroom.protocols.dm3.keys import PublicSigningKey, UserKeys
-from postroom.protocols.dm3.message import Message, MessageMetadata, check_message
+from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, check_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
@@ -39,7 +39,7 @@ POSTMARK: Final = "postmark"
 _HASHES: Final = ("encryptedMessageHash", "messageHash")
 
 
-class ProfileSource(Protocol):
+class ExplainedProfiles(Protocol):
     """Where profiles come from. Both raise TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
 
     def user(self, name: str) -> UserProfile:
@@ -58,7 +58,7 @@ class Opened(Explanation):
     `message_hash`: lower-case hex SHA-256 of the sealed message, by which an answer refers to it.
     """
 
-    message: Message | None = None
+    message: Dm3Message | None = None
     postmark: Postmark | None = None
     message_hash: str = ""
 
@@ -72,7 +72,7 @@ class Opened(Explanation):
         return min(failed, key=lambda reason: reason.kind is Kind.RETRY, default=None)
 
 
-def explain(data: bytes, keys: UserKeys, profiles: ProfileSource, *, older: Sequence[EncryptionKey] = ()) -> Opened:
+def explain(data: bytes, keys: UserKeys, profiles: ExplainedProfiles, *, older: Sequence[EncryptionKey] = ()) -> Opened:
     """Open an envelope as it is filed (JSON text) with its receiver's keys, and check all that it says.
 
     `older`: keys that the receiver's profile had before, which open as well.
@@ -117,14 +117,14 @@ def _names(told: Opened) -> MessageMetadata | DeliveryInformation | None:
     return told.postmark.delivery if told.postmark else None
 
 
-def _open_message(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Message | None:
+def _open_message(told: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Message | None:
     return told.look(
         "message", "dm3 §2.2.2 - §2.2.4; settlement dm3 1, 14", "sealed to your key, with what its type needs",
         f"{len(envelope.message)} characters, sealed", lambda: open_message(envelope, keys),
     )  # fmt: skip
 
 
-def _open_postmark(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
+def _open_postmark(told: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
     def read() -> Postmark:
         if envelope.postmark is None:
             raise TheirError(POSTMARK_INVALID, "no delivery service has set one")
@@ -136,7 +136,7 @@ def _open_postmark(told: Opened, envelope: Envelope, keys: Sequence[EncryptionKe
     )  # fmt: skip
 
 
-def _look_at_hashes(told: Opened, envelope: Envelope, message: Message) -> None:
+def _look_at_hashes(told: Opened, envelope: Dm3Envelope, message: Dm3Message) -> None:
     there = [name for name in _HASHES if name in envelope.metadata.extra]
     told.look(
         "hashes in the metadata", "settlement dm3 4", "SHA-256 of what they name, where they are there",
@@ -144,7 +144,7 @@ def _look_at_hashes(told: Opened, envelope: Envelope, message: Message) -> None:
     )  # fmt: skip
 
 
-def _look_at_signatures(told: Opened, envelope: Envelope, sender: str, profiles: ProfileSource) -> None:
+def _look_at_signatures(told: Opened, envelope: Dm3Envelope, sender: str, profiles: ExplainedProfiles) -> None:
     profile = told.look(
         SENDERS_PROFILE, "dm3 §2.1.1; settlement dm3 10", "a profile of this name with a signing key",
         _short(sender), lambda: profiles.user(sender),
@@ -160,14 +160,14 @@ def _look_at_signatures(told: Opened, envelope: Envelope, sender: str, profiles:
               _short(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
 
 
-def _look_at_postmark_hash(told: Opened, envelope: Envelope, postmark: Postmark) -> None:
+def _look_at_postmark_hash(told: Opened, envelope: Dm3Envelope, postmark: Postmark) -> None:
     told.look(
         "postmark hash", "dm3 §2.2.8; settlement dm3 6", expected_hash(postmark, envelope),
         _short(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
     )  # fmt: skip
 
 
-def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ProfileSource) -> None:
+def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> None:
     """Noted by hand: which delivery service it was is seen when it is found."""
     name, section = "postmark signature", "dm3 §2.2.8; settlement dm3 2, 6"
     expected = f"a signature by a delivery service of {_short(receiver)}"
@@ -180,7 +180,7 @@ def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str,
         told.checks.append(Check(name, True, saw, expected, section))
 
 
-def _postmarked_by(postmark: Postmark, receiver: str, profiles: ProfileSource) -> str:
+def _postmarked_by(postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> str:
     """The delivery service that signed. Raises what kept one from being asked, before saying that none did."""
     fault: TheirError | NotNowError | None = None
     for name in profiles.user(receiver).delivery_services:
@@ -209,7 +209,7 @@ def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: Mes
     )  # fmt: skip
 
 
-def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: ProfileSource) -> None:
+def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: ExplainedProfiles) -> None:
     """The reference's postmark names nobody: so that nobody passes on what was written to others."""
 
     def check() -> None:

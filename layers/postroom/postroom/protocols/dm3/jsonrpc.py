@@ -1,7 +1,7 @@
 """JSON-RPC 2.0: requests and answers (dm3 §2.3; settlement dm3 7).
 
-`read_calls` takes a body apart: each request becomes a `Call`, or the `RpcError` that answers it. Whoever runs the
-calls makes an answer of each, with `result` or `error` or `fault`, and `write_answers` puts them together.
+`read_calls` takes a body apart: each request becomes a `RpcRequest`, or the `RpcError` that answers it. Whoever runs
+the calls makes an answer of each, with `result` or `error` or `fault`, and `write_answers` puts them together.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ Id: TypeAlias = "str | int | float | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcRequest:
     """A well-formed request. `params` stand as they came; None: there are none.
 
     A notification has no id, and nobody waits for its answer, be it an error.
@@ -76,7 +76,7 @@ class RpcResult:
 class Calls:
     """What a body holds, in its order. `is_batch`: the answers go back in an array."""
 
-    items: tuple[Call | RpcError, ...]
+    items: tuple[RpcRequest | RpcError, ...]
     is_batch: bool
 
 
@@ -99,7 +99,7 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
     return Calls(tuple(_read(item) for item in value), is_batch=True)
 
 
-def first_param(call: Call) -> JsonValue:
+def first_param(call: RpcRequest) -> JsonValue:
     """The first of the positional parameters; those after it are for others (the reference adds a token).
 
     Raises TheirError(RPC_WRONG_PARAMS): there is none, or the parameters are given by name.
@@ -109,17 +109,17 @@ def first_param(call: Call) -> JsonValue:
     raise TheirError(RPC_WRONG_PARAMS, "params must be an array with at least one element")
 
 
-def result(call: Call, value: JsonValue) -> RpcResult | None:
+def result(call: RpcRequest, value: JsonValue) -> RpcResult | None:
     """The answer of a call that succeeded; None for a notification."""
     return None if call.is_notification else RpcResult(call.id, value)
 
 
-def error(call: Call, why: TheirError | NotNowError) -> RpcError | None:
+def error(call: RpcRequest, why: TheirError | NotNowError) -> RpcError | None:
     """The answer of a call that was refused, or cannot be done now; None for a notification."""
     return None if call.is_notification else RpcError(call.id, why.reason, why.detail)
 
 
-def fault(call: Call) -> RpcError | None:
+def fault(call: RpcRequest) -> RpcError | None:
     """The answer of a call that failed by our own fault: internal error, and no more; None for a notification."""
     return None if call.is_notification else RpcError(call.id, None)
 
@@ -135,11 +135,11 @@ def write_answers(calls: Calls, answers: Iterable[RpcResult | RpcError | None]) 
     return orjson.dumps(written if calls.is_batch else written[0])
 
 
-def _one(item: Call | RpcError) -> Calls:
+def _one(item: RpcRequest | RpcError) -> Calls:
     return Calls((item,), is_batch=False)
 
 
-def _read(value: JsonValue) -> Call | RpcError:
+def _read(value: JsonValue) -> RpcRequest | RpcError:
     if not isinstance(value, dict):
         return RpcError(None, RPC_NOT_A_REQUEST, "a request is an object")
     given = value.get("id")
@@ -158,4 +158,4 @@ def _read(value: JsonValue) -> Call | RpcError:
     params = value.get("params")
     if not isinstance(params, list | dict | None):
         return RpcError(given, RPC_WRONG_PARAMS, "params must be an array or an object")
-    return Call(given, "id" not in value, method, params)
+    return RpcRequest(given, "id" not in value, method, params)

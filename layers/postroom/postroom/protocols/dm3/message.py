@@ -134,7 +134,7 @@ class MessageMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Dm3Message:
     """A signed message (dm3 §2.2.2). Whether its signature is true, `check_message` tells.
 
     `message`: the text, UTF-8 or Markdown; None where the type needs none. `attachments`: None where the member is
@@ -178,14 +178,14 @@ class Message:
             raise _not_canonical(error) from None
 
 
-def read_message(value: JsonValue) -> Message:
+def read_message(value: JsonValue) -> Dm3Message:
     """The message in an opened and parsed value. Raises TheirError(MESSAGE_INVALID)."""
     members = members_of(value, "the message", _INVALID)
     metadata = members_of(members.pop("metadata", None), "metadata", _INVALID)
     attachments = take(members, "attachments", _INVALID)
     if attachments is not None and not isinstance(attachments, list):
         raise TheirError(_INVALID, "attachments is not an array")
-    return Message(
+    return Dm3Message(
         message=take(members, "message", _INVALID),
         metadata=MessageMetadata(
             to=take(metadata, "to", _INVALID),
@@ -209,17 +209,17 @@ def sign_message(
     *,
     attachments: Sequence[Attachment] | None = None,
     extra: Mapping[str, JsonValue] | None = None,
-) -> Message:
+) -> Dm3Message:
     """Make a message, signed by its sender. Raises TheirError(MESSAGE_INVALID)."""
     enclosed = None if attachments is None else tuple(attachments)
     try:
         signature = sign_struct(_unsigned(message, metadata, enclosed, extra or {}), key)
     except NotCanonicalError as error:
         raise _not_canonical(error) from None
-    return Message(message, metadata, signature, enclosed, extra or {})
+    return Dm3Message(message, metadata, signature, enclosed, extra or {})
 
 
-def check_message(message: Message, key: PublicSigningKey) -> None:
+def check_message(message: Dm3Message, key: PublicSigningKey) -> None:
     """Raises TheirError(SENDER_SIGNATURE_INVALID) where it is not signed by the key of its sender's profile."""
     if not verify_struct(message.unsigned(), message.signature, key):
         raise TheirError(SENDER_SIGNATURE_INVALID, "the message's signature is not by the sender's key")

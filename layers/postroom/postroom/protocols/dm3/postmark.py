@@ -16,7 +16,7 @@ from postroom.protocols.dm3.dialect import (
     sign_postmark,
     verify_postmark,
 )
-from postroom.protocols.dm3.envelope import DeliveryInformation, Envelope, read_delivery
+from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, read_delivery
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
 from postroom.protocols.dm3.reasons import ENVELOPE_INVALID, POSTMARK_INVALID
@@ -142,7 +142,7 @@ def read_parsed_postmark(value: JsonValue) -> Postmark:
     )
 
 
-def check_postmark(postmark: Postmark, envelope: Envelope, key: PublicSigningKey) -> None:
+def check_postmark(postmark: Postmark, envelope: Dm3Envelope, key: PublicSigningKey) -> None:
     """Check that the postmark is signed by the delivery service and is this envelope's.
 
     Whether its delivery information says the same as the message's metadata, the receiver compares: names are
@@ -158,12 +158,12 @@ def is_signed_by(postmark: Postmark, key: PublicSigningKey) -> bool:
     return verify_postmark(postmark.unsigned(), postmark.signature, key)
 
 
-def expected_hash(postmark: Postmark, envelope: Envelope) -> str:
+def expected_hash(postmark: Postmark, envelope: Dm3Envelope) -> str:
     """The hash that a postmark of this form has for this envelope's message."""
     return (reference_postmark_hash if postmark.is_reference else postmark_hash)(envelope.message)
 
 
-def check_postmark_hash(postmark: Postmark, envelope: Envelope) -> None:
+def check_postmark_hash(postmark: Postmark, envelope: Dm3Envelope) -> None:
     """Check that the postmark is this envelope's. Raises TheirError(POSTMARK_INVALID)."""
     if postmark.message_hash != expected_hash(postmark, envelope):
         raise TheirError(_INVALID, "messageHash is not that of the envelope's message")

@@ -25,7 +25,7 @@ from itertools import chain
 from typing import Final
 
 from postroom.core.errors import SettingsError
-from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, Conversation
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ConversationChunks
 from postroom.protocols.dm3.settling import settle
 from postroom.protocols.dm3.stored import Entry, place
 
@@ -47,10 +47,10 @@ def check_limit(limit_bytes: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelving:
+class ConversationUpdate:
     """What is to be written: these chunks in any order, then the conversation."""
 
-    conversation: Conversation
+    conversation: ConversationChunks
     chunks: Mapping[ChunkIdentifier, Chunk]
 
 
@@ -63,14 +63,14 @@ def batches(entries: Iterable[Entry], limit_bytes: int) -> Iterator[list[Entry]]
 
 
 def shelve(
-    conversation: Conversation,
+    conversation: ConversationChunks,
     read: Mapping[ChunkIdentifier, Chunk],
     brought: Iterable[Entry],
     *,
     taken: Container[ChunkIdentifier] = (),
     limit_bytes: int,
     keep_history: bool,
-) -> Shelving:
+) -> ConversationUpdate:
     """Put what was brought on the shelves.
 
     `read`: of the conversation's chunks the last, and all that may hold a copy of what was brought, what that asks to
@@ -87,18 +87,20 @@ def shelve(
     for entry in there:
         settled.pop(entry.message_hash, None)
     fresh = sorted(settled.values(), key=place)
-    shelves = _Shelves(conversation, chunks, taken, limit_bytes)
+    shelves = _OpenConversation(conversation, chunks, taken, limit_bytes)
     shelves.add(fresh)
     changed = {identifier: chunk for identifier, chunk in shelves.chunks.items() if chunk != read.get(identifier)}
-    return Shelving(Conversation(tuple(shelves.listed), tuple(shelves.ends_ms), tuple(shelves.discarded)), changed)
+    return ConversationUpdate(
+        ConversationChunks(tuple(shelves.listed), tuple(shelves.ends_ms), tuple(shelves.discarded)), changed
+    )
 
 
-class _Shelves:
+class _OpenConversation:
     """A conversation while something is added to it."""
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: ConversationChunks,
         chunks: dict[ChunkIdentifier, Chunk],
         taken: Container[ChunkIdentifier],
         limit_bytes: int,
@@ -146,7 +148,7 @@ class _Shelves:
         return identifier
 
 
-def is_dead(identifier: ChunkIdentifier, conversation: Conversation) -> bool:
+def is_dead(identifier: ChunkIdentifier, conversation: ConversationChunks) -> bool:
     """Whether this chunk is not listed and can never be again: it may be deleted, by whomever, however late."""
     last = conversation.chunks[-1]
     if identifier.id == last.id:

@@ -22,9 +22,9 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.protocols.dm3.dialect import reference_hashes
-from postroom.protocols.dm3.envelope import Envelope, EnvelopeMetadata, message_hash, read_metadata
+from postroom.protocols.dm3.envelope import Dm3Envelope, EnvelopeMetadata, message_hash, read_metadata
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
-from postroom.protocols.dm3.message import Message, read_message
+from postroom.protocols.dm3.message import Dm3Message, read_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import Postmark, read_parsed_postmark
 from postroom.protocols.dm3.reasons import ENVELOPE_INVALID
@@ -53,7 +53,7 @@ class StoredEnvelope:
     proven who sent it; empty where it was.
     """
 
-    message: Message
+    message: Dm3Message
     metadata: EnvelopeMetadata
     message_hash: str
     postmark: Postmark | None = None
@@ -208,7 +208,7 @@ def place(entry: Entry) -> tuple[int, str]:
 
 
 def store_envelope(
-    envelope: Envelope, message: Message, postmark: Postmark | None, *, unverified: Reason | None = None
+    envelope: Dm3Envelope, message: Dm3Message, postmark: Postmark | None, *, unverified: Reason | None = None
 ) -> StoredEnvelope:
     """What is kept of an envelope that was opened and checked. `unverified`: why its sender could not be proven.
 

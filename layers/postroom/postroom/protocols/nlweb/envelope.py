@@ -24,7 +24,7 @@ _SHA256: Final = hashlib.sha256()
 """Of nothing yet, to be copied: to make one, OpenSSL looks its algorithm up each time."""
 
 
-class Envelope(NamedTuple):
+class NlwebEnvelope(NamedTuple):
     """An envelope whose every member has the form it must have. Whether it is true, `verify` tells.
 
     `sender`: host name or wallet UUID. `receiver`: host name. `correlation`: lower-case UUID.
@@ -58,7 +58,7 @@ class Envelope(NamedTuple):
         return self.dialect.key_name(self.sender, self.selector)
 
 
-def read_envelope(value: JsonValue) -> Envelope:
+def read_envelope(value: JsonValue) -> NlwebEnvelope:
     """The envelope in a request body, as `ijson.parse` gave it.
 
     Raises TheirError(UNSUPPORTED_VERSION) before it looks at any other member, else TheirError(WRONG_SHAPE).
@@ -66,7 +66,7 @@ def read_envelope(value: JsonValue) -> Envelope:
     envelope, header = read_frame(value)
     dialect = read_dialect(envelope, header)
     sender = read_sender(text_of(header, "From", "Header."))
-    return Envelope(
+    return NlwebEnvelope(
         dialect,
         sender,
         read_receiver(text_of(header, "To", "Header.")),
@@ -172,7 +172,7 @@ def check_hash(claimed: str, digest: bytes) -> None:
         raise TheirError(HASH_MISMATCH)
 
 
-def check_receiver(envelope: Envelope, is_ours: Callable[[str], bool]) -> None:
+def check_receiver(envelope: NlwebEnvelope, is_ours: Callable[[str], bool]) -> None:
     """Receivers refuse envelopes not intended for them. Raises TheirError(NOT_OURS)."""
     if not is_ours(envelope.receiver):
         raise TheirError(NOT_OURS)

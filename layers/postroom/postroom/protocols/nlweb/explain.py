@@ -32,7 +32,7 @@ from postroom.protocols.nlweb.reasons import (
     SIGNATURE_INVALID,
 )
 from postroom.protocols.nlweb.schema import HANDSHAKE, Dialect
-from postroom.protocols.nlweb.timestamp import Window, read_timestamp
+from postroom.protocols.nlweb.timestamp import TimestampWindow, read_timestamp
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def explain(
     *,
     ours: Iterable[str],
     now_ms: int,
-    window: Window,
+    window: TimestampWindow,
     max_bytes: int,
     find_key: FindKey,
 ) -> Explanation:
@@ -131,7 +131,7 @@ def _look_at_receiver(told: Explanation, receiver: str, ours: list[str]) -> None
               f"one of {', '.join(ours)}" if ours else "any (no --to given)", receiver, check_ours)  # fmt: skip
 
 
-def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: Window) -> None:
+def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: TimestampWindow) -> None:
     told.look(
         "time", "how do receiver domains prevent replay attacks; settlement 6",
         f"from {window.max_age_seconds} s before to {window.max_skew_seconds} s after {write_timestamp(now_ms)}",

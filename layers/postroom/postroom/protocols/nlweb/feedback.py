@@ -21,7 +21,7 @@ MAX_SENTENCE: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class ReceivedFeedback:
     """A Feedback as received. `correlation` is None in a summary of several discards.
 
     `code`, `reason`: as far as it says any, as `line_of` has them.
@@ -66,7 +66,7 @@ def conversation_about(correlation: str | None) -> str:
     return f"feedback:{correlation or 'summary'}"
 
 
-def read_feedback(body: JsonValue) -> Feedback:
+def read_feedback(body: JsonValue) -> ReceivedFeedback:
     """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(body, dict):
         raise TheirError(WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
@@ -74,11 +74,13 @@ def read_feedback(body: JsonValue) -> Feedback:
     if sender is None:
         raise TheirError(WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
     if "Correlation" not in body and "Count" in body:
-        return Feedback(sender, None)
+        return ReceivedFeedback(sender, None)
     correlation = read_uuid(body.get("Correlation"))
     if correlation is None:
         raise TheirError(WRONG_SHAPE, "Body.Correlation of a Feedback is not a UUID")
-    return Feedback(sender, correlation, line_of(body.get("Code"), MAX_CODE), line_of(body.get("Reason"), MAX_SENTENCE))
+    return ReceivedFeedback(
+        sender, correlation, line_of(body.get("Code"), MAX_CODE), line_of(body.get("Reason"), MAX_SENTENCE)
+    )
 
 
 def read_refusal(value: JsonValue) -> tuple[str, str]:

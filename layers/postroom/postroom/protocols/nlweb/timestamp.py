@@ -33,7 +33,7 @@ def read_timestamp(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TimestampWindow:
     """How far a Timestamp may lie from the door's clock, in seconds, both ends included."""
 
     max_age_seconds: int = 24 * 3600

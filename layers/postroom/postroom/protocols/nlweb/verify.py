@@ -5,9 +5,9 @@ from collections.abc import Callable
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.protocols.nlweb.envelope import Envelope, check_hash, check_receiver, read_envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash, check_receiver, read_envelope
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
-from postroom.protocols.nlweb.timestamp import Window
+from postroom.protocols.nlweb.timestamp import TimestampWindow
 
 
 def check_at_door(
@@ -15,9 +15,9 @@ def check_at_door(
     *,
     is_ours: Callable[[str], bool],
     received_at_ms: int,
-    window: Window,
+    window: TimestampWindow,
     max_bytes: int,
-) -> Envelope:
+) -> NlwebEnvelope:
     """Everything about a message that needs no look-up, in the order of settlement NLWeb 8.
 
     Raises TheirError with a reason of kind refusal.
@@ -29,7 +29,7 @@ def check_at_door(
     return envelope
 
 
-def check_signature(envelope: Envelope, key: PublicKey) -> None:
+def check_signature(envelope: NlwebEnvelope, key: PublicKey) -> None:
     """Raises TheirError(SIGNATURE_INVALID)."""
     if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
         raise TheirError(SIGNATURE_INVALID)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from postroom.storage.audit.evidence import Evidence
+from postroom.storage.audit.evidence import AuditEvidence
 from postroom.storage.audit.faults import (
     called,
     faults_of_bytes,
@@ -24,11 +24,11 @@ from postroom.storage.audit.faults import (
     faults_of_rows,
     named,
 )
-from postroom.storage.audit.findings import End, Finding, Findings, end_of
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.findings import AuditOutcome, Finding, Findings, end_of
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.keys import UNVERIFIED, RowKey, twin_of
 from postroom.storage.mail.contents import is_another
-from postroom.storage.mail.ledger import Accepted
+from postroom.storage.mail.ledger import LedgerEntry
 from postroom.storage.mail.register import DISCARDED
 
 RUN_MS: Final = 29_000
@@ -36,7 +36,7 @@ RUN_MS: Final = 29_000
 the first or before the last message it tells of may have its line outside."""
 
 
-def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Findings:
+def audit(evidence: AuditEvidence, accepted: Iterable[LedgerEntry] | None = None) -> Findings:
     """Judge the evidence. `accepted`: the door's ledger; it may be of a part of the time, and say a thing twice."""
     auditor = _Auditor(evidence)
     problems = [
@@ -44,8 +44,8 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
         *faults_of_homes(evidence),
         *faults_of_claims(evidence, auditor.further),
         *faults_of_bytes(evidence),
-        *(Finding(Problem.UNREADABLE, where) for where in evidence.unreadable),
-        *(Finding(Problem.REPLY_MISSING, f"seen {key}") for key in evidence.replies_missing),
+        *(Finding(AuditProblem.UNREADABLE, where) for where in evidence.unreadable),
+        *(Finding(AuditProblem.REPLY_MISSING, f"seen {key}") for key in evidence.replies_missing),
     ]
     auditor.look_for_homes()
     ends = None if accepted is None else auditor.ends(accepted)
@@ -56,8 +56,8 @@ def audit(evidence: Evidence, accepted: Iterable[Accepted] | None = None) -> Fin
     lost = auditor.lost()
     if ends is not None:
         in_ledger = sum(finding.where in auditor.waiting for finding in lost)
-        ends[End.WAITING] -= in_ledger
-        ends[End.LOST] += in_ledger
+        ends[AuditOutcome.WAITING] -= in_ledger
+        ends[AuditOutcome.LOST] += in_ledger
     standings = evidence.rows.values()
     whys = (standing.row.why for standing in standings)
     answers = Counter(known.answered for known in evidence.seen.values() if known.home is None)
@@ -80,7 +80,7 @@ class _Auditor:
     called. `differing`: rows that are not as the ledger says.
     """
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: AuditEvidence) -> None:
         self._found = evidence
         self._first: dict[str, RowKey] = {}
         self.further: dict[str, list[RowKey]] = {}
@@ -104,9 +104,9 @@ class _Auditor:
                 continue
             self._open[home.claim_id] = (home.received_at_ms, f"named as home in seen {key}, and not filed there")
 
-    def ends(self, accepted: Iterable[Accepted]) -> Counter[End]:
+    def ends(self, accepted: Iterable[LedgerEntry]) -> Counter[AuditOutcome]:
         """How many claims of the ledger have which end."""
-        ends: Counter[End] = Counter()
+        ends: Counter[AuditOutcome] = Counter()
         for claim in accepted:
             if claim.claim in self._told:
                 continue  # a log may hold a line twice, and files of it may overlap
@@ -117,7 +117,7 @@ class _Auditor:
             self._compare(claim)
             end = self._end(claim)
             ends[end] += 1
-            if end is End.WAITING:
+            if end is AuditOutcome.WAITING:
                 self._open.setdefault(claim.claim, (claim.received_at_ms, f"for mailbox {claim.mailbox}"))
                 self.waiting.add(called(claim.claim))
         return ends
@@ -130,7 +130,7 @@ class _Auditor:
         """Of those the rows of the ledger's time."""
         first, last = self._came or (0, 0)
         return [
-            Finding(Problem.NOT_IN_LEDGER, named(key))
+            Finding(AuditProblem.NOT_IN_LEDGER, named(key))
             for key in untold
             if first + RUN_MS <= key.received_at_ms <= last - RUN_MS
         ]
@@ -141,33 +141,33 @@ class _Auditor:
         oldest_first = sorted(self._open.items(), key=lambda item: (item[1][0], item[0]))
         doubt = f"; {waiting} of {len(oldest_first)} without an end may wait in queues" if waiting else ""
         return [
-            Finding(Problem.LOST, called(claim), f"received at {at_ms} ms, {detail}{doubt}")
+            Finding(AuditProblem.LOST, called(claim), f"received at {at_ms} ms, {detail}{doubt}")
             for claim, (at_ms, detail) in oldest_first[: max(0, len(oldest_first) - waiting)]
         ]
 
-    def _compare(self, claim: Accepted) -> None:
+    def _compare(self, claim: LedgerEntry) -> None:
         """Hold the row of a claim against what the door said of it."""
         own = self._first.get(claim.claim)
         if own is None:
             return
         if is_another(self._found.held.get(own), claim.seen, claim.text):
             seen_there = "its line is not the message that the door accepted"
-            self.differing.append(Finding(Problem.BYTES_WRONG, named(own), seen_there))
+            self.differing.append(Finding(AuditProblem.BYTES_WRONG, named(own), seen_there))
         if (own.mailbox, own.received_at_ms) != (claim.mailbox, claim.received_at_ms):
             belongs = f"accepted for mailbox {claim.mailbox}, at {claim.received_at_ms} ms"
-            self.differing.append(Finding(Problem.MISFILED, named(own), belongs))
+            self.differing.append(Finding(AuditProblem.MISFILED, named(own), belongs))
 
-    def _end(self, claim: Accepted) -> End:
+    def _end(self, claim: LedgerEntry) -> AuditOutcome:
         own = self._first.get(claim.claim)
         if own is not None:
             return end_of(self._found, self._found.rows[own])
         # What the door could not verify may have been verified later.
         keys = (claim.seen, twin_of(claim.seen)) if claim.seen.startswith(UNVERIFIED) else (claim.seen,)
         if any(self._is_copy(claim, key) for key in keys):
-            return End.COPY
-        return End.WAITING if self._found.is_remembered(claim.received_at_ms) else End.FORGOTTEN
+            return AuditOutcome.COPY
+        return AuditOutcome.WAITING if self._found.is_remembered(claim.received_at_ms) else AuditOutcome.FORGOTTEN
 
-    def _is_copy(self, claim: Accepted, key: str) -> bool:
+    def _is_copy(self, claim: LedgerEntry, key: str) -> bool:
         known = self._found.seen.get(key)
         # It counts that the message was known when this one came; by now it may be forgotten.
         if known is None or known.ttl < claim.received_at_ms // 1000 or known.text != claim.text:

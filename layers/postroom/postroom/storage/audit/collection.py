@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from postroom.core.errors import OurError
 from postroom.net.aws import passing_faults
-from postroom.storage.audit.evidence import Evidence, Held, Remembered, Standing
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.evidence import AuditEvidence, Held, Remembered, Standing
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey
@@ -54,7 +54,7 @@ class ClaimQueues(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Premises:
+class AuditedStore:
     """A store: clients, the names of tables and bucket, the URLs of queues. `notice_queues`: the courier's."""
 
     dynamodb: "DynamoDBClient"
@@ -67,17 +67,17 @@ class Premises:
     notice_queues: Sequence[str]
 
 
-def gather(premises: Premises, *, now: int, retain_seconds: int, read_bytes: bool = True) -> Evidence:
+def gather(premises: AuditedStore, *, now: int, retain_seconds: int, read_bytes: bool = True) -> AuditEvidence:
     """Look at everything. `now`: epoch seconds. `read_bytes`: read each live row's line; else only its place's object.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
     with passing_faults():
-        return _Gatherer(premises, now, retain_seconds).gather(read_bytes=read_bytes)
+        return _Collector(premises, now, retain_seconds).gather(read_bytes=read_bytes)
 
 
-class _Gatherer:
-    def __init__(self, premises: Premises, now: int, retain_seconds: int) -> None:
+class _Collector:
+    def __init__(self, premises: AuditedStore, now: int, retain_seconds: int) -> None:
         self._at = premises
         self._now = now
         self._retain_seconds = retain_seconds
@@ -90,7 +90,7 @@ class _Gatherer:
         self._unreadable: set[str] = set()
         self._orphans = self._orphan_bytes = 0
 
-    def gather(self, *, read_bytes: bool) -> Evidence:
+    def gather(self, *, read_bytes: bool) -> AuditEvidence:
         claims_waiting = self._claims_waiting(self._at.claim_queues)
         notices_waiting = sum(map(self._depth, self._at.notice_queues))
         for item in self._post.scan():
@@ -99,7 +99,7 @@ class _Gatherer:
             self._note_seen(item)
         self._find_homes()
         held = self._held(read_bytes=read_bytes)
-        return Evidence(
+        return AuditEvidence(
             at=self._now,
             retain_seconds=self._retain_seconds,
             rows=self._rows,
@@ -218,11 +218,11 @@ class _Gatherer:
         if standing is None or standing.row.place is None:
             return None
         if standing.row.place == place:
-            return Problem.BYTES_MISSING
+            return AuditProblem.BYTES_MISSING
         try:
             return held_in(standing.row, self._objects.get_range(standing.row.place))
         except KeyError:
-            return Problem.BYTES_MISSING
+            return AuditProblem.BYTES_MISSING
 
 
 def read_standing(item: Item) -> Standing:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.register import Row
 
-Held = bytes | Problem
+Held = bytes | AuditProblem
 """What the bytes of a live row hold, as a mark that copies of one message share; or what is wrong with them."""
 
 
@@ -38,7 +38,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AuditEvidence:
     """All that was found.
 
     `at`: when, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.

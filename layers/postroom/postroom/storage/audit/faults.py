@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postroom.core.reason import Kind
 from postroom.reasons import reason_of
-from postroom.storage.audit.evidence import Evidence
-from postroom.storage.audit.findings import End, Finding, end_of
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.evidence import AuditEvidence
+from postroom.storage.audit.findings import AuditOutcome, Finding, end_of
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.contents import is_another
 from postroom.storage.mail.register import DISCARDED
 
 
-def faults_of_rows(evidence: Evidence) -> Iterator[Finding]:
+def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
     """A reason for each that is gone, a home for each that was filed, no Feedback about what is kept, no early end."""
     homes = {known.home for known in evidence.seen.values()}
     for key, standing in evidence.rows.items():
@@ -20,46 +20,48 @@ def faults_of_rows(evidence: Evidence) -> Iterator[Finding]:
             continue
         where, why, end = named(key), standing.row.why, end_of(evidence, standing)
         if standing.ttl is not None and (standing.row.live or evidence.is_over(standing.ttl)):
-            yield Finding(Problem.ENDS_EARLY, where, f"it is {end}, and its ttl {standing.ttl}")
-        kept = end is not End.DISCARDED
+            yield Finding(AuditProblem.ENDS_EARLY, where, f"it is {end}, and its ttl {standing.ttl}")
+        kept = end is not AuditOutcome.DISCARDED
         if not kept and not _is_reason(why):
-            yield Finding(Problem.NO_REASON, where, f"why is {why!r}")
+            yield Finding(AuditProblem.NO_REASON, where, f"why is {why!r}")
         if kept and key not in homes and evidence.is_remembered(key.received_at_ms):
-            yield Finding(Problem.NOT_HOME, where, f"it is {end}")
+            yield Finding(AuditProblem.NOT_HOME, where, f"it is {end}")
         if kept and (standing.begun or standing.sent):
-            yield Finding(Problem.TOLD_THOUGH_KEPT, where, f"it is {end}")
+            yield Finding(AuditProblem.TOLD_THOUGH_KEPT, where, f"it is {end}")
 
 
-def faults_of_homes(evidence: Evidence) -> Iterator[Finding]:
+def faults_of_homes(evidence: AuditEvidence) -> Iterator[Finding]:
     """A message is known for as long as its home must be."""
     for seen_key, known in evidence.seen.items():
         if known.home and evidence.is_over(known.ttl) and evidence.is_remembered(known.home.received_at_ms):
             yield Finding(
-                Problem.ENDS_EARLY, f"seen {seen_key}", f"its home is {named(known.home)}, its ttl {known.ttl}"
+                AuditProblem.ENDS_EARLY, f"seen {seen_key}", f"its home is {named(known.home)}, its ttl {known.ttl}"
             )
 
 
-def faults_of_claims(evidence: Evidence, further: Mapping[str, Sequence[RowKey]]) -> Iterator[Finding]:
+def faults_of_claims(evidence: AuditEvidence, further: Mapping[str, Sequence[RowKey]]) -> Iterator[Finding]:
     """One register for each claim. `further`: the claims that have more, with their rows."""
     for claim, keys in further.items():
-        discarded = [end_of(evidence, evidence.rows[key]) is End.DISCARDED for key in keys]
-        problem = Problem.BOTH if any(discarded) else Problem.FILED_TWICE
+        discarded = [end_of(evidence, evidence.rows[key]) is AuditOutcome.DISCARDED for key in keys]
+        problem = AuditProblem.BOTH if any(discarded) else AuditProblem.FILED_TWICE
         if all(discarded):
-            problem = Problem.DISCARDED_TWICE
+            problem = AuditProblem.DISCARDED_TWICE
         yield Finding(problem, called(claim), ", ".join(map(named, keys)))
 
 
-def faults_of_bytes(evidence: Evidence) -> Iterator[Finding]:
+def faults_of_bytes(evidence: AuditEvidence) -> Iterator[Finding]:
     """For each live row the bytes of one message, which is the one it is the home of; for each message one row."""
     first: dict[bytes, RowKey] = {}
     for key, held in evidence.held.items():
-        if isinstance(held, Problem):
+        if isinstance(held, AuditProblem):
             yield Finding(held, named(key), f"it points to {evidence.rows[key].row.place}")
         elif (other := first.setdefault(held, key)) is not key:
-            yield Finding(Problem.FILED_TWICE, named(key), f"the same message as {named(other)}")
+            yield Finding(AuditProblem.FILED_TWICE, named(key), f"the same message as {named(other)}")
     for seen_key, known in evidence.seen.items():
         if known.home and is_another(evidence.held.get(known.home), seen_key, known.text):
-            yield Finding(Problem.BYTES_WRONG, named(known.home), f"its line is not the message of seen {seen_key}")
+            yield Finding(
+                AuditProblem.BYTES_WRONG, named(known.home), f"its line is not the message of seen {seen_key}"
+            )
 
 
 def called(claim: str) -> str:

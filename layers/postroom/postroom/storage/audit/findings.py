@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from postroom.storage.audit.evidence import Evidence, Standing
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.evidence import AuditEvidence, Standing
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.mail.register import ACKED, EXPIRED, FORWARDED
 
 
-class End(StrEnum):
+class AuditOutcome(StrEnum):
     """What became of an accepted message."""
 
     FILED = "filed"
@@ -28,15 +28,25 @@ class End(StrEnum):
     LOST = "lost"
 
 
-ENDS_OF_ROWS: Final = (End.FILED, End.ACKNOWLEDGED, End.FORWARDED, End.EXPIRED, End.DISCARDED)
-_GONE: Final = {ACKED: End.ACKNOWLEDGED, FORWARDED: End.FORWARDED, **dict.fromkeys(EXPIRED, End.EXPIRED)}
+ENDS_OF_ROWS: Final = (
+    AuditOutcome.FILED,
+    AuditOutcome.ACKNOWLEDGED,
+    AuditOutcome.FORWARDED,
+    AuditOutcome.EXPIRED,
+    AuditOutcome.DISCARDED,
+)
+_GONE: Final = {
+    ACKED: AuditOutcome.ACKNOWLEDGED,
+    FORWARDED: AuditOutcome.FORWARDED,
+    **dict.fromkeys(EXPIRED, AuditOutcome.EXPIRED),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A problem; `where`: the row, claim or key; `detail`: what was seen there."""
 
-    problem: Problem
+    problem: AuditProblem
     where: str
     detail: str = ""
 
@@ -52,9 +62,9 @@ class Findings:
     no line of the ledger tells of, those from before and after it, too.
     """
 
-    evidence: Evidence
-    accepted: Mapping[End, int] | None
-    rows: Mapping[End, int]
+    evidence: AuditEvidence
+    accepted: Mapping[AuditOutcome, int] | None
+    rows: Mapping[AuditOutcome, int]
     discarded: Mapping[str, int]
     answered: int
     unanswered: int
@@ -73,13 +83,13 @@ class Findings:
         """How many problems there are, without the notes."""
         return sum(finding.problem.grave for finding in self.problems)
 
-    def count(self, problem: Problem) -> int:
+    def count(self, problem: AuditProblem) -> int:
         """How many there are of one problem."""
         return sum(finding.problem is problem for finding in self.problems)
 
 
-def end_of(evidence: Evidence, standing: Standing) -> End:
+def end_of(evidence: AuditEvidence, standing: Standing) -> AuditOutcome:
     """The end that a row tells of."""
     if standing.row.live:
-        return End.EXPIRED if evidence.is_over(standing.ttl) else End.FILED
-    return _GONE.get(standing.row.why, End.DISCARDED)
+        return AuditOutcome.EXPIRED if evidence.is_over(standing.ttl) else AuditOutcome.FILED
+    return _GONE.get(standing.row.why, AuditOutcome.DISCARDED)

@@ -3,7 +3,7 @@
 from enum import Enum
 
 
-class Problem(Enum):
+class AuditProblem(Enum):
     """What must never be: machine code (`value`), `sentence` for people, `remedy`: what to do.
 
     `grave`: it is wrong for certain; else a note, for somebody to look at.
@@ -13,7 +13,7 @@ class Problem(Enum):
     remedy: str
     grave: bool
 
-    def __new__(cls, code: str, sentence: str, remedy: str, grave: bool = True) -> "Problem":
+    def __new__(cls, code: str, sentence: str, remedy: str, grave: bool = True) -> "AuditProblem":
         """Keep the machine code as the value and the rest as attributes."""
         member = object.__new__(cls)
         member._value_ = code

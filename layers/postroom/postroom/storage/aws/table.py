@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-from postroom.net.aws import RefusedError, conditional, passing_faults
+from postroom.net.aws import ConditionFailedError, conditional, passing_faults
 from postroom.storage.aws.attributes import PK, SK, Item, Value
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class DynamoTable:
         try:
             with conditional():
                 self._dynamodb.put_item(**request)
-        except RefusedError as refused:
+        except ConditionFailedError as refused:
             return refused.item
         return None
 
@@ -86,7 +86,7 @@ class DynamoTable:
         try:
             with conditional():
                 self._dynamodb.update_item(**self.to_update(key, change, values, condition))
-        except RefusedError:
+        except ConditionFailedError:
             return False
         return True
 
@@ -102,8 +102,8 @@ class DynamoTable:
     ) -> Item:
         """As `update`, for whoever needs to know more: the attributes that are `returned`.
 
-        `names`: further ones of attributes, by what stands for them. Raises RefusedError, with the row that stands
-        there, where `condition` does not hold.
+        `names`: further ones of attributes, by what stands for them. Raises ConditionFailedError, with the row that
+        stands there, where `condition` does not hold.
         """
         request = self.to_update(key, change, values, condition)
         request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
@@ -117,7 +117,7 @@ class DynamoTable:
         try:
             with conditional():
                 self._dynamodb.delete_item(**self.to_delete(key, condition, values))
-        except RefusedError:
+        except ConditionFailedError:
             return False
         return True
 

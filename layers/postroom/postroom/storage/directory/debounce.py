@@ -7,7 +7,7 @@ alone: while it says `followed`, that turn was not taken, and whoever takes it t
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError
+from postroom.net.aws import ConditionFailedError
 from postroom.storage.aws.attributes import Flag, Item, Number, Text, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.directory.notification_targets import PREFIX
@@ -20,7 +20,7 @@ _ROW: Final = "!turn"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DebounceInterval:
     """The turn that stands, since `at_ms`. `ours`: we took it just now.
 
     `followed`: a message waits in the queue for the end of its interval.
@@ -31,13 +31,13 @@ class Turn:
     followed: bool
 
 
-class Turns:
+class Debounce:
     """The rows. All of it raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
-    def take(self, mailbox: str, *, now_ms: int, interval_ms: int, mark: str) -> Turn:
+    def take(self, mailbox: str, *, now_ms: int, interval_ms: int, mark: str) -> DebounceInterval:
         """Take the turn, if the interval of the one before is over; whose turn it is then.
 
         `mark`: of the message alone for which it is taken.
@@ -56,13 +56,13 @@ class Turns:
                 },
                 f"attribute_not_exists({_TOOK}) OR {_TOOK} <= :over OR {_TOOK} > :future",
             )
-        except RefusedError as refused:
+        except ConditionFailedError as refused:
             # Our own mark: an earlier try got through, of this very call or of the same message.
             ours = _MARK.read(refused.item) == mark
-            return Turn(_TOOK.read(refused.item), ours, _FOLLOWED.is_in(refused.item))
-        return Turn(now_ms, ours=True, followed=False)
+            return DebounceInterval(_TOOK.read(refused.item), ours, _FOLLOWED.is_in(refused.item))
+        return DebounceInterval(now_ms, ours=True, followed=False)
 
-    def followed(self, mailbox: str, turn: Turn) -> None:
+    def followed(self, mailbox: str, turn: DebounceInterval) -> None:
         """Note that a message for the end of this turn's interval is in the queue."""
         self._table.update(
             _key(mailbox),

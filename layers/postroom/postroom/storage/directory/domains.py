@@ -21,7 +21,7 @@ from postroom.storage.directory.mailboxes import (
     OWN_ROW,
     REMOVED,
     UNVERIFIED,
-    Mailbox,
+    MailboxRecord,
     read_mailbox,
 )
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
@@ -76,7 +76,7 @@ class Directory:
         self._table = DynamoTable(dynamodb, table)
         self._domains: LoadingCache[Domain | None] = LoadingCache(clock, cache_seconds)
         self._wallets: LoadingCache[bytes | None] = LoadingCache(clock, cache_seconds)
-        self._mailboxes: LoadingCache[Mailbox] = LoadingCache(clock, cache_seconds)
+        self._mailboxes: LoadingCache[MailboxRecord] = LoadingCache(clock, cache_seconds)
         self._dm3: LoadingCache[Dm3Mailbox | None] = LoadingCache(clock, cache_seconds)
         self._notified: LoadingCache[bool] = LoadingCache(clock, cache_seconds)
 
@@ -92,7 +92,7 @@ class Directory:
         """The shard count of a mailbox (1 unless it was raised). Raises NotNowError(STORE_UNAVAILABLE)."""
         return self.mailbox(mailbox).shards
 
-    def mailbox(self, name: str) -> Mailbox:
+    def mailbox(self, name: str) -> MailboxRecord:
         """Who may pick a mailbox's mail up, and how it is spread. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._mailboxes.get(name, lambda: self._read_mailbox(name))
 
@@ -133,7 +133,7 @@ class Directory:
         row = next(self._table.rows(WALLET + uuid), None)
         return base64.b64decode(SPKI.read(row)) if row else None
 
-    def _read_mailbox(self, name: str) -> Mailbox:
+    def _read_mailbox(self, name: str) -> MailboxRecord:
         return read_mailbox(name, next(self._table.rows(MAILBOX + name), None))
 
 

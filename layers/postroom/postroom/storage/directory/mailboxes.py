@@ -38,7 +38,7 @@ EXTENSION, UNVERIFIED, BY_OWNER, REMOVED = Text("extension"), Flag("unverified")
 
 
 @dataclass(frozen=True, slots=True)
-class Mailbox:
+class MailboxRecord:
     """A mailbox, whether its owner is known or not.
 
     `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `sign_outs`: how often all
@@ -86,12 +86,12 @@ def read_own_settings(text: str) -> OwnSettings:
     return OwnSettings(tuple(value.get("blocks", ())), value.get("subjects", {}))
 
 
-def read_mailbox(name: str, row: Item | None) -> Mailbox:
+def read_mailbox(name: str, row: Item | None) -> MailboxRecord:
     """The mailbox of this name, from its row if it has one."""
     if row is None:
-        return Mailbox(name)
+        return MailboxRecord(name)
     own, shards = read_own_settings(_own_of(row)), _SHARDS.find(row)
-    return Mailbox(
+    return MailboxRecord(
         name,
         tuple(json.loads(_OWNER_KEYS.find(row) or "[]")),
         1 if shards is None else shards,
@@ -191,7 +191,7 @@ class Mailboxes:
         """Whether a mailbox is, or was, one of the dm3 delivery service. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._row(DM3 + name) is not None
 
-    def find(self, name: str) -> Mailbox:
+    def find(self, name: str) -> MailboxRecord:
         """A mailbox as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
         return read_mailbox(name, self._row(PREFIX + name))
 

@@ -25,7 +25,7 @@ _FAILING, _DETAIL, _AGAIN, _DUE = Number("failing"), Text("detail"), Text("again
 _AS_IT_WAS: Final = f"{_STATE} = :unverified AND {_CHALLENGE} = :challenge"
 
 
-class Kind(StrEnum):
+class TargetKind(StrEnum):
     """How a target is told."""
 
     WEBHOOK = "webhook"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class NotificationRetry:
     """A try that waits in the queue: of which notification, and until when it must have come (epoch seconds)."""
 
     notification: str
@@ -41,7 +41,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NotificationTarget:
     """A target of `mailbox`. `to`: an https URL, or the ARN of a topic. Times: epoch milliseconds.
 
     `generation`: of its secret, rotated at `rotated_at_ms` (0: never). `challenge`: the number of the code that was
@@ -51,7 +51,7 @@ class Target:
 
     mailbox: str
     id: str
-    kind: Kind
+    kind: TargetKind
     to: str
     made_at_ms: int
     state: TargetState = TargetState.UNVERIFIED
@@ -60,31 +60,31 @@ class Target:
     challenge: int = 1
     failing_since_ms: int = 0
     detail: str = ""
-    retry: Retry | None = None
+    retry: NotificationRetry | None = None
 
 
-class Targets:
+class NotificationTargets:
     """The rows. All of it raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     # --- read -------------------------------------------------------------------------------------------------------
-    def of(self, mailbox: str) -> list[Target]:
+    def of(self, mailbox: str) -> list[NotificationTarget]:
         """All targets of a mailbox, in the order of their slots; read consistently."""
         return list(map(_target, self._table.rows(PREFIX + mailbox, _ROW)))
 
-    def find(self, mailbox: str, target_id: str) -> Target | None:
+    def find(self, mailbox: str, target_id: str) -> NotificationTarget | None:
         """A target, read consistently; None: there is none, or another in its place."""
         row = self._table.get(_key(mailbox, target_id[:1]))
         found = _target(row) if row else None
         return found if found and found.id == target_id else None
 
     # --- what owners do ---------------------------------------------------------------------------------------------
-    def add(self, mailbox: str, kind: Kind, to: str, *, random_id: str, now_ms: int) -> Target | None:
+    def add(self, mailbox: str, kind: TargetKind, to: str, *, random_id: str, now_ms: int) -> NotificationTarget | None:
         """Put a target into the first slot that is free; None: none is."""
         for slot in range(MAX_TARGETS):
-            target = Target(mailbox, f"{slot}{random_id}", kind, to, now_ms)
+            target = NotificationTarget(mailbox, f"{slot}{random_id}", kind, to, now_ms)
             row = _key(mailbox, str(slot)) | item(
                 _ID.of(target.id),
                 _KIND.of(kind),
@@ -103,7 +103,7 @@ class Targets:
         """Forget a target; False: there is none."""
         return self._table.delete(_key(mailbox, target_id[:1]), f"{_ID} = :id", {":id": _ID.encode(target_id)})
 
-    def challenge(self, target: Target) -> bool:
+    def challenge(self, target: NotificationTarget) -> bool:
         """Let another code count in place of the one that was sent last; False: another caller did."""
         return self._update(
             target, f"SET {_CHALLENGE} = :next, {_TRIES} = :none",
@@ -111,7 +111,7 @@ class Targets:
             _AS_IT_WAS,
         )  # fmt: skip
 
-    def take_try(self, target: Target, most: int) -> bool:
+    def take_try(self, target: NotificationTarget, most: int) -> bool:
         """Count one try of the code that was sent last; False: it had `most` of them, or another counts by now."""
         return self._update(
             target, f"ADD {_TRIES} :one",
@@ -119,14 +119,14 @@ class Targets:
             f"{_AS_IT_WAS} AND {_TRIES} < :most",
         )  # fmt: skip
 
-    def verify(self, target: Target) -> bool:
+    def verify(self, target: NotificationTarget) -> bool:
         """Let it be told from now on; False: meanwhile another code was sent, or it was verified."""
         return self._update(
             target, f"SET {_STATE} = :active REMOVE {_FAILING}, {_DETAIL}",
             {":active": _STATE.encode(TargetState.ACTIVE), **_as_it_was(target)}, _AS_IT_WAS,
         )  # fmt: skip
 
-    def rotate(self, target: Target, now_ms: int) -> bool:
+    def rotate(self, target: NotificationTarget, now_ms: int) -> bool:
         """Begin the next generation of its secret; False: another caller did."""
         return self._update(
             target, f"SET {_GENERATION} = :next, {_ROTATED} = :now",
@@ -138,7 +138,7 @@ class Targets:
             f"{_GENERATION} = :gen",
         )  # fmt: skip
 
-    def resume(self, target: Target) -> None:
+    def resume(self, target: NotificationTarget) -> None:
         """Let a target that was paused be told again."""
         self._update(
             target, f"SET {_STATE} = :active REMOVE {_FAILING}, {_DETAIL}, {_AGAIN}, {_DUE}",
@@ -147,7 +147,7 @@ class Targets:
         )  # fmt: skip
 
     # --- what the courier notes -------------------------------------------------------------------------------------
-    def failed(self, target: Target, detail: str, since_ms: int, retry: Retry | None) -> None:
+    def failed(self, target: NotificationTarget, detail: str, since_ms: int, retry: NotificationRetry | None) -> None:
         """Note a try that failed, and the next one, which waits in the queue already."""
         change = f"SET {_DETAIL} = :detail, {_FAILING} = :since"
         values = {
@@ -158,17 +158,17 @@ class Targets:
             values |= {":again": _AGAIN.encode(retry.notification), ":due": _DUE.encode(retry.until)}
         self._update(target, change, values, f"{_STATE} = :st")
 
-    def begin_retry(self, target: Target, notification: str) -> None:
+    def begin_retry(self, target: NotificationTarget, notification: str) -> None:
         """From now on nothing waits for the try that is made now: what comes in meanwhile needs one of its own."""
         values = {":again": _AGAIN.encode(notification)}
         self._update(target, f"REMOVE {_AGAIN}, {_DUE}", values, f"{_AGAIN} = :again")
 
-    def went_well(self, target: Target) -> None:
+    def went_well(self, target: NotificationTarget) -> None:
         """Forget that it failed."""
         values = {":st": _STATE.encode(target.state)}
         self._update(target, f"REMOVE {_FAILING}, {_DETAIL}", values, f"{_STATE} = :st")
 
-    def pause(self, target: Target, detail: str) -> None:
+    def pause(self, target: NotificationTarget, detail: str) -> None:
         """Tell it nothing any more, until its owner says so."""
         self._update(
             target, f"SET {_STATE} = :paused, {_DETAIL} = :detail REMOVE {_AGAIN}, {_DUE}",
@@ -180,7 +180,7 @@ class Targets:
             f"{_STATE} = :active",
         )  # fmt: skip
 
-    def _update(self, target: Target, change: str, values: Values, condition: str) -> bool:
+    def _update(self, target: NotificationTarget, change: str, values: Values, condition: str) -> bool:
         """Change a target, if it is there still and `condition` holds; whether it was."""
         same = {":id": _ID.encode(target.id), **values}
         return self._table.update(_key(target.mailbox, target.id[:1]), change, same, f"{_ID} = :id AND {condition}")
@@ -191,7 +191,7 @@ def is_active(row: Item) -> bool:
     return _STATE.find(row) == TargetState.ACTIVE
 
 
-def _as_it_was(target: Target) -> Values:
+def _as_it_was(target: NotificationTarget) -> Values:
     """The values of `_AS_IT_WAS`."""
     return {
         ":unverified": _STATE.encode(TargetState.UNVERIFIED),
@@ -203,12 +203,12 @@ def _key(mailbox: str, slot: str) -> dict[str, Value]:
     return primary_key(PREFIX + mailbox, _ROW + slot)
 
 
-def _target(row: Item) -> Target:
+def _target(row: Item) -> NotificationTarget:
     again = _AGAIN.find(row)
-    return Target(
+    return NotificationTarget(
         mailbox=PK.read(row).removeprefix(PREFIX),
         id=_ID.read(row),
-        kind=Kind(_KIND.read(row)),
+        kind=TargetKind(_KIND.read(row)),
         to=_TO.read(row),
         made_at_ms=_MADE.read(row),
         state=TargetState(_STATE.read(row)),
@@ -217,5 +217,5 @@ def _target(row: Item) -> Target:
         challenge=_CHALLENGE.read(row),
         failing_since_ms=_FAILING.find(row) or 0,
         detail=_DETAIL.find(row) or "",
-        retry=None if again is None else Retry(again, _DUE.read(row)),
+        retry=None if again is None else NotificationRetry(again, _DUE.read(row)),
     )

@@ -30,7 +30,7 @@ from postroom.storage.directory.mailboxes import (
     OWN_ROW,
     REMOVED,
     UNVERIFIED,
-    Mailbox,
+    MailboxRecord,
     read_mailbox,
 )
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
@@ -114,7 +114,7 @@ class Operators:
         found = [read_dm3_mailbox(row) for _, row in self._named(DM3)]
         return sorted(filter(None, found), key=lambda mailbox: mailbox.name)
 
-    def mailboxes(self) -> list[Mailbox]:
+    def mailboxes(self) -> list[MailboxRecord]:
         """All mailboxes of which anything was ever set, by name."""
         return [read_mailbox(name, row) for name, row in sorted(self._named(MAILBOX), key=lambda named: named[0])]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import RefusedError
+from postroom.net.aws import ConditionFailedError
 from postroom.storage.aws.attributes import TTL, Flag, Item, Map, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 
@@ -92,7 +92,7 @@ class FeedbackLimits:
             values = {":told": _TOLD.encode(fresh)}
             try:
                 row = self._table.change(_key(sender, hour), change, values, unless, returned="ALL_NEW")
-            except RefusedError as refused:
+            except ConditionFailedError as refused:
                 row = refused.item
         told = _TOLD.read(row)
         codes = _CODES.read(told)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.storage.aws.attributes import Item, Number, Value, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -31,7 +31,7 @@ class Quota:
         """Whether it is one at all."""
         return bool(self.messages or self.bytes)
 
-    def of(self, mailbox: Mailbox) -> "Quota":
+    def of(self, mailbox: MailboxRecord) -> "Quota":
         """That of a mailbox, where this is the deployment's: what was set for the mailbox itself goes before."""
         return Quota(
             self.messages if mailbox.max_messages is None else mailbox.max_messages,

@@ -16,7 +16,7 @@ ENOUGH_BYTES: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ChunkLine:
     """A line on its way into a chunk. `data`: as it will stand there, its newline not included.
 
     `source`, `number`: the object that it was copied from, and which of its lines it was, from 0.
@@ -34,9 +34,9 @@ class Kept:
         return self.row.mailbox, self.conversation, self.row.sk
 
 
-def cut(lines: Iterable[Kept]) -> Iterator[list[Kept]]:
+def cut(lines: Iterable[ChunkLine]) -> Iterator[list[ChunkLine]]:
     """The chunks of lines that come in order. It holds those of one chunk."""
-    chunk: list[Kept] = []
+    chunk: list[ChunkLine] = []
     size = 0
     for line in lines:
         more = len(line.data) + 1

@@ -12,7 +12,7 @@ from postroom.protocols.dm3.envelope import message_hash
 from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.storage.audit.evidence import Held
-from postroom.storage.audit.problems import Problem
+from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.keys import conversation_shelf, seen_key_dm3, seen_key_nlweb, twin_of
 from postroom.storage.mail.ledger import text_of
 from postroom.storage.mail.register import Row
@@ -24,11 +24,11 @@ def held_in(row: Row, data: bytes) -> Held:
     try:
         line = decode_line(data)
         if line.row != row.key:
-            return Problem.BYTES_WRONG
+            return AuditProblem.BYTES_WRONG
         shelf, held = {"nlweb": _nlweb, "dm3": _dm3}[str(line.receipt["protocol"])](row, line)
     except (ValueError, KeyError, TypeError, AttributeError, TheirError):
-        return Problem.BYTES_WRONG
-    return held if line.conversation == shelf else Problem.BYTES_WRONG
+        return AuditProblem.BYTES_WRONG
+    return held if line.conversation == shelf else AuditProblem.BYTES_WRONG
 
 
 def is_another(held: Held | None, seen_key: str, text: str) -> bool:

@@ -8,7 +8,7 @@ and none at all of a mailbox under legal hold.
 from dataclasses import dataclass
 from typing import Final
 
-from postroom.storage.directory.mailboxes import Mailbox
+from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.mail.register import CLOSED, OVER
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
 
@@ -60,7 +60,7 @@ def days_kept(ttl_days: int | None, told: int | None) -> int:
     return 0 if days <= 0 or told == 0 else max(days, told or 0, FLOOR_DAYS)
 
 
-def ends_of(mailbox: Mailbox, *, is_dm3: bool, periods: Periods, now: int) -> Ends:
+def ends_of(mailbox: MailboxRecord, *, is_dm3: bool, periods: Periods, now: int) -> Ends:
     """What of a mailbox goes. `is_dm3`: it is, or was, one of the delivery service."""
     told = periods.dm3_message_ttl_days if is_dm3 else None
     if mailbox.held:
@@ -78,7 +78,7 @@ def is_hour_over(hour: int, days: int, now: int) -> bool:
     return hour + HOUR_MS + days * DAY_MS <= now
 
 
-def _is_long_closed(mailbox: Mailbox, periods: Periods, now: int) -> bool:
+def _is_long_closed(mailbox: MailboxRecord, periods: Periods, now: int) -> bool:
     # 0: of a time that is not known nothing can be said.
     at = mailbox.closed_at or now // 1000
     return at * 1000 < _ago(max(periods.closed_days, FLOOR_DAYS), now)

@@ -16,7 +16,7 @@ _BUFFER, _CORRELATION, _TIMESTAMP = Text("b"), Text("c"), Number("t")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FeedbackRecord:
     """The identity of a Feedback, and the buffer it goes to: every try repeats them.
 
     `sent`: it arrived, or was given up, or stands in a summary: nothing is left to do.
@@ -28,30 +28,30 @@ class Told:
     sent: bool
 
 
-NOBODY_TOLD: Final = Told("", "", 0, sent=True)
+NOBODY_TOLD: Final = FeedbackRecord("", "", 0, sent=True)
 """It needed no identity: it stands in a summary, was given up before it had one, or its row is gone for good."""
 
 
-class TellTale:
+class FeedbackLog:
     """The `told` and `sent` attributes of discarded rows in table `post`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
-    def find(self, row: RowKey) -> Told | None:
+    def find(self, row: RowKey) -> FeedbackRecord | None:
         """What was noted about the Feedback for this row, read consistently; None: nothing yet."""
         found = self._table.get(primary_key(row.pk, row.sk)) or {}
         told, is_sent = TOLD.find(found), SENT.is_in(found)
         if told is not None:
-            return Told(_BUFFER.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told), is_sent)
+            return FeedbackRecord(_BUFFER.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told), is_sent)
         return NOBODY_TOLD if is_sent else None
 
-    def note(self, row: RowKey, buffer: str, correlation: str, timestamp_ms: int) -> Told:
+    def note(self, row: RowKey, buffer: str, correlation: str, timestamp_ms: int) -> FeedbackRecord:
         """Write the Feedback's identity down, unless one stands there or none is needed; answer what then stands."""
         told = item(_BUFFER.of(buffer), _CORRELATION.of(correlation), _TIMESTAMP.of(timestamp_ms))
         fresh = f"{PRESENT} AND attribute_not_exists({TOLD}) AND attribute_not_exists({SENT})"
         if self._update(row, f"SET {TOLD} = :told", {":told": TOLD.encode(told)}, fresh):
-            return Told(buffer, correlation, timestamp_ms, sent=False)
+            return FeedbackRecord(buffer, correlation, timestamp_ms, sent=False)
         # A row that is gone for good (its time is over) leaves nobody to tell.
         return self.find(row) or NOBODY_TOLD
 

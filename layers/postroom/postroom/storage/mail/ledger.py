@@ -22,7 +22,7 @@ QUEUED: Final = "queued"
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class LedgerEntry:
     """A message that was answered 200 and queued.
 
     `seen`: its key in table `seen`, as far as the door could know it: a dm3 message by a sender that was not verified
@@ -45,7 +45,7 @@ def text_of(digest: str | None) -> str:
     return hashlib.sha256(digest.encode()).hexdigest()[:16] if digest else ""
 
 
-def read_ledger(lines: Iterable[str | bytes]) -> Iterator[Accepted]:
+def read_ledger(lines: Iterable[str | bytes]) -> Iterator[LedgerEntry]:
     """The messages that the door's log lines (JSON Lines; further lines are passed over) tell of.
 
     Raises OurError for a line of a queued message that does not say all, and for JSON that is too much to be read.
@@ -64,7 +64,7 @@ def read_ledger(lines: Iterable[str | bytes]) -> Iterator[Accepted]:
             received_at_ms = _whole(line["received_at_ms"])
         except (KeyError, TypeError, ValueError) as error:
             raise _unreadable(number, error) from None
-        yield Accepted(claim, mailbox, received_at_ms, seen, text)
+        yield LedgerEntry(claim, mailbox, received_at_ms, seen, text)
 
 
 def _unreadable(number: int, error: Exception) -> OurError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import OurError
 from postroom.core.reason import Reason
-from postroom.net.aws import RefusedError
+from postroom.net.aws import ConditionFailedError
 from postroom.reasons import reason_of
 from postroom.storage.aws.attributes import ABSENT, PK, SK, TTL, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable
@@ -109,7 +109,7 @@ class Register:
                 f"{STATE} = :live",
                 returned="UPDATED_OLD",
             )
-        except RefusedError as refused:
+        except ConditionFailedError as refused:
             return 0 if refused.item else None
         return LENGTH.read(was)
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from postroom.core.own_faults import OwnFaults
-from postroom.storage.directory.notification_targets import Target
+from postroom.storage.directory.notification_targets import NotificationTarget
 from postroom.storage.secrets.secret import Secret
 
 if TYPE_CHECKING:
@@ -45,24 +45,24 @@ class WebhookKeys:
         """Before anything is stored that something will have to be derived for."""
         self._text()
 
-    def secret(self, target: Target) -> str:
+    def secret(self, target: NotificationTarget) -> str:
         """The newest secret of a webhook, as Standard Webhooks writes it: `whsec_` and base64."""
         return self._generation(target, target.generation)
 
-    def signing(self, target: Target, now_ms: int) -> list[str]:
+    def signing(self, target: NotificationTarget, now_ms: int) -> list[str]:
         """The secrets that sign now, the newest first: two of them for a while after a rotation."""
         overlaps = now_ms - target.rotated_at_ms < OVERLAP_SECONDS * 1000
         generations = [target.generation, target.generation - 1] if overlaps else [target.generation]
         return [self._generation(target, number) for number in generations]
 
-    def code(self, target: Target) -> str:
+    def code(self, target: NotificationTarget) -> str:
         """What verifies a target: 40 bits as 8 letters and digits."""
         return b32encode(self._derive(_CODE, target, target.challenge, _CODE_BYTES)).decode()
 
-    def _generation(self, target: Target, number: int) -> str:
+    def _generation(self, target: NotificationTarget, number: int) -> str:
         return f"whsec_{b64encode(self._derive(_SECRET, target, number, _SECRET_BYTES)).decode()}"
 
-    def _derive(self, purpose: str, target: Target, number: int, length: int) -> bytes:
+    def _derive(self, purpose: str, target: NotificationTarget, number: int, length: int) -> bytes:
         # HKDF (RFC 5869): the text is random, and longer than a key. An id is random, and never used again.
         info = f"{purpose} {target.id} {number}".encode()
         return HKDF(SHA256(), length, salt=None, info=info).derive(self._text().encode())
