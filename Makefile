@@ -75,11 +75,11 @@ unasync: $(VENV)/.installed ## the client's sync.py, written from its aio.py
 
 TEMPLATES := template.yaml glue_jobs/jobs.yaml functions/alarms.yaml functions/inbox/hosts.yaml
 .PHONY: review
-review: $(SAM_VENV)/.installed $(REVIEW_VENV)/.installed ## the templates under cfn-lint, sam validate and checkov; .checkov.yaml says what is left out, and why
+review: $(SAM_VENV)/.installed $(REVIEW_VENV)/.installed ## the templates under cfn-lint, sam validate and checkov; .ci/checkov.yaml says what is left out, and why
 	@$(SAM_VENV)/bin/cfn-lint $(TEMPLATES)
 	@for template in $(TEMPLATES); do SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 \
 		$(SAM_VENV)/bin/sam validate --lint --template $$template || exit; done
-	@$(REVIEW_VENV)/bin/checkov --config-file .checkov.yaml --file $(TEMPLATES)
+	@$(REVIEW_VENV)/bin/checkov --config-file .ci/checkov.yaml --file $(TEMPLATES)
 
 .PHONY: rie
 rie: $(VENV)/.installed $(SAM_VENV)/.installed ## each file of events/ through what `sam build` built, under AWS's Runtime Interface Emulator (Linux)

@@ -49,7 +49,7 @@ def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int
 
 
 class _Claims:
-    """Letters of the claims' queues."""
+    """Dead letters of the claims' queues."""
 
     queue = settings.given("dead_letter_queue_url")
 
@@ -77,7 +77,7 @@ class _Claims:
 
 
 class _Outbox:
-    """Letters of the courier's queue."""
+    """Dead letters of the courier's queue."""
 
     queue = settings.given("courier_dead_letter_queue_url")
 
