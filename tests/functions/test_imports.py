@@ -12,12 +12,12 @@ EVERYWHERE = {
     "jmespath", "multiprocessing", "nacl", "orjson", "pybase64", "rfc8785", "s3transfer", "six", "typing_extensions",
     "urllib3",
     "postroom.api", "postroom.core", "postroom.crypto", "postroom.net", "postroom.net.aws",
-    "postroom.outbound", "postroom.pipeline", "postroom.protocols",
+    "postroom.outbound", "postroom.pipeline", "postroom.protocols", "postroom.protocols.dm3",
     "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
     "postroom.storage.aws", "postroom.storage.mail", "postroom.storage.secrets",
 }  # fmt: skip
 MESSAGES = {
-    "coincurve", "postroom.http", "postroom.protocols.dm3", "postroom.storage.directory", "postroom.storage.limits",
+    "coincurve", "postroom.http", "postroom.storage.directory", "postroom.storage.limits",
 }  # fmt: skip
 """Of whoever has to do with more than dead letters."""
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
