@@ -31,7 +31,7 @@ from nacl.signing import VerifyKey
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey, PublicKey
 from postroom.pipeline.claims import Claim, QueuedClaim, unpack
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.verdicts import Accepted
 from postroom.pipeline.worker import Record, Worker
 from postroom.protocols.nlweb.envelope import read_envelope
@@ -152,7 +152,7 @@ class Batch:
     def must_be_accepted(self, worker: Worker) -> None:
         """What is discarded or retried takes another way, and its time would say nothing."""
         fates = {outcome.fate for outcome in worker.work(self._records).outcomes}
-        if fates != {Fate.ACCEPTED}:
+        if fates != {ClaimOutcome.ACCEPTED}:
             raise AssertionError(fates)
 
     def bare(self, size: int) -> Callable[[], object]:

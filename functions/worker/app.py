@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.pipeline.outcomes import Fate, Outcome
+from postroom.pipeline.outcomes import ClaimOutcome, Outcome
 from postroom.pipeline.worker import Record
 from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
@@ -58,13 +58,13 @@ def tell(outcomes: Sequence[Outcome]) -> None:
 
     Those that were filed share a line: the door told the mailbox and the correlation of each.
     """
-    filed = [outcome.claim.id for outcome in outcomes if outcome.fate is Fate.ACCEPTED]
+    filed = [outcome.claim.id for outcome in outcomes if outcome.fate is ClaimOutcome.ACCEPTED]
     if filed:
         logger.info("accepted", claims=filed)
     # The ages first: Powertools writes all metrics down at the hundredth, and warns of an end with nothing left.
     for outcome in outcomes:
         claim = outcome.claim
-        if outcome.fate is not Fate.ACCEPTED:
+        if outcome.fate is not ClaimOutcome.ACCEPTED:
             fields = {"claim": claim.id, "mailbox": claim.mailbox, "correlation": outcome.correlation}
             if outcome.reason:
                 fields |= {"reason": str(outcome.reason), "detail": outcome.detail}

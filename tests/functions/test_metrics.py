@@ -8,7 +8,7 @@ from tests.aws import TEMPLATE, resources
 from postroom.jobs.report import JobReport
 from postroom.outbound.courier import Delivery
 from postroom.outbound.notifier import NotificationOutcome
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 
 ROOT = TEMPLATE.parent
 DOCUMENT = (ROOT / "docs" / "operate" / "metrics.md").read_text(encoding="utf-8")
@@ -16,7 +16,7 @@ FUNCTIONS = {
     "inbox": "inbox/app.py", "worker": "worker/app.py", "keeper": "worker/keeper.py", "courier": "courier/app.py",
     "mailbox": "mailbox/app.py",
 }  # fmt: skip
-FATES = {fate.title() for fate in Fate}
+FATES = {fate.title() for fate in ClaimOutcome}
 CALLS = {
     r'"(\w+)",': lambda name: {name},
     r'"(\w+)" if response\.reason else "(\w+)",': lambda one, other: {one, other},

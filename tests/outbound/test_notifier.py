@@ -23,7 +23,7 @@ from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
 from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, NotificationOutcome
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.storage.directory.notification_targets import NotificationTarget
 from postroom.storage.keys import notify_group
 
@@ -116,7 +116,7 @@ def test_what_was_filed_by_a_worker_that_died_is_announced_by_the_next(house: Ho
     record = house.queued(house.envelope())
     house.settle(record)
     house.take_notifications()
-    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
     assert house.take_notifications() == [MailWaiting(SHOP)]
 
 
@@ -127,7 +127,7 @@ def test_what_a_worker_filed_and_another_would_discard_is_announced_too(house: H
     house.take_notifications()
     house.keys.published.clear()
     house.keys.cached.clear()
-    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
     assert house.take_notifications() == [MailWaiting(SHOP)]
 
 
@@ -153,7 +153,11 @@ def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbou
     worker._announcer.announce = away  # type: ignore[method-assign]
     report = worker.work(records)
     assert report.failed == ()
-    assert sorted(outcome.fate for outcome in report.outcomes) == [Fate.ACCEPTED, Fate.ACCEPTED, Fate.RETRIED]
+    assert sorted(outcome.fate for outcome in report.outcomes) == [
+        ClaimOutcome.ACCEPTED,
+        ClaimOutcome.ACCEPTED,
+        ClaimOutcome.RETRIED,
+    ]
     [retried] = house.deployed.bodies("RetryQueue")
     house.work(house.record(retried))
     assert house.take_notifications() == [MailWaiting(SHOP)]

@@ -19,7 +19,7 @@ from tests.pipeline.house import (
 )  # fmt: skip
 
 from postroom.core.reasons import SENDER_NOT_WANTED, STORE_UNAVAILABLE
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Directory, Domain
@@ -42,7 +42,7 @@ def test_a_blocked_sender_is_discarded_and_nobody_is_told(house: House, blocked:
     block(house, "other.com", blocked)
     record = house.queued(house.envelope())
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, SENDER_NOT_WANTED)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, SENDER_NOT_WANTED)
     row = house.row(house.claim(record).row)
     assert row is not None
     assert row.discarded is SENDER_NOT_WANTED
@@ -60,18 +60,18 @@ def test_to_its_sender_it_looks_as_if_it_were_filed(house: House) -> None:
 @pytest.mark.parametrize("other", ["mail.sender.com", "*.mail.sender.com", "*.nder.com", "shop.com", WALLET])
 def test_who_is_not_blocked_is_filed(house: House, other: str) -> None:
     block(house, other)
-    assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.ACCEPTED
 
 
 def test_a_change_is_seen_by_the_worker_within_a_minute_and_not_asked_for_before(house: House) -> None:
-    assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.ACCEPTED
     assert house.mailboxes.change_own_settings(SHOP, "", OwnSettings((SENDER,)))
     house.clock.now += 29.9
-    assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.ACCEPTED
     house.clock.now += 0.1
-    assert house.settle(house.queued(house.envelope())).fate is Fate.DISCARDED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.DISCARDED
     block(house)
-    assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.ACCEPTED
 
 
 def test_a_forged_message_in_a_blocked_name_is_discarded_for_its_signature(house: House) -> None:
@@ -102,7 +102,7 @@ def test_the_domains_blocks_hold_for_its_other_mailboxes_and_theirs_for_themselv
     house.operators.put_subject(SHOP, SubjectRule(BILLS, Treatment.MAILBOX, ORDERS))
     block(house, SENDER, mailbox=ORDERS)
     assert house.settle(house.queued(house.envelope(BILLS))).reason is SENDER_NOT_WANTED
-    assert house.settle(house.queued(house.envelope(NOTIFY))).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(house.envelope(NOTIFY))).fate is ClaimOutcome.ACCEPTED
     block(house, mailbox=ORDERS)
     block(house, SENDER)
     for subject in (BILLS, NOTIFY):
@@ -112,7 +112,7 @@ def test_the_domains_blocks_hold_for_its_other_mailboxes_and_theirs_for_themselv
 def test_feedback_of_a_blocked_sender_is_not_kept_for_the_domain_that_blocks_it(house: House) -> None:
     house.operators.put_domain(Domain("club.com", buffer=True))
     block(house, SENDER, mailbox="club.com")
-    for about, fate in (("club.com", Fate.DISCARDED), (SHOP, Fate.ACCEPTED)):
+    for about, fate in (("club.com", ClaimOutcome.DISCARDED), (SHOP, ClaimOutcome.ACCEPTED)):
         body = {"Sender": about, "Correlation": house.new_uuid()}
         assert house.settle(house.queued(house.envelope("Feedback@Buffer", body))).fate is fate
 
@@ -120,9 +120,9 @@ def test_feedback_of_a_blocked_sender_is_not_kept_for_the_domain_that_blocks_it(
 def test_who_asks_again_after_the_block_was_lifted_is_filed(house: House) -> None:
     block(house, SENDER)
     body = house.envelope()
-    assert house.settle(house.queued(body)).fate is Fate.DISCARDED
+    assert house.settle(house.queued(body)).fate is ClaimOutcome.DISCARDED
     block(house)
-    assert house.settle(house.queued(body)).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(body)).fate is ClaimOutcome.ACCEPTED
     assert house.notices() == []
 
 
@@ -132,7 +132,7 @@ def test_a_claim_that_is_handed_out_again_after_the_block_was_lifted_stays_disca
     house.settle(record)
     block(house)
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, SENDER_NOT_WANTED)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, SENDER_NOT_WANTED)
     assert house.notices() == []
 
 
@@ -145,7 +145,7 @@ def test_blocks_that_cannot_be_read_now_make_the_message_wait(house: House) -> N
             broken.dynamodb, house.deployed.tables["DirectoryTable"], clock=house.clock, cache_seconds=30
         )
         outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, STORE_UNAVAILABLE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, STORE_UNAVAILABLE)
 
 
 # --- synchronous requests -------------------------------------------------------------------------------------------
@@ -187,6 +187,6 @@ def test_a_message_is_filed_where_the_owner_of_its_domain_says(house: House) -> 
     assert house.mailboxes.change_own_settings(SHOP, "", OwnSettings(subjects=subjects))
     house.clock.now += 30
     for subject in (UNKNOWN, NOTIFY):
-        assert house.settle(house.queued(house.envelope(subject))).fate is Fate.ACCEPTED
+        assert house.settle(house.queued(house.envelope(subject))).fate is ClaimOutcome.ACCEPTED
     assert (len(house.listed(ORDERS)), house.listed(SHOP)) == (2, [])
-    assert house.settle(house.queued(house.envelope(ORDER))).fate is Fate.FORWARDED, "it is the operator's"
+    assert house.settle(house.queued(house.envelope(ORDER))).fate is ClaimOutcome.FORWARDED, "it is the operator's"

@@ -9,7 +9,7 @@ from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline.claims import QueuedClaim
 from postroom.pipeline.dead_letters import DeadLetter, DeadLetterHandler
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 
 
 def letter(house: House) -> DeadLetter:
@@ -34,7 +34,7 @@ def test_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told(house
     kept = house.keeper().keep([letter(house), old])
     assert kept.decided == (old.receipt_handle,)
     assert [claim.received_at_ms for claim in kept.waiting] == [house.clock.now * 1000]
-    assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(Fate.DISCARDED, UNDELIVERABLE)]
+    assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(ClaimOutcome.DISCARDED, UNDELIVERABLE)]
     [notice] = house.notices()
     assert isinstance(notice, DiscardNotification)
     assert notice.reason is UNDELIVERABLE

@@ -13,7 +13,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE, UNDELIVERABLE
 from postroom.pipeline.dead_letters import DeadLetter
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.protocols.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
 from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
@@ -36,7 +36,7 @@ def filed(service: DeliveryService) -> Filed:
 def test_bob_opens_what_alice_wrote_and_every_signature_holds(service: DeliveryService) -> None:
     submitted = service.envelope("hello Bob")
     received_at_ms = int(service.house.clock.now * 1000)
-    assert service.house.settle(service.queued(submitted)).fate is Fate.ACCEPTED
+    assert service.house.settle(service.queued(submitted)).fate is ClaimOutcome.ACCEPTED
     envelope = read_envelope(json.loads(filed(service).line.envelope))
     assert envelope == replace(submitted, postmark=envelope.postmark)
     bob = [service.users[BOB].encryption]
@@ -77,7 +77,10 @@ def test_the_partners_name_stands_in_the_index_and_in_no_object(service: Deliver
 def test_the_same_message_again_is_accepted_and_filed_once(service: DeliveryService) -> None:
     envelope = service.envelope()
     first, second = service.queued(envelope), service.queued(envelope)
-    assert [service.house.settle(record).fate for record in (first, second)] == [Fate.ACCEPTED, Fate.DUPLICATE]
+    assert [service.house.settle(record).fate for record in (first, second)] == [
+        ClaimOutcome.ACCEPTED,
+        ClaimOutcome.DUPLICATE,
+    ]
     assert filed(service).row.key == service.claim(first).row
     assert service.submit(envelope)["result"] == "accepted"
 
@@ -88,7 +91,7 @@ def test_a_strangers_copy_does_not_suppress_the_original(service: DeliveryServic
     original = service.envelope()
     stolen = service.envelope(sender=MALLORY, sealed_message=original.message)
     for envelope in (stolen, original):
-        assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+        assert service.house.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
     assert sorted(each.row.conversation for each in service.house.listed(BOB)) == [ALICE, MALLORY]
 
 
@@ -97,11 +100,11 @@ def test_an_unverified_copy_does_not_suppress_the_original(service: DeliveryServ
     service.registry.put(ALICE, "network.dm3.profile", "ipfs://Qm")
     service.house.clock.now += 31
     envelope = service.envelope()
-    assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    assert service.house.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
     service.publish(ALICE)
     service.house.clock.now += 31
     service.house.further_judges["dm3"] = service.judge()
-    assert service.house.settle(service.queued(envelope)).fate is Fate.ACCEPTED
+    assert service.house.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
     assert [each.line.receipt["unverified"] for each in service.house.listed(BOB)] == ["ProfileUriUnsupported", None]
 
 
@@ -134,9 +137,9 @@ def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(servic
     record = service.queued(envelope)
     service.registry.away = True
     service.house.clock.now += 31
-    assert service.house.settle(record).fate is Fate.RETRIED
+    assert service.house.settle(record).fate is ClaimOutcome.RETRIED
     service.house.clock.now += UNVERIFIED_SECONDS
-    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
     assert filed(service).line.receipt["unverified"] == "ProfileLookupFailed"
 
 
@@ -144,7 +147,7 @@ def test_a_profile_that_comes_late_still_proves(service: DeliveryService) -> Non
     service.open(BOB, takes_unverified=True)
     record = service.queued(service.envelope(sender=MALLORY))
     service.publish(MALLORY)
-    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
     assert filed(service).line.receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
 
 
@@ -152,7 +155,7 @@ def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: Delivery
     service.open(BOB, takes_unverified=True)
     record = service.queued(service.envelope(sender=MALLORY, signer=ALICE))
     service.publish(MALLORY)
-    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
     assert filed(service).line.receipt["unverified"] == "SenderSignatureInvalid"
 
 
@@ -164,9 +167,9 @@ def test_without_keys_it_waits(service: DeliveryService) -> None:
     keys = service.keys.keys
     service.keys.keys = NotNowError(SIGNING_KEY_UNAVAILABLE)
     outcome = service.house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, SIGNING_KEY_UNAVAILABLE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, SIGNING_KEY_UNAVAILABLE)
     service.keys.keys = keys
-    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
 def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: DeliveryService) -> None:
@@ -175,9 +178,9 @@ def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: Delivery
     keys = service.keys.keys
     service.keys.keys = ServiceKeys.generate()
     outcome = service.house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.RETRIED, SIGNING_KEY_UNAVAILABLE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, SIGNING_KEY_UNAVAILABLE)
     service.keys.keys = keys
-    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
 def test_the_envelope_is_filed_with_its_members_as_they_came(service: DeliveryService) -> None:
@@ -185,7 +188,7 @@ def test_the_envelope_is_filed_with_its_members_as_they_came(service: DeliverySe
     text = '{"x":1e20,' + json.dumps({**service.envelope().as_json(), "a": [9007199254740994.0, 0.5]})[1:]
     assert service.submit(text)["result"] == "accepted"
     record = service.house.record(service.house.deployed.bodies("ClaimsQueue")[-1])
-    assert service.house.settle(record).fate is Fate.ACCEPTED
+    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
     stored = filed(service).line.envelope.encode()
     value = parse(stored, max_bytes=len(stored))
     assert isinstance(value, dict)
@@ -197,7 +200,7 @@ def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliverySe
     record = service.queued(service.envelope())
     service.house.clock.now += HORIZON + 1
     outcome = service.house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, TOO_LATE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, TOO_LATE)
     assert service.house.notices() == []
 
 
@@ -206,14 +209,14 @@ def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(serv
     record = service.queued(service.envelope())
     service.house.clock.now += HORIZON - DAY
     [outcome] = service.house.keeper().keep([DeadLetter("handle", record.body)]).outcomes
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, UNDELIVERABLE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, UNDELIVERABLE)
     assert service.house.notices() == []
 
 
 def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
     mixed = [service.queued(service.envelope()), service.house.queued(service.house.envelope())]
     report = service.house.work(*mixed)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED, Fate.ACCEPTED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED, ClaimOutcome.ACCEPTED]
     [ours], [theirs] = service.house.listed(BOB), service.house.listed()
     assert ours.row.place
     assert theirs.row.place

@@ -12,7 +12,7 @@ from tests.pipeline.dm3_house import BOB, DeliveryService
 from tests.pipeline.house import ASK, NOTIFY, ORDER, OTHER_KEY, SHOP, House, said
 
 from postroom.pipeline.nlweb_inbox import Posted
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.quota import ANEW_SECONDS
 from postroom.storage.limits.quotas import Quota, Usage
 
@@ -227,7 +227,7 @@ def test_what_was_let_in_is_filed_though_the_mailbox_is_full_by_then(house: Hous
     house.mailboxes.set_quota(SHOP, messages=1)
     record = house.queued(house.envelope())
     house.usages.add(SHOP, 5, 500)
-    assert house.settle(record).fate is Fate.ACCEPTED
+    assert house.settle(record).fate is ClaimOutcome.ACCEPTED
     assert len(house.listed()) == 1
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_counted_is_filed(house: House, caplog: pytest.LogCapture
 
     gate_calls(clients, no_counting)
     report = house.worker(clients).work([record])
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED]
     assert not report.failed
     assert len(house.listed()) == 1
     assert "1 messages were not added to the usage of shop.com" in caplog.text

@@ -34,7 +34,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.judges.nlweb import NlwebJudge
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.verdicts import Verdict
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER, delay_of
@@ -70,7 +70,7 @@ def only_notice(house: House) -> DiscardNotification:
 def test_an_accepted_message_is_filed_and_listed_with_the_bytes_received(house: House) -> None:
     body = house.envelope(body=AWKWARD)
     record = house.queued(body)
-    assert house.settle(record).fate is Fate.ACCEPTED
+    assert house.settle(record).fate is ClaimOutcome.ACCEPTED
     [filed] = house.listed()
     assert filed.line.envelope.encode() == body
     assert filed.row.key == filed.line.row == house.claim(record).row
@@ -80,7 +80,7 @@ def test_an_accepted_message_is_filed_and_listed_with_the_bytes_received(house: 
 
 def test_a_large_message_is_filed_from_where_its_claim_lies(house: House) -> None:
     body = house.envelope(body="x" * 1_040_000)
-    assert house.settle(house.queued(body)).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(body)).fate is ClaimOutcome.ACCEPTED
     [filed] = house.listed()
     assert filed.line.envelope.encode() == body
 
@@ -109,7 +109,7 @@ def test_each_line_keeps_a_receipt(house: House) -> None:
 def test_a_batch_makes_one_segment_whatever_its_mailboxes(house: House) -> None:
     house.operators.put_subject(SHOP, SubjectRule("Apply@Jobs", Treatment.MAILBOX, "jobs"))
     records = [house.queued(house.envelope(subject)) for subject in (NOTIFY, "Apply@Jobs", NOTIFY)]
-    assert {outcome.fate for outcome in house.work(*records).outcomes} == {Fate.ACCEPTED}
+    assert {outcome.fate for outcome in house.work(*records).outcomes} == {ClaimOutcome.ACCEPTED}
     assert len(house.deployed.objects()) == 1
     assert (len(house.listed()), len(house.listed("jobs"))) == (2, 1)
 
@@ -129,7 +129,7 @@ def test_a_batch_may_be_worked_off_by_many_threads(house: House) -> None:
         records.append(house.queued(house.envelope(UNKNOWN)))
         report = house.work(*records)
     assert report.failed == ()
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 12 + [Fate.DISCARDED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED] * 12 + [ClaimOutcome.DISCARDED]
     assert [json.loads(filed.line.envelope)["Body"] for filed in house.listed()] == list(range(12))
 
 
@@ -140,7 +140,7 @@ def test_the_same_claim_redelivered_is_done_already(house: House) -> None:
     record = house.queued(house.envelope())
     house.settle(record)
     before = house.listed()
-    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
     assert house.listed() == before
 
 
@@ -149,7 +149,7 @@ def test_the_senders_retry_adopts_the_home_and_needs_no_line(house: House) -> No
     first, second = house.queued(body), house.queued(body)
     house.settle(first)
     before = house.deployed.dump()
-    assert house.settle(second).fate is Fate.DUPLICATE
+    assert house.settle(second).fate is ClaimOutcome.DUPLICATE
     assert house.deployed.dump() == before
 
 
@@ -161,7 +161,11 @@ def test_a_message_and_its_retry_in_one_batch_are_one_row(house: House, threads:
     report = house.work(house.queued(body), house.queued(body), house.queued(body))
     house.pool.shutdown()
     assert report.failed == ()
-    assert sorted(outcome.fate for outcome in report.outcomes) == [Fate.ACCEPTED, Fate.DUPLICATE, Fate.DUPLICATE]
+    assert sorted(outcome.fate for outcome in report.outcomes) == [
+        ClaimOutcome.ACCEPTED,
+        ClaimOutcome.DUPLICATE,
+        ClaimOutcome.DUPLICATE,
+    ]
     assert len(house.listed()) == len(house.deployed.rows("PostTable")) == 1
     [segment] = house.deployed.objects().values()
     assert segment.count(b"\n") == 1
@@ -172,7 +176,7 @@ def test_one_claim_twice_in_a_batch_is_settled_once_and_leaves_the_queue_twice(h
     again = house.record(record.body)
     report = house.work(record, again)
     assert report.failed == ()
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 2
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED] * 2
     assert len(house.listed()) == 1
 
 
@@ -181,7 +185,7 @@ def test_a_retry_helps_a_home_that_was_named_and_never_filed(house: House) -> No
     first, second = house.claim(house.queued(body)), house.queued(body)
     key = seen_key_nlweb(SHOP, SENDER, json.loads(body)["Header"]["Correlation"])
     house.seen.claim_home(key, json.loads(body)["Hash"], first.row, now=int(NOW), forget_at=int(NOW) + 99)
-    assert house.settle(second).fate is Fate.ACCEPTED
+    assert house.settle(second).fate is ClaimOutcome.ACCEPTED
     [filed] = house.listed()
     assert filed.row.key == filed.line.row == first.row
     assert house.row(house.claim(second).row) is None
@@ -193,7 +197,7 @@ def test_nothing_is_to_do_for_a_home_past_the_horizon(house: House) -> None:
     old = RowKey(first.row.pk, f"m#{first.received_at_ms - HORIZON * 1000 - 1:013d}#old")
     key = seen_key_nlweb(SHOP, SENDER, json.loads(body)["Header"]["Correlation"])
     house.seen.claim_home(key, json.loads(body)["Hash"], old, now=int(NOW), forget_at=int(NOW) + 99)
-    assert house.settle(second).fate is Fate.DUPLICATE
+    assert house.settle(second).fate is ClaimOutcome.DUPLICATE
     assert house.deployed.rows("PostTable") == []
 
 
@@ -204,7 +208,7 @@ def test_acknowledged_then_a_late_second_worker_no_resurrection(house: House) ->
     row = house.claim(record).row
     house.register.acknowledge(row, int(NOW) + RETAIN)
     for late in (record, retry):
-        assert house.settle(late).fate is Fate.DUPLICATE
+        assert house.settle(late).fate is ClaimOutcome.DUPLICATE
         assert house.listed() == []
     found = house.row(row)
     assert found is not None
@@ -216,7 +220,7 @@ def test_another_hash_under_the_same_correlation_is_discarded_and_told(house: Ho
     other = house.queued(house.envelope(body=2, correlation=CORRELATION))
     house.settle(one)
     outcome = house.settle(other)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, CORRELATION_REUSED)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, CORRELATION_REUSED)
     notice = only_notice(house)
     assert (notice.row, notice.reason, notice.correlation) == (
         house.claim(other).row, CORRELATION_REUSED, CORRELATION,
@@ -233,7 +237,7 @@ def test_the_same_correlation_from_or_to_another_domain_is_another_message(house
         house.envelope(correlation=CORRELATION, sender="other.com", key=OTHER_KEY),
         house.envelope(correlation=CORRELATION, receiver="second.com"),
     ):
-        assert house.settle(house.queued(body)).fate is Fate.ACCEPTED
+        assert house.settle(house.queued(body)).fate is ClaimOutcome.ACCEPTED
     assert len(house.listed()) == 3
 
 
@@ -243,7 +247,7 @@ def test_a_request_that_was_answered_at_once_is_not_filed_as_well(house: House) 
     house.post(body)
     house.operators.put_subject(SHOP, SubjectRule("Ask@Shop", Treatment.MAILBOX, SHOP))
     house.clock.now += 31
-    assert house.settle(house.queued(body)).fate is Fate.DUPLICATE
+    assert house.settle(house.queued(body)).fate is ClaimOutcome.DUPLICATE
     assert house.listed() == []
 
 
@@ -277,7 +281,7 @@ def test_a_discard_takes_the_claims_row_and_says_why(
 ) -> None:
     record = house.queued(make(house))
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, reason)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, reason)
     [row] = house.deployed.rows("PostTable")
     assert (row["st"]["S"], row["why"]["S"]) == ("G", f"discarded:{reason}")
     assert int(row["ttl"]["N"]) == int(NOW) + RETAIN
@@ -290,7 +294,7 @@ def test_the_register_is_taken_before_the_courier_is_told(house: House) -> None:
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("put_item", "ThrottlingException")
         report = house.worker(clients).work([record])
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.RETRIED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.RETRIED]
     assert house.notices() == []
     house.settle(record)
     assert only_notice(house).row == house.claim(record).row
@@ -300,7 +304,7 @@ def test_a_discarded_row_met_by_another_is_told_again_with_the_reason_that_stand
     record = house.queued(house.envelope())
     house.register.discard(house.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
     outcome = house.settle(record)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, KEY_REVOKED)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, KEY_REVOKED)
     assert only_notice(house).reason is KEY_REVOKED
     assert house.listed() == []
 
@@ -317,19 +321,19 @@ def test_a_discard_refused_by_a_filed_or_acknowledged_row_says_nothing(house: Ho
     house.settle(record)
     house.operators.remove_subject(SHOP, NOTIFY)
     house.clock.now += 31
-    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
     house.register.acknowledge(house.claim(record).row, int(NOW) + RETAIN)
-    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
     assert house.notices() == []
 
 
 def test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before(house: House) -> None:
     at, late = house.queued(house.envelope()), house.queued(house.envelope())
     house.clock.now += HORIZON
-    assert house.settle(at).fate is Fate.ACCEPTED
+    assert house.settle(at).fate is ClaimOutcome.ACCEPTED
     house.clock.now += 0.001
     outcome = house.settle(late)
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, TOO_LATE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, TOO_LATE)
     assert only_notice(house).reason is TOO_LATE
 
 
@@ -337,14 +341,14 @@ def test_what_was_filed_in_time_is_not_too_late_when_its_claim_comes_again(house
     record = house.queued(house.envelope())
     house.settle(record)
     house.clock.now += HORIZON + 1
-    assert house.settle(record).fate is Fate.DUPLICATE
+    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
     assert (len(house.listed()), house.notices()) == (1, [])
 
 
 def test_time_windows_are_those_of_the_door_not_of_the_worker(house: House) -> None:
     record = house.queued(house.envelope())
     house.clock.now += 3 * DAY
-    assert house.settle(record).fate is Fate.ACCEPTED
+    assert house.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
 # ---- retries, suspects, failures -----------------------------------------------------------------------------
@@ -355,13 +359,13 @@ def test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay(house
     record = house.queued(house.envelope())
     for tries in range(8):
         outcome = house.settle(record)
-        assert (outcome.fate, outcome.reason) == (Fate.RETRIED, KEY_LOOKUP_FAILED)
+        assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, KEY_LOOKUP_FAILED)
         assert house.deployed.delays("RetryQueue")[-1] == delay_of(tries)
         record = house.record(house.deployed.bodies("RetryQueue")[-1])
     assert house.deployed.delays("RetryQueue") == [5, 15, 45, 135, 405, 900, 900, 900]
     assert house.deployed.rows("PostTable") == []
     house.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
-    assert house.settle(record).fate is Fate.ACCEPTED
+    assert house.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
 def test_a_retry_is_a_discard_past_the_horizon(house: House) -> None:
@@ -369,7 +373,7 @@ def test_a_retry_is_a_discard_past_the_horizon(house: House) -> None:
     house.settle(house.queued(house.envelope()))
     house.clock.now += HORIZON + 1
     outcome = house.settle(house.record(house.deployed.bodies("RetryQueue")[-1]))
-    assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, TOO_LATE)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, TOO_LATE)
 
 
 def test_a_large_claims_retry_points_where_it_lay(house: House) -> None:
@@ -393,7 +397,7 @@ def test_where_not_even_the_retry_went_sqs_hands_that_claim_out_again_and_no_oth
         stub.add_client_error("send_message", code, http_status_code=status)
         report = house.worker(clients).work([record, neighbour])
     assert report.failed == (record.message_id,)
-    assert {outcome.fate for outcome in report.outcomes} == {Fate.RETRIED, Fate.ACCEPTED}
+    assert {outcome.fate for outcome in report.outcomes} == {ClaimOutcome.RETRIED, ClaimOutcome.ACCEPTED}
 
 
 def test_a_claim_received_three_times_is_set_apart_as_it_is(house: House) -> None:
@@ -409,7 +413,7 @@ def test_a_claim_received_three_times_is_set_apart_as_it_is(house: House) -> Non
 def test_a_suspect_is_worked_off_by_itself(house: House) -> None:
     record = house.record(house.queued(house.envelope()).body, received=4)
     report = house.worker().work([record], suspects=True)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED]
     assert house.deployed.bodies("SuspectsQueue") == []
 
 
@@ -434,7 +438,7 @@ def test_what_cannot_be_read_is_handed_out_again_and_its_neighbours_go_on(house:
     good, poison = house.queued(house.envelope()), house.record(body)
     report = house.work(poison, good)
     assert report.failed == (poison.message_id,)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED]
 
 
 @pytest.mark.parametrize("body", UNREADABLE[1:])
@@ -459,7 +463,11 @@ def test_a_claim_that_we_fail_at_is_handed_out_again_and_its_neighbours_go_on(ho
     records = [house.queued(house.envelope(body=body)) for body in ("one", "poison", "two")]
     report = house.worker(judge=Faulty(house.judge(), "poison")).work(records)
     assert report.failed == (records[1].message_id,)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED, Fate.STUCK, Fate.ACCEPTED]
+    assert [outcome.fate for outcome in report.outcomes] == [
+        ClaimOutcome.ACCEPTED,
+        ClaimOutcome.STUCK,
+        ClaimOutcome.ACCEPTED,
+    ]
     assert len(house.listed()) == 2
 
 
@@ -468,7 +476,7 @@ def test_a_message_that_cannot_be_handed_on_does_not_hold_up_its_neighbours(hous
     records = [house.queued(house.envelope(subject)) for subject in (ORDER, NOTIFY)]
     report = house.work(*records)
     assert report.failed == (records[0].message_id,)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.STUCK, Fate.ACCEPTED]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.STUCK, ClaimOutcome.ACCEPTED]
 
 
 @pytest.mark.parametrize("operation", ["PutItem seen", "PutObject", "PutItem post"])
@@ -484,10 +492,12 @@ def test_a_step_that_failed_in_passing_is_a_retry_and_the_next_try_ends_it(house
         stub.add_client_error("put_item", "ThrottlingException")
     with stub:
         report = house.worker(clients).work([record])
-    assert [(outcome.fate, outcome.reason) for outcome in report.outcomes] == [(Fate.RETRIED, STORE_UNAVAILABLE)]
+    assert [(outcome.fate, outcome.reason) for outcome in report.outcomes] == [
+        (ClaimOutcome.RETRIED, STORE_UNAVAILABLE)
+    ]
     assert house.listed() == []
     [retry] = house.deployed.bodies("RetryQueue")
-    assert house.settle(house.record(retry)).fate is Fate.ACCEPTED
+    assert house.settle(house.record(retry)).fate is ClaimOutcome.ACCEPTED
     assert len(house.listed()) == 1
 
 
@@ -497,7 +507,7 @@ def test_a_step_that_failed_in_passing_is_a_retry_and_the_next_try_ends_it(house
 def test_a_forwarded_message_is_handed_on_and_its_row_says_so(house: House) -> None:
     body = house.envelope(ORDER)
     record = house.queued(body)
-    assert house.settle(record).fate is Fate.FORWARDED
+    assert house.settle(record).fate is ClaimOutcome.FORWARDED
     claim = house.claim(record)
     [(target, message)] = house.forwarding.forwarded
     assert (target, message["id"], message["mailbox"]) == (FORWARD_TARGET, claim.id, SHOP)
@@ -513,14 +523,14 @@ def test_a_forwarded_message_that_comes_again_is_not_handed_on_again(house: Hous
     record, retry = house.queued(body), house.queued(body)
     house.settle(record)
     for again in (record, retry):
-        assert house.settle(again).fate is Fate.DUPLICATE
+        assert house.settle(again).fate is ClaimOutcome.DUPLICATE
     assert len(house.forwarding.forwarded) == 1
 
 
 def test_a_discarded_message_is_not_handed_on(house: House) -> None:
     record = house.queued(house.envelope(ORDER))
     house.register.discard(house.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
-    assert house.settle(record).fate is Fate.DISCARDED
+    assert house.settle(record).fate is ClaimOutcome.DISCARDED
     assert house.forwarding.forwarded == []
     assert only_notice(house).reason is KEY_REVOKED
 
@@ -539,7 +549,7 @@ def test_forwarding_is_at_least_once_under_one_id(house: House) -> None:
 
 def test_a_target_that_is_away_makes_a_retry(house: House) -> None:
     house.forwarding.fault = NotNowError(STORE_UNAVAILABLE)
-    assert house.settle(house.queued(house.envelope(ORDER))).fate is Fate.RETRIED
+    assert house.settle(house.queued(house.envelope(ORDER))).fate is ClaimOutcome.RETRIED
     assert house.deployed.rows("PostTable") == []
 
 
@@ -551,7 +561,7 @@ def feedback(house: House, about: str, correlation: str = CORRELATION) -> bytes:
 
 
 def test_feedback_is_filed_under_sender_and_correlation(house: House) -> None:
-    assert house.settle(house.queued(feedback(house, "SHOP.com", CORRELATION.upper()))).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(feedback(house, "SHOP.com", CORRELATION.upper()))).fate is ClaimOutcome.ACCEPTED
     [filed] = house.listed(SHOP, f"feedback:{CORRELATION}")
     assert json.loads(filed.line.envelope)["Body"]["Code"] == "TooLate"
 
@@ -560,7 +570,7 @@ def test_feedback_is_kept_only_for_domains_whose_buffer_we_are_and_nobody_is_tol
     house.operators.put_domain(Domain("plain.com"))
     for about in ("elsewhere.com", "plain.com"):
         outcome = house.settle(house.queued(feedback(house, about)))
-        assert (outcome.fate, outcome.reason) == (Fate.DISCARDED, FEEDBACK_NOT_KEPT)
+        assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, FEEDBACK_NOT_KEPT)
     assert house.notices() == []
 
 
@@ -597,7 +607,7 @@ def test_a_rotated_key_lets_nobody_else_in(house: House) -> None:
 
 def test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = SENDER_KEY.public
-    assert house.settle(house.queued(house.envelope())).fate is Fate.ACCEPTED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.ACCEPTED
     assert house.keys.asked == [(SENDER_KEY_NAME, False)]
     house.keys.asked.clear()
     assert house.settle(house.queued(house.envelope(key=OTHER_KEY))).reason is SIGNATURE_INVALID
@@ -618,7 +628,7 @@ def test_a_key_revoked_meanwhile_discards_with_its_own_reason(house: House) -> N
 def test_a_key_that_cannot_be_fetched_again_now_is_a_retry_not_a_discard(house: House) -> None:
     house.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
     house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
-    assert house.settle(house.queued(house.envelope())).fate is Fate.RETRIED
+    assert house.settle(house.queued(house.envelope())).fate is ClaimOutcome.RETRIED
 
 
 def test_a_wallet_is_verified_with_its_registered_key_and_no_dns_is_asked(house: House) -> None:
@@ -648,12 +658,12 @@ def test_a_message_goes_where_the_door_found_its_subject_registered_whatever_the
     record = house.queued(house.envelope())
     house.operators.put_subject(SHOP, SubjectRule(NOTIFY, Treatment.MAILBOX, "accounts." + SHOP))
     house.clock.now += 60
-    assert house.settle(record).fate is Fate.ACCEPTED
+    assert house.settle(record).fate is ClaimOutcome.ACCEPTED
     assert len(house.listed()) == 1
     removed = house.queued(house.envelope())
     house.operators.remove_domain(SHOP)
     house.clock.now += 60
-    assert house.settle(removed).fate is Fate.ACCEPTED
+    assert house.settle(removed).fate is ClaimOutcome.ACCEPTED
 
 
 def test_what_the_door_took_in_is_not_discarded_because_a_stricter_worker_refuses_it(house: House) -> None:
@@ -661,7 +671,7 @@ def test_what_the_door_took_in_is_not_discarded_because_a_stricter_worker_refuse
     claim = json.loads(record.body)
     claim["claim"]["envelope"] = claim["claim"]["envelope"].replace('"Subject"', '"Object"')
     report = house.work(house.record(json.dumps(claim)))
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.STUCK]
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.STUCK]
     assert len(report.failed) == 1
     assert house.notices() == []
 
@@ -676,7 +686,7 @@ def test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_o
     # Two messages fill a part to the byte, and a third goes with them; or they are over it.
     monkeypatch.setattr("postroom.pipeline.worker.SLICE_BYTES", 2 * one - beyond)
     report = house.work(*records)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 6
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED] * 6
     assert [segment.count(b"\n") for segment in house.deployed.objects().values()] == lines
     # What is told of a part does not keep its envelopes in memory.
     assert {outcome.claim.envelope for outcome in report.outcomes} == {""}
@@ -709,13 +719,13 @@ def test_a_batch_that_takes_too_long_is_left_to_another_run(house: House, monkey
     monkeypatch.setattr(house.keys, "find", slowly)
     records = [replace(house.queued(house.envelope(body="x" * 1000)), group="sender") for _ in range(6)]
     report = house.work(*records)
-    assert [outcome.fate for outcome in report.outcomes] == [Fate.ACCEPTED] * 4
+    assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED] * 4
     assert (report.postponed, report.failed) == (2, ())
     # As they came: no try is counted, and none of them has to wait.
     assert house.deployed.bodies("RetryQueue") == [record.body for record in records[4:]]
     assert house.deployed.delays("RetryQueue") == [0, 0]
     assert house.deployed.groups("RetryQueue") == ["sender", "sender"]
-    assert [house.settle(record).fate for record in records[4:]] == [Fate.ACCEPTED] * 2
+    assert [house.settle(record).fate for record in records[4:]] == [ClaimOutcome.ACCEPTED] * 2
 
 
 def test_what_could_not_even_be_postponed_is_handed_out_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from tests.protocols.dm3.known import changed
 from postroom.core.errors import TheirError
 from postroom.core.reason import Reason
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
-from postroom.pipeline.outcomes import Fate
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,
     Dm3Envelope,
@@ -124,7 +124,7 @@ class Town:
         said = self.service.call("dm3_submitMessage", json.dumps(envelope), TOKEN)
         assert said.get("result") == "accepted", said
         record = self.service.house.record(self.service.house.deployed.bodies("ClaimsQueue")[-1])
-        assert self.service.house.settle(record).fate is Fate.ACCEPTED
+        assert self.service.house.settle(record).fate is ClaimOutcome.ACCEPTED
         return json.loads(self.service.house.listed(BOB)[-1].line.envelope)
 
     def queued(self) -> int:

@@ -15,7 +15,7 @@ from postroom.net.aws import our_own_fault
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claims import Claim, unpack
 from postroom.pipeline.discarding import Discarding
-from postroom.pipeline.outcomes import Fate, Outcome, attempt
+from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.verdicts import given_up
 from postroom.storage.mail.segments import Objects
 
@@ -84,7 +84,7 @@ class DeadLetterHandler:
                 continue
             verdict = given_up(claim, UNDELIVERABLE)
             outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._discarding.discard(claim, verdict))  # type: ignore[misc]
-            if outcome.fate in (Fate.RETRIED, Fate.STUCK):
+            if outcome.fate in (ClaimOutcome.RETRIED, ClaimOutcome.STUCK):
                 waiting.append(claim)
                 continue
             outcomes.append(outcome)

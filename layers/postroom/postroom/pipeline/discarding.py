@@ -5,7 +5,7 @@ from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.outbound.discards import FeedbackRequest, notice_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.outcomes import Fate, Outcome, listed_in
+from postroom.pipeline.outcomes import ClaimOutcome, Outcome, listed_in
 from postroom.pipeline.verdicts import Discarded
 from postroom.storage.keys import RowKey
 from postroom.storage.mail.register import Register
@@ -26,9 +26,9 @@ class Discarding:
         stands = self._register.discard(claim.row, verdict.reason, forget_at)
         reason = stands.discarded if stands else verdict.reason
         if reason is None:
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
+            return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
         self.tell(claim.row, reason, verdict.telling)
-        return Outcome(claim, Fate.DISCARDED, reason, verdict.detail, verdict.correlation)
+        return Outcome(claim, ClaimOutcome.DISCARDED, reason, verdict.detail, verdict.correlation)
 
     def tell(self, row: RowKey, reason: Reason, telling: FeedbackRequest | None) -> None:
         """Step 6, our half: the courier's queue."""

@@ -15,7 +15,7 @@ from postroom.net.aws import stack_of
 from postroom.outbound.ports import Clock, NewId
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.discarding import Discarding
-from postroom.pipeline.outcomes import Fate, Outcome, attempt, failed, listed_in
+from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt, failed, listed_in
 from postroom.pipeline.ports import Forwarding
 from postroom.pipeline.times import Times
 from postroom.pipeline.verdicts import Accepted, Discarded
@@ -106,7 +106,7 @@ class Filing:
             [
                 (item.home.mailbox, places[item.home].length)
                 for item, outcome in zip(homed, settled, strict=True)
-                if item.claim.counted and outcome.fate is Fate.ACCEPTED
+                if item.claim.counted and outcome.fate is ClaimOutcome.ACCEPTED
             ]
         )
         return outcomes + settled
@@ -124,7 +124,7 @@ class Filing:
         home = known.home
         # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
         if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation)
+            return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation)
         # Looked at first: most second copies come after the first was filed, and need no line. So is the own row of
         # a message to be handed on, which could not be called back.
         if home != claim.row or verdict.forward_to:
@@ -167,7 +167,9 @@ class Filing:
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
         self._show(item.home)
-        return Outcome(item.claim, Fate.ACCEPTED, correlation=item.verdict.correlation, listed_in=item.home.mailbox)
+        return Outcome(
+            item.claim, ClaimOutcome.ACCEPTED, correlation=item.verdict.correlation, listed_in=item.home.mailbox
+        )
 
     def _forward(self, item: _Homed) -> Outcome:
         """Hand on, at least once; then the row says so. The id is that of the home: the receiver dedupes by it."""
@@ -183,16 +185,16 @@ class Filing:
         stands = self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
-        return Outcome(item.claim, Fate.FORWARDED, correlation=item.verdict.correlation)
+        return Outcome(item.claim, ClaimOutcome.FORWARDED, correlation=item.verdict.correlation)
 
     def _met(self, claim: Claim, verdict: Accepted, stands: Row) -> Outcome:
         """The home was taken before. Filed or acknowledged: done. Discarded: whoever meets that row tells."""
         if stands.discarded is None:
             if stands.live:
                 self._show(stands.key)
-            return Outcome(claim, Fate.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
+            return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
         self._discarding.tell(stands.key, stands.discarded, verdict.telling)
-        return Outcome(claim, Fate.DISCARDED, stands.discarded, correlation=verdict.correlation)
+        return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
     def _show(self, row: RowKey) -> None:
         """See to it that the next pass comes by a row that was filed late; a helper may have died before he did."""

@@ -16,7 +16,7 @@ R = TypeVar("R")
 _log: Final = logging.getLogger(__name__)
 
 
-class Fate(StrEnum):
+class ClaimOutcome(StrEnum):
     """What became of a claim in one run of the worker."""
 
     ACCEPTED = "accepted"
@@ -36,7 +36,7 @@ class Outcome:
     """
 
     claim: Claim
-    fate: Fate
+    fate: ClaimOutcome
     reason: Reason | None = None
     detail: str = ""
     correlation: str = ""
@@ -59,6 +59,6 @@ def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | 
 def failed(claim: Claim, error: Exception, correlation: str = "") -> Outcome:
     """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
     if isinstance(error, NotNowError):
-        return Outcome(claim, Fate.RETRIED, error.reason, error.detail, correlation)
+        return Outcome(claim, ClaimOutcome.RETRIED, error.reason, error.detail, correlation)
     _log.error("claim %s is stuck", claim.id, exc_info=stack_of(error))
-    return Outcome(claim, Fate.STUCK, detail=type(error).__name__, correlation=correlation)
+    return Outcome(claim, ClaimOutcome.STUCK, detail=type(error).__name__, correlation=correlation)

@@ -19,7 +19,7 @@ from postroom.pipeline.claims import Claim, QueuedClaim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.notify import NotificationTrigger
-from postroom.pipeline.outcomes import Fate, Outcome, attempt
+from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.storage.mail.segments import Objects
 from postroom.storage.queues import LONGEST_DELAY_SECONDS
@@ -158,7 +158,7 @@ class Worker:
     def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
         verdict = attempt(claim, lambda: self._judges[claim.protocol].judge(claim))
         if isinstance(verdict, Retry):
-            return Outcome(claim, Fate.RETRIED, verdict.reason, verdict.detail)
+            return Outcome(claim, ClaimOutcome.RETRIED, verdict.reason, verdict.detail)
         return verdict
 
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
@@ -173,8 +173,8 @@ class Worker:
 
     def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
         """Send a retry on its way; False: not even that went, or we are at fault: SQS hands the claim out again."""
-        if outcome.fate is not Fate.RETRIED:
-            return outcome.fate is not Fate.STUCK
+        if outcome.fate is not ClaimOutcome.RETRIED:
+            return outcome.fate is not ClaimOutcome.STUCK
         try:
             delay = delay_of(letter.queued.tries)
             self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
