@@ -10,6 +10,7 @@ import httpx
 from tests.http.counter import HOST, SHOP, SHOP_KEY, Counter
 
 from postroom.client import AsyncMailbox, Mailbox
+from postroom.client.mailbox.aio import AsyncMailboxMessage
 from postroom.http.request import HttpRequest
 
 URL = f"https://{HOST}"
@@ -124,7 +125,7 @@ class Awaited:
             return lambda *given, **named: self._settled(value(*map(self._bare, given), **named))
         return (
             Awaited(value, self._runner)
-            if hasattr(value, "__anext__") or type(value).__name__ == "AsyncMessage"
+            if hasattr(value, "__anext__") or isinstance(value, AsyncMailboxMessage)
             else value
         )
 

@@ -45,7 +45,7 @@ def values(text: str, count: int) -> tuple[list[Any], str]:
 
 def test_a_shell_keeps_reads_and_deletes_as_the_page_says(shell: Shell, tmp_path: Path) -> None:
     script = "\n".join([*SIGNING_IN[:2], *BLOCKS])
-    for before in ("/", "create "):
+    for before in ("/", "open "):
         script = script.replace(f"{before}{RECEIVER}", f"{before}{KEEPER}")
     told = shell(script)
     (kept, deleted, listed, use, joined), rest = values(told[told.index('{"key"') :], 5)

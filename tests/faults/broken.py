@@ -29,9 +29,10 @@ from postroom.core.reasons import NOT_QUEUED
 from postroom.outbound.courier import Courier
 from postroom.pipeline.worker import Worker
 from postroom.runtime.adapters import AwsForwarding
-from postroom.storage.limits.feedback import FeedbackLimits
+from postroom.storage.aws.attributes import TTL, item, primary_key
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
-from postroom.storage.mail.register import GONE, Register
+from postroom.storage.mail.register import GONE, STATE, WHY, Register
 from postroom.storage.mail.replies import Replies
 from postroom.storage.mail.seen import Known, Seen
 from postroom.storage.outbox import Outbox, OutboxMessage
@@ -41,9 +42,8 @@ from postroom.storage.queues import Queue
 def registers_without_a_condition() -> None:
     """Who puts a row does not ask whether there is one."""
 
-    def put(self: Any, key: Any, attributes: Any) -> None:
-        item = {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
-        self._dynamodb.put_item(TableName=self._table, Item=item)
+    def put(self: Any, key: Any, *attributes: Any) -> None:
+        self._table.put(primary_key(key.pk, key.sk) | item(*attributes))
 
     _replace(Register, "_put_if_absent", put)
 
@@ -76,21 +76,21 @@ def tells_of_what_was_accepted() -> None:
 
 def withholds_and_does_not_count() -> None:
     """What is withheld is not counted."""
-    really = FeedbackLimits._update
+    really = DynamoTable.change
 
-    def update(self: FeedbackLimits, sender: str, hour: int, update: str, values: Any, **how: Any) -> Any:
-        nothing = {":one": {"N": "0"}} if "#w" in update else {}
-        return really(self, sender, hour, update, {**values, **nothing}, **how)
+    def change(self: DynamoTable, key: Any, change: str, values: Any, *terms: Any, **how: Any) -> Any:
+        nothing = {":one": {"N": "0"}} if "#w" in change else {}
+        return really(self, key, change, {**values, **nothing}, *terms, **how)
 
-    _replace(FeedbackLimits, "_update", update)
+    _replace(DynamoTable, "change", change)
 
 
 def discards_over_what_is_there() -> None:
     """Who discards does not ask whether the claim was filed."""
 
     def bury(self: Any, key: Any, why: str, forget_at: int) -> None:
-        gone = {"st": {"S": GONE}, "why": {"S": why}, "ttl": {"N": str(forget_at)}}
-        self._dynamodb.put_item(TableName=self._table, Item={"pk": {"S": key.pk}, "sk": {"S": key.sk}, **gone})
+        gone = item(STATE.of(GONE), WHY.of(why), TTL.of(forget_at))
+        self._table.put(primary_key(key.pk, key.sk) | gone)
 
     _replace(Register, "_bury_if_absent", bury)
 

@@ -35,8 +35,8 @@ SPARED = {
     "storage/mail/reader.py Reader.fetch: self._objects.get_range": "for rows that are moved meanwhile: see tests/jobs",
     "storage/mail/reader.py Reader.fetch: self._register.find": "for rows that are moved meanwhile: see tests/jobs",
     "storage/secrets/signing_keys.py SigningKeys.first: self._secret.entries": "to ask a graph, from memory",
-    "storage/directory/notification_targets.py Targets.add: self._table.put": "owners' requests",
-    "storage/directory/notification_targets.py Targets.remove: self._table.delete": "owners' requests",
+    "storage/directory/notification_targets.py NotificationTargets.add: self._table.put": "owners' requests",
+    "storage/directory/notification_targets.py NotificationTargets.remove: self._table.delete": "owners' requests",
     "storage/outbox.py Outbox.newest: self._table.page": "the counter's list, which writes nothing",
     "pipeline/outbox_dead_letters.py": "one end, noted once, whoever notes it; what failed is done in the next round",
     "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this world",
@@ -44,8 +44,8 @@ SPARED = {
     "outbound/notifier.py Notifier.tell: self._queue.send": "the same",
     "outbound/notifier.py Notifier._tell: self._keys.code": "codes: their owners wait for them, and ask for others",
     "outbound/notifier.py Notifier._end: self._targets.failed": "the same",
-    "pipeline/nlweb_inbox.py NlwebDoor.manifest: self._directory.domain": "it keeps nothing, and promises nothing",
-    "pipeline/nlweb_inbox.py NlwebDoor._take_in: self._directory.domain": "from memory: it was asked for just before",
+    "pipeline/nlweb_inbox.py NlwebInbox.manifest: self._directory.domain": "it keeps nothing, and promises nothing",
+    "pipeline/nlweb_inbox.py NlwebInbox._take_in: self._directory.domain": "from memory: it was asked for just before",
 }
 NO_AWS = {"HttpsOutbound.post"}
 """Crash points outside AWS: buffers that refuse or are busy are among the world's troubles."""
