@@ -142,19 +142,35 @@ def test_errors_push_no_values_out(clock: Clock) -> None:
     assert cache.get("b", lambda: 2) == 2
 
 
-@pytest.mark.parametrize("error", [None, DOWN, ZeroDivisionError()], ids=["a value", "an error", "a fault of ours"])
+@pytest.mark.parametrize("error", [None, UNKNOWN], ids=["a value", "an error that is kept"])
 def test_of_many_who_ask_at_once_one_loads_and_all_have_what_came_of_it(clock: Clock, error: Exception | None) -> None:
-    cache: LoadingCache[int] = LoadingCache(clock, 30)
+    loads, outcomes = asked_at_once(LoadingCache(clock, 30, errors={TheirError: 30}), [error or 1])
+    assert len(loads) == 1
+    assert {type(each) for each in outcomes} == {type(error) if error else int}
+
+
+@pytest.mark.parametrize("error", [DOWN, ZeroDivisionError()], ids=["one that passes", "a fault of ours"])
+def test_an_error_that_is_not_kept_befalls_one_alone_and_the_others_load_for_themselves(
+    clock: Clock, error: Exception
+) -> None:
+    loads, outcomes = asked_at_once(LoadingCache(clock, 30, errors={TheirError: 30}), [error, *([1] * 6)])
+    assert len(loads) == 7
+    assert sorted(outcomes, key=repr) == sorted([1] * 6 + [error], key=repr)
+
+
+def asked_at_once(cache: LoadingCache[int], answers: list[int | Exception]) -> tuple[list[str], list[object]]:
+    """What became of seven that ask at once: the loads that there were, in turn with these answers; and outcomes."""
     loads: list[str] = []
     began, asked = Event(), Event()
 
     def slowly() -> int:
+        answer = answers[len(loads)]
         loads.append("a")
         began.set()
         assert asked.wait(60)
-        if error:
-            raise error
-        return 1
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(cache.get, "a", slowly)
@@ -171,7 +187,5 @@ def test_of_many_who_ask_at_once_one_loads_and_all_have_what_came_of_it(clock: C
         loading.result = result  # type: ignore[method-assign]
         others = [pool.submit(cache.get, "a", slowly) for _ in range(6)]
         outcomes = [each.exception(60) or each.result() for each in (first, *others)]
-    assert loads == ["a"]
-    assert {type(each) for each in outcomes} == {type(error) if error else int}
     assert cache._loading == {}
-    assert cache.get("a", lambda: 1) == 1
+    return loads, outcomes

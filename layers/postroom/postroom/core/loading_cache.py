@@ -21,7 +21,9 @@ MAX_CACHED: Final = 10_000
 
 
 class LoadingCache(Generic[V]):
-    """Values by key; of those who ask for one at the same moment, one loads it, and all have its value or its error.
+    """Values by key; of those who ask for one at the same moment, one loads it, and all have its value.
+
+    They have its error, too, where errors of that class are kept; any other may have passed, so each then tries alone.
 
     `clock`: epoch seconds. `seconds`: how long a value is kept from when its loading began. `errors`: how long an error
     of which class is kept; others are not. At most `most` values, which weigh at most `most_weight` together, and as
@@ -64,18 +66,34 @@ class LoadingCache(Generic[V]):
             mine: Future[V] = Future()
             loading = self._loading.setdefault((key, max_age), mine)
         if loading is mine:
-            return self._load(key, load, max_age, now, mine)
+            return self._lead(key, load, max_age, now, mine)
         try:
             return loading.result()
-        except Exception as error:
+        except tuple(self._error_seconds) as error:
             raise _anew(error) from None
+        except Exception:  # noqa: S110 - told by the one that it befell
+            pass
+        return self._load(key, load, self._clock())
 
     def drop(self, key: str) -> None:
         """Forget the value of a key."""
         with self._lock:
             self._values.drop(key)
 
-    def _load(self, key: str, load: Callable[[], V], max_age: float, now: float, loading: Future[V]) -> V:
+    def _lead(self, key: str, load: Callable[[], V], max_age: float, now: float, loading: Future[V]) -> V:
+        try:
+            value = self._load(key, load, now)
+        except BaseException as error:
+            with self._lock:
+                del self._loading[key, max_age]
+            loading.set_exception(_anew(error))
+            raise
+        with self._lock:
+            del self._loading[key, max_age]
+        loading.set_result(value)
+        return value
+
+    def _load(self, key: str, load: Callable[[], V], now: float) -> V:
         try:
             value = load()
             seconds = self._seconds(value) if callable(self._seconds) else self._seconds
@@ -83,13 +101,9 @@ class LoadingCache(Generic[V]):
         except BaseException as error:
             with self._lock:
                 self._keep_error(key, error)
-                del self._loading[key, max_age]
-            loading.set_exception(_anew(error))
             raise
         with self._lock:
             self._values.put(key, CacheEntry(value, now, now + seconds), weight)
-            del self._loading[key, max_age]
-        loading.set_result(value)
         return value
 
     def _keep_error(self, key: str, error: BaseException) -> None:

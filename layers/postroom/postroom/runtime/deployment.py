@@ -39,8 +39,8 @@ class Deployment:
     ) -> None:
         self.settings = settings
         self.clients = clients
-        self.own_faults = own_faults or OwnFaults()
-        self.system = system or System()
+        self.own_faults = OwnFaults() if own_faults is None else own_faults
+        self.system = System() if system is None else system
 
     @cached_property
     def storage(self) -> StorageParts:

@@ -106,7 +106,8 @@ class DynamoTable:
         stands there, where `condition` does not hold.
         """
         request = self.to_update(key, change, values, condition)
-        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        if condition:
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         if names:
             request["ExpressionAttributeNames"] = {**request.get("ExpressionAttributeNames", {}), **names}
         with conditional():
