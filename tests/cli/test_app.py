@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from dns.exception import FormError
 from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
@@ -95,6 +96,12 @@ def test_who_asks_for_it_gets_the_stack_trace() -> None:
 
 def test_an_interrupt_is_none_of_these() -> None:
     assert CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"]).exit_code == 130
+
+
+def test_an_error_that_a_library_made_of_an_interrupt_is_one() -> None:
+    error = FormError()
+    error.__cause__ = KeyboardInterrupt()
+    assert CliRunner().invoke(failing(error), ["fail"]).exit_code == 130
 
 
 def test_the_program_is_the_same_as_the_app() -> None:

@@ -155,11 +155,10 @@ class Commands(TyperGroup):
         except typer.TyperException as error:
             raise _ended_by_usage(error) from None
         except KeyboardInterrupt:
-            if sys.stderr.isatty():
-                print(file=sys.stderr)  # the terminal shows ^C
-            Ending(Exit.INTERRUPTED, "interrupted").print()
-            raise typer.Exit(Exit.INTERRUPTED) from None
+            raise _interrupted() from None
         except Exception as error:
+            if _began_with_an_interrupt(error):
+                raise _interrupted() from None
             ending = _ending(error)
             if ending is None or os.environ.get("POSTROOM_DEBUG"):
                 raise
@@ -174,6 +173,19 @@ def _ended_by_usage(error: typer.TyperException) -> Exception:
         return error
     Ending(Exit.USAGE, error.format_message()).print()
     return typer.Exit(Exit.USAGE)
+
+
+def _interrupted() -> typer.Exit:
+    if sys.stderr.isatty():
+        print(file=sys.stderr)  # the terminal shows ^C
+    Ending(Exit.INTERRUPTED, "interrupted").print()
+    return typer.Exit(Exit.INTERRUPTED)
+
+
+def _began_with_an_interrupt(error: BaseException) -> bool:
+    """Whether an interrupt caused it: dnspython makes what comes while it reads a message an error of its own."""
+    cause = error.__cause__
+    return cause is not None and (isinstance(cause, KeyboardInterrupt) or _began_with_an_interrupt(cause))
 
 
 def _is_full(error: OSError) -> bool:
