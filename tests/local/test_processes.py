@@ -18,6 +18,7 @@ from tests.burst import function_processes, messages_in
 from typer.testing import CliRunner
 
 from postroom.cli.app import app
+from postroom.cli.exits import Exit
 from postroom.local import emulator, ministack
 from postroom.local import stack as stack_module
 from postroom.local.emulator import Emulator, Processes, processors
@@ -352,7 +353,7 @@ def test_up_says_how_many_processes(options, processes, monkeypatch, tmp_path: P
         raise KeyboardInterrupt
 
     monkeypatch.setattr(stack_module, "LocalStack", start)
-    assert CliRunner().invoke(app, ["up", "--state", str(tmp_path), *options]).exit_code == 0
+    assert CliRunner().invoke(app, ["up", "--state", str(tmp_path), *options]).exit_code == Exit.INTERRUPTED
     assert found == [processes]
 
 
