@@ -202,16 +202,17 @@ COSTLIEST = [
 def test_a_batch_of_the_costliest_answers_leaves_the_courier_most_of_its_memory() -> None:
     assert len(COSTLIEST) == function("CourierFunction")["Events"]["Notices"]["Properties"]["BatchSize"]
     web = Web()
+    domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
     with traced() as memory:
         manifests = ManifestDirectory(web, lambda: NOW)
         buffers = Buffers(manifests, Graph("graph.example", web, web, lambda: NOW, uuid.uuid4))
         # All that it may remember of others: what a graph says of them, and that their hosts fail.
         web.status = 404
-        for number in range(MAX_DOMAINS):
+        for number in range(domains):
             web.reply = b'{"Feedback":"%b"}' % longest_name(number).encode()
             assert buffers.feedback_domain_of(longest_name(number)) == longest_name(number)
         web.page = None
-        for number in range(MAX_DOMAINS):
+        for number in range(domains):
             with pytest.raises(NotNowError):
                 buffers.feedback_domain_of(longest_name(MAX_DOMAINS + number))
         web.status = 200
