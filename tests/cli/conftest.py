@@ -23,7 +23,7 @@ from postroom.local.emulator import Emulator
 from postroom.local.template import read
 from postroom.local.zones import Mode, ZoneTree
 from postroom.protocols.nlweb.key_record import record_text, zone_line
-from postroom.runtime import deployment as composition
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.storage_parts import StorageParts
 
 Postroom = Callable[..., Result]
@@ -129,7 +129,7 @@ class Rooms:
     @property
     def storage(self) -> StorageParts:
         """What the deployment stores things in."""
-        return composition.Deployment(read_outputs(self.outputs), self.clients).storage
+        return Deployment(read_outputs(self.outputs), self.clients).storage
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, clean_session
 from postroom.local.spark import environment_of
 from postroom.local.stack import LocalDeployment, LocalStack
-from postroom.runtime import deployment as composition
+from postroom.runtime.deployment import Deployment
 from postroom.storage.containers import Use
 from postroom.storage.keys import RowKey, claim_name, row_key, segment_name
 from postroom.storage.mail.segments import Line, lay_out
@@ -120,7 +120,7 @@ def test_what_a_job_has_no_business_with_it_may_not(
 
 def test_expiry_does_its_work_in_its_role(deployment: LocalDeployment) -> None:
     s3, bucket = deployment.client("s3"), deployment.outputs["Bucket"]
-    parts = composition.Deployment(read_outputs(deployment.outputs), deployment.client).storage
+    parts = Deployment(read_outputs(deployment.outputs), deployment.client).storage
     mailboxes = parts.mailboxes
     mailboxes.set_ttl("over.example", 40)
     mailboxes.hold("held.example")

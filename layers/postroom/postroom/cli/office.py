@@ -78,10 +78,6 @@ class OpenDeployment:
         """The client of its queues."""
         return self.deployment.storage.sqs
 
-    def client(self, service: str) -> Any:
-        """One of any service."""
-        return self.clients(service)
-
     def operators(self) -> "Operators":
         """What writes the directory."""
         return self._storage("DirectoryTable").operators
@@ -151,7 +147,7 @@ class OpenDeployment:
         from postroom.storage.mail.ledger import logged_lines
 
         group = f"/aws/lambda/{self.output('InboxFunction')}"
-        return logged_lines(self.client("logs"), group, since_ms=int(since * 1000), until_ms=int(until * 1000))
+        return logged_lines(self.clients("logs"), group, since_ms=int(since * 1000), until_ms=int(until * 1000))
 
     def output(self, name: str) -> str:
         """What the stack says of itself under this name. Raises UsageFault where it does not."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from postroom.core.errors import OurError
 from postroom.core.settings import read_outputs
 from postroom.local.stack import LocalDeployment
-from postroom.runtime import deployment as composition
+from postroom.runtime.deployment import Deployment
 from postroom.runtime.storage_parts import StorageParts
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
@@ -42,7 +42,7 @@ class DemoDeployment:
     @cached_property
     def storage(self) -> StorageParts:
         """What it stores things in."""
-        return composition.Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage
+        return Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage
 
     @property
     def operators(self) -> Operators:

@@ -91,7 +91,7 @@ class _Look:
     # --- stack and hosts -----------------------------------------------------------------------------------------
 
     def _stack(self) -> Stack:
-        client: CloudFormationClient = self._office.client("cloudformation")
+        client: CloudFormationClient = self._office.clients("cloudformation")
         [told] = client.describe_stacks(StackName=self._office.name)["Stacks"]
         created = told["CreationTime"].timestamp()
         changed = told["LastUpdatedTime"].timestamp() if "LastUpdatedTime" in told else created
@@ -205,7 +205,7 @@ class _Look:
             )
 
     def _function(self, logical: str) -> Function:
-        client: LambdaClient = self._office.client("lambda")
+        client: LambdaClient = self._office.clients("lambda")
         name = self._office.output(logical)
         told = client.get_function_configuration(FunctionName=name)
         return Function(
@@ -220,7 +220,7 @@ class _Look:
 
     def _source(self, queue: str, function: str) -> EventSource | None:
         """How a queue is handed over to its function; None: it is not."""
-        client: LambdaClient = self._office.client("lambda")
+        client: LambdaClient = self._office.clients("lambda")
         name = self._office.output(f"{queue}Url").rpartition("/")[2]
         pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=self._office.output(function))
         for page in pages:
@@ -271,7 +271,7 @@ class _Look:
             yield from running.judge_alarms(self._place, alarms, stack, self._now)
 
     def _subscriptions(self) -> list[Subscription]:
-        client: SNSClient = self._office.client("sns")
+        client: SNSClient = self._office.clients("sns")
         pages = client.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=self._office.output("AlarmTopic"))
         # Until it is confirmed, and after it was deleted, a word stands in place of the ARN.
         return [
@@ -283,7 +283,7 @@ class _Look:
     def _all_alarms(self) -> list[Alarm]:
         topic, prefix = self._office.output("AlarmTopic"), f"{self._office.name}-"
         pages = (
-            self._office.client("cloudwatch")
+            self._office.clients("cloudwatch")
             .get_paginator("describe_alarms")
             .paginate(AlarmNamePrefix=prefix, AlarmTypes=["MetricAlarm"])
         )
