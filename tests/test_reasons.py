@@ -1,6 +1,7 @@
 """The reasons: each is declared once, given, documented, and of one form."""
 
 import ast
+import copy
 import json
 import re
 from pathlib import Path
@@ -284,3 +285,18 @@ def test_the_page_is_what_the_index_says() -> None:
 
 if __name__ == "__main__":
     DOCUMENT.write_text(page())
+
+
+def test_reasons_are_compared_by_value_as_a_copy_of_one_is_the_same_reason() -> None:
+    codes = {name for path in DECLARATIONS for name in re.findall(r"(?m)^([A-Z][A-Z0-9_]+)\b.* = ", path.read_text())}
+    by_identity = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted(LIBRARY.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(operator, ast.Is | ast.IsNot) for operator in node.ops)
+        and any(isinstance(side, ast.Name) and side.id in codes for side in (node.left, *node.comparators))
+    ]
+    assert by_identity == []
+    assert copy.deepcopy(NOT_JSON) == NOT_JSON
+    assert "NOT_JSON" in codes

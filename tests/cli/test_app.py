@@ -1,5 +1,6 @@
 """What all commands have in common: help at once, exit codes, never a stack trace."""
 
+import errno
 import json
 import os
 import subprocess
@@ -79,6 +80,8 @@ def failing(error: BaseException) -> typer.Typer:
         (OurError("stack x is ROLLBACK_COMPLETE"), 3, "stack x is ROLLBACK_COMPLETE"),
         (PermissionError(13, "Permission denied", "key.pem"), 2, "key.pem: Permission denied"),
         (FileNotFoundError(2, "No such file", "key.pem"), 5, "key.pem: No such file"),
+        (OSError(errno.ENOSPC, "No space left on device", "mail.json"), 3, "mail.json: No space left on device"),
+        (OSError(errno.EIO, "Input/output error", "mail.json"), 3, "mail.json: Input/output error"),
         (ValueError("surprise"), 3, "a fault of postroom itself (ValueError: surprise); please report it"),
     ],
 )

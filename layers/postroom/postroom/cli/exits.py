@@ -216,8 +216,7 @@ def _ending(error: Exception) -> Ending | None:
         case OSError() if error.errno == errno.EPIPE or _is_full(error):
             return None
         case OSError() if error.filename is not None:
-            code = Exit.NOT_FOUND if isinstance(error, FileNotFoundError) else Exit.USAGE
-            return Ending(code, f"{error.filename}: {error.strerror}")
+            return Ending(_exit_of_file(error), f"{error.filename}: {error.strerror}")
     if _is_from_aws(error):
         return Ending(Exit.UNAVAILABLE, f"AWS could not be asked: {error}", _what_helps(error))
     return Ending(
@@ -225,6 +224,18 @@ def _ending(error: Exception) -> Ending | None:
         f"a fault of postroom itself ({type(error).__name__}: {error})",
         "please report it, with what POSTROOM_DEBUG=1 prints",
     )
+
+
+_PASSES: Final = frozenset(
+    {errno.EBUSY, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE}
+)
+"""Errors of the machine, which another command line would meet as well."""
+
+
+def _exit_of_file(error: OSError) -> Exit:
+    if isinstance(error, FileNotFoundError):
+        return Exit.NOT_FOUND
+    return Exit.UNAVAILABLE if error.errno in _PASSES else Exit.USAGE
 
 
 _SAY_REGION: Final = "name the deployment's: export AWS_DEFAULT_REGION=eu-west-1"

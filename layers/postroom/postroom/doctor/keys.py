@@ -50,7 +50,7 @@ def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound
         key = parse_key_record([b"".join(it.strings) for it in verdict.records if isinstance(it, TxtRecord)])
     except TheirError as wrong:
         todo = _TODO[wrong.reason].format(name)
-        if wrong.reason is KEY_UNUSABLE:
+        if wrong.reason == KEY_UNUSABLE:
             return KeyFound(selector, there, bad(strength, wrong.reason, wrong.detail, todo))
         return KeyFound(selector, bad(record, wrong.reason, wrong.detail, todo), rests)
     kind = "Ed25519" if key.algorithm == "ed25519" else f"RSA of {key.bits} bits"

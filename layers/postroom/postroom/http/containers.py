@@ -109,7 +109,7 @@ class Storing:
             self._check_parts(wanted, parts)
             new = self._storage.join(mailbox, key, old, parts)
         except TheirError as error:
-            if error.reason is CHANGED_MEANWHILE:
+            if error.reason == CHANGED_MEANWHILE:
                 self._storage.drop(parts)
             raise
         return _told(new), _etag(new)
@@ -160,7 +160,7 @@ class Storing:
         try:
             return keep()
         except TheirError as error:
-            if error.reason is not STORAGE_FULL or not self._storage.drop_stale(mailbox, self._stale()):
+            if error.reason != STORAGE_FULL or not self._storage.drop_stale(mailbox, self._stale()):
                 raise
         return keep()
 

@@ -44,5 +44,5 @@ def refuse(error: TheirError | NotNowError, headers: Mapping[str, str] | None = 
     return replace(
         response,
         headers={**_PRIVATE, **response.headers, **challenge, **(headers or {})},
-        unreadable=int(error.reason is MESSAGE_UNREADABLE),
+        unreadable=int(error.reason == MESSAGE_UNREADABLE),
     )

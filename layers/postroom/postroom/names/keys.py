@@ -144,7 +144,7 @@ class KeyDirectory(Generic[K]):
             if isinstance(kept.value, NotNowError):
                 # A remembered key stays: it still proves what it signed.
                 # What one name costs says nothing of its domain, to which anybody can make up names.
-                place = key if kept.value.reason is DNSSEC_TOO_COSTLY else _branch(owner)
+                place = key if kept.value.reason == DNSSEC_TOO_COSTLY else _branch(owner)
                 self._failing.put(place, CacheEntry(kept.value, kept.fetched_at, kept.expires_at))
             elif isinstance(kept.value, TheirError):
                 self._refused.put(key, CacheEntry(kept.value, kept.fetched_at, kept.expires_at))
@@ -167,7 +167,7 @@ class KeyDirectory(Generic[K]):
         if isinstance(verdict, Indeterminate):
             now = self._clock()
             # What costs too much now will do so in a moment, too.
-            is_costly = verdict.reason is DNSSEC_TOO_COSTLY
+            is_costly = verdict.reason == DNSSEC_TOO_COSTLY
             seconds = times.max_negative_seconds if is_costly else times.back_off_seconds
             return CacheEntry(NotNowError(verdict.reason, verdict.why), now, now + seconds)
         if isinstance(verdict, Bogus):

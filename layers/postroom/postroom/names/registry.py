@@ -139,7 +139,7 @@ def _read(data: bytes) -> object:
     try:
         return parse(data, max_bytes=MAX_DOCUMENT_BYTES)
     except TheirError as error:
-        if error.reason is not NOT_JSON:
+        if error.reason != NOT_JSON:
             raise _broken(f"is JSON with a fault: {error.detail}") from None
     # Few starts are for dm3, and what is JSON needs none of it: imported only where a document is YAML.
     import yaml

@@ -130,7 +130,7 @@ class Courier:
         known = self._seen.find(key, now=int(self._clock()))
         if known is None or known.home == notice.row:
             return False
-        if notice.reason is CORRELATION_REUSED and known.hash != notice.digest:
+        if notice.reason == CORRELATION_REUSED and known.hash != notice.digest:
             return False
         if known.home is None:
             return True

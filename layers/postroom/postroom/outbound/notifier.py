@@ -152,7 +152,7 @@ class Notifier:
             )
         except NotNowError as error:
             # What we are at fault for pauses nobody.
-            if error.reason is not OUTBOUND_FAILED:
+            if error.reason != OUTBOUND_FAILED:
                 raise
             return self._failed(told, target, error.detail or error.reason.sentence)
         if not taken:

@@ -33,6 +33,6 @@ class Discarding:
     def tell(self, row: RowKey, reason: Reason, telling: FeedbackRequest | None) -> None:
         """Step 6, our half: the courier's queue."""
         # Whom a receiver does not want, it does not tell either, whoever meets that row.
-        if telling is not None and reason is not SENDER_NOT_WANTED:
+        if telling is not None and reason != SENDER_NOT_WANTED:
             notice = notice_of(row, reason, telling, int(self._clock() * 1000))
             self._courier.send(notice.encode(), group=notice.group)

@@ -83,7 +83,7 @@ class NlwebInbox:
         try:
             return self._take_in(posted)
         except (TheirError, NotNowError) as error:
-            if error.reason is SENDER_NOT_WANTED:
+            if error.reason == SENDER_NOT_WANTED:
                 # Only our own log says so: who is blocked is not told that it is.
                 return replace(problem(TheirError(UNEXPECTED_SUBJECT)), reason=error.reason)
             return problem(error)

@@ -72,5 +72,5 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
             try:
                 find(name)
             except TheirError as error:
-                if error.reason is not PROFILE_URI_UNSUPPORTED:
+                if error.reason != PROFILE_URI_UNSUPPORTED:
                     raise UsageFault(f"{source}: {key} of {name} is no profile: {error.detail}") from None

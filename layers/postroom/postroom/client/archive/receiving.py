@@ -118,7 +118,7 @@ class MailReceiver:
         failed = {check.name: check.reason for check in told.checks if check.reason is not None}
         # The owner's own delivery service sealed the postmark, to the key that the profile had then: a letter of which
         # that opens is no older than the key, whatever a stranger sealed in it.
-        if not self._older and failed.get(POSTMARK) is SEALED_VALUE_INVALID:
+        if not self._older and failed.get(POSTMARK) == SEALED_VALUE_INVALID:
             raise OtherKeyError
         unknown = failed.pop(SENDERS_PROFILE, None)
         for reason in failed.values():

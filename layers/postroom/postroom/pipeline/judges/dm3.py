@@ -38,7 +38,7 @@ def open_for_us(envelope: Dm3Envelope, keys: ServiceKeySource) -> DeliveryInform
     try:
         return open_delivery(envelope, known.encryption)
     except TheirError as error:
-        if error.reason is not SEALED_VALUE_INVALID:
+        if error.reason != SEALED_VALUE_INVALID:
             raise
         now = keys.get(fresh=True)
         if now.encryption == known.encryption:
@@ -91,7 +91,7 @@ class Dm3Judge:
             sender = normalize(delivery.sender)
             proof = _Proof(details.sender_key) if details.sender_key else self._prove(claim, envelope, sender)
         except TheirError as error:
-            if error.reason is SEALED_VALUE_INVALID:
+            if error.reason == SEALED_VALUE_INVALID:
                 # The door opened it: its key is newer than those we know, or was taken out too early.
                 return Retry(SIGNING_KEY_UNAVAILABLE, error.detail)
             raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
